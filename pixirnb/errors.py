@@ -1,0 +1,193 @@
+"""Everything that can go wrong for a user, as one tree. Messages say what happened, to what, and what to do next.
+
+    PixirnbError                     has a stable code, a message and a fix
+    ├── InvalidSpec                  the workflow as written cannot be planned; carries every Problem at once
+    ├── InvalidArguments             the call, cell or command line is wrong
+    ├── Cannot                       the request is sound and cannot be carried out here and now
+    │   ├── UnknownRun               no such run in this state folder
+    │   ├── HeldByAnother            a live process owns the run
+    │   ├── LogDamaged               the log is not what was written: readable, never resumed
+    │   ├── LogWriteFailed           the disk refused an event: the run stopped, nothing was promised
+    │   └── StateUnusable            the state folder cannot be used (a file, foreign owner, not writable)
+    ├── RunNotCompleted              a waited-for run ended as something else
+    │   └── RunInterrupted           the operator's interrupt ended it
+    └── InternalError                our bug, never the user's
+
+Source: contract.md §1, §4, §9; spellings.md for the JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+EXIT_COMPLETED: Final = 0
+EXIT_PARTIAL: Final = 1
+EXIT_INVALID: Final = 2
+EXIT_FAILED: Final = 3
+EXIT_NEEDS_DECISION: Final = 4
+EXIT_CANNOT: Final = 5
+EXIT_INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake or warning in a workflow, with the place it stands."""
+
+    code: str
+    """Stable and snake_case; users and tests match on it."""
+    path: str
+    """Where in the spec, e.g. `steps[2].depends_on[0]`; empty for the whole document."""
+    message: str
+    """What is wrong, one sentence."""
+    fix: str = ""
+    """What to do next, one sentence."""
+    line: int | None = None
+    """1-based line of the text, where there is text."""
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of spellings.md."""
+        return {
+            "code": self.code,
+            "path": self.path,
+            "line": self.line,
+            "message": self.message,
+            "fix": self.fix,
+        }
+
+    def sentence(self) -> str:
+        """One line for a person: place, what, fix."""
+        place = f"line {self.line}: " if self.line is not None else ""
+        where = f"{self.path}: " if self.path else ""
+        return f"{place}{where}{self.message}" + (f" → {self.fix}" if self.fix else "")
+
+
+@dataclass(eq=False)
+class PixirnbError(Exception):
+    """Raised when pixirnb must tell a user that something did not happen, and why."""
+
+    message: str
+    fix: str = ""
+    code: str = "error"
+    path: str | None = None
+    line: int | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    exit_code = EXIT_CANNOT
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f"\n→ {self.fix}" if self.fix else "")
+
+    def document(self) -> dict[str, Any]:
+        """The error JSON of spellings.md."""
+        return {
+            "ok": False,
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "fix": self.fix,
+                "path": self.path,
+                "line": self.line,
+                "details": self.details,
+            },
+        }
+
+
+@dataclass(eq=False)
+class InvalidSpec(PixirnbError):
+    """Raised when a workflow as written cannot be planned: the author's text, never a run's outcome."""
+
+    code: str = "invalid_spec"
+    problems: tuple[Problem, ...] = ()
+
+    exit_code = EXIT_INVALID
+
+    def __str__(self) -> str:
+        lines = [f"{self.code}: {self.message}"]
+        lines += [f"  {problem.code}: {problem.sentence()}" for problem in self.problems]
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """The error JSON, with every problem in `details.errors`."""
+        document = PixirnbError.document(self)
+        document["error"]["details"] = {
+            **self.details,
+            "errors": [problem.document() for problem in self.problems],
+        }
+        return document
+
+
+@dataclass(eq=False)
+class InvalidArguments(PixirnbError):
+    """Raised when a call, a cell's options or a command line is wrong; nothing was started."""
+
+    code: str = "invalid_args"
+
+    exit_code = EXIT_INVALID
+
+
+@dataclass(eq=False)
+class Cannot(PixirnbError):
+    """Raised when a sound request cannot be carried out here and now."""
+
+    code: str = "cannot"
+
+
+@dataclass(eq=False)
+class UnknownRun(Cannot):
+    """Raised when the state folder has no such run."""
+
+    code: str = "unknown_run"
+
+
+@dataclass(eq=False)
+class HeldByAnother(Cannot):
+    """Raised when a live process owns the run; `details` names host, pid and since when."""
+
+    code: str = "held_by_another"
+
+
+@dataclass(eq=False)
+class LogDamaged(Cannot):
+    """Raised when a log is not what was written. It can be read up to the damage and never resumed."""
+
+    code: str = "log_damaged"
+
+
+@dataclass(eq=False)
+class LogWriteFailed(Cannot):
+    """Raised when the disk refused an event: nothing after it happened, the next resume is safe."""
+
+    code: str = "log_write_failed"
+
+
+@dataclass(eq=False)
+class StateUnusable(Cannot):
+    """Raised when the state folder cannot be used: a file in its place, a foreign owner, not writable."""
+
+    code: str = "state_unusable"
+
+
+@dataclass(eq=False)
+class RunNotCompleted(PixirnbError):
+    """Raised by a waiting caller when the run ended as anything but `completed`; the outcome is in `details`."""
+
+    code: str = "run_not_completed"
+
+    exit_code = EXIT_PARTIAL
+
+
+@dataclass(eq=False)
+class RunInterrupted(RunNotCompleted):
+    """Raised by a waiting caller when the operator's interrupt ended the run."""
+
+    code: str = "interrupted"
+
+    exit_code = EXIT_INTERRUPTED
+
+
+@dataclass(eq=False)
+class InternalError(PixirnbError):
+    """Raised when pixirnb broke its own rules. Please report it: the fault is never the user's."""
+
+    code: str = "internal_error"

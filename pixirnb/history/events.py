@@ -1,0 +1,306 @@
+"""What can be in a log: the envelope of an event, and the data of each kind.
+
+An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
+of the TypedDicts below, named after its kind. Unknown kinds are kept as they are: old logs open for ever, and so do
+logs of a newer pixirnb. Source: contract.md §3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+LOG_VERSION: Final = 1
+
+Kind = Literal[
+    "run_started",
+    "run_resumed",
+    "run_forked",
+    "step_expanded",
+    "step_scheduled",
+    "attempt_started",
+    "attempt_ended",
+    "retry_planned",
+    "verification_recorded",
+    "checkpoint_decided",
+    "step_held",
+    "decision_requested",
+    "decision_recorded",
+    "checkpoint_saved",
+    "workspace_captured",
+    "merge_applied",
+    "merge_conflicted",
+    "seam_opened",
+    "seam_resolved",
+    "subagent_event",
+    "warning_raised",
+    "run_finished",
+]
+"""The canonical kinds: closed for writers, open for readers."""
+
+SubagentStatus = Literal[
+    "queued",
+    "running",
+    "completed",
+    "failed",
+    "timed_out",
+    "interrupted",
+    "cancelled",
+    "detached",
+    "not_applicable",
+]
+CheckpointStatus = Literal["checkpoint_ready", "partial", "failed", "held", "needs_orchestrator"]
+RunStatus = Literal[
+    "running",
+    "completed",
+    "interrupted",
+    "needs_orchestrator",
+    "partial",
+    "timed_out",
+    "failed",
+]
+HeldKind = Literal[
+    "dependency", "when", "run_stopped", "run_timeout", "cancelled", "not_selected"
+]
+ResumeAction = Literal["reuse", "rerun", "hold"]
+ResumeReason = Literal[
+    "ready",
+    "decided",
+    "failed",
+    "partial",
+    "held",
+    "in_flight",
+    "spec_changed",
+    "input_changed",
+    "upstream_changed",
+    "value_not_trusted",
+    "selected",
+    "not_selected",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One fact. `seq` is contiguous from 1; `at` is UTC wall time for people, never used to order or measure."""
+
+    seq: int
+    at: str
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event before it has a place and a time: what `advance` returns and the engine stamps."""
+
+    kind: Kind
+    data: dict[str, Any]
+
+
+class Owner(TypedDict):
+    """Which process wrote the following events."""
+
+    host: str
+    pid: int
+    instance: str
+
+
+class ErrorData(TypedDict):
+    """Why an attempt is not ready. `kind` is closed per cause: see contract.md §4 and the glossary."""
+
+    kind: str
+    message: str
+    details: dict[str, Any]
+
+
+class StoredValue(TypedDict):
+    """A step's output as it lies in the log or a blob; `format` says how to read it back."""
+
+    format: Literal["none", "text", "json", "npy", "parquet", "pickle"]
+    value: NotRequired[Any]
+    """The value itself, for text and json up to the inline limit (16 KiB)."""
+    blob: NotRequired[str]
+    """Else the blob that holds its bytes."""
+    bytes: NotRequired[int]
+    signature: NotRequired[str]
+    """For pickles: keyed digest of the bytes, under this user's key."""
+    type: NotRequired[str]
+    """For people: the Python type of a pickle."""
+
+
+class Check(TypedDict):
+    """One declared check, what it saw, and whether that passes."""
+
+    check: dict[str, Any]
+    passed: bool
+    evidence: dict[str, Any]
+
+
+class ResumeStep(TypedDict):
+    """What a resume does with one step, and why."""
+
+    step_id: str
+    action: ResumeAction
+    reason: ResumeReason
+    because: list[str]
+
+
+class RunStarted(TypedDict):
+    """The pinned workflow and everything a later process needs to go on with it."""
+
+    run_id: str
+    workflow: str
+    spec: dict[str, Any]
+    spec_digest: str
+    inputs: dict[str, Any]
+    workspace: str
+    source: str | None
+    sources: dict[str, str]
+    """Pinned source of each notebook function called: `{":name": text}`."""
+    owner: Owner
+    pixirnb: str
+
+
+class RunResumed(TypedDict):
+    """A later process took the run up again; `steps` is the whole plan of the resume."""
+
+    owner: Owner
+    flags: dict[str, Any]
+    """`from`, `only`, `until` where given; `decided: true` when a decision continued a parked run."""
+    steps: list[ResumeStep]
+    spec: NotRequired[dict[str, Any]]
+    """The edited workflow, when the resume was given one; else the pinned one goes on."""
+    spec_digest: str
+    inputs: dict[str, Any]
+    sources: NotRequired[dict[str, str]]
+
+
+class StepScheduled(TypedDict):
+    """The durable intent to run an attempt: on disk before anything starts."""
+
+    step: str
+    attempt: int
+    wave: int
+    timeout_ms: int | None
+    workspace: str
+    fingerprint: dict[str, str]
+    """`{"static": digest, "dynamic": digest}`."""
+
+
+class AttemptStarted(TypedDict):
+    """The attempt has a process, or a thread. May be missing after a death: rides with the next group."""
+
+    step: str
+    attempt: int
+    pid: int | None
+    session_id: NotRequired[str | None]
+
+
+class AttemptEnded(TypedDict):
+    """How the attempt ended and what it left, checks apart."""
+
+    step: str
+    attempt: int
+    status: SubagentStatus
+    error: ErrorData | None
+    elapsed_ms: int
+    summary: str
+    exit_code: NotRequired[int | None]
+    signal: NotRequired[int | None]
+    output: NotRequired[StoredValue]
+    report: NotRequired[dict[str, Any] | None]
+    """An agent's structured report: checkpoint_status summary output limitations seams."""
+    artifacts: NotRequired[list[dict[str, Any]]]
+    output_log: NotRequired[dict[str, Any]]
+    """`{path, bytes, truncated}` of the attempt's output log, relative to the run folder."""
+    strays: NotRequired[int]
+
+
+class VerificationRecorded(TypedDict):
+    """Every declared check of the attempt with its evidence."""
+
+    step: str
+    attempt: int
+    checks: list[Check]
+
+
+class RetryPlanned(TypedDict):
+    """The attempt failed in a class worth retrying; the next one starts after `delay_ms`."""
+
+    step: str
+    attempt: int
+    """The attempt to come."""
+    delay_ms: int
+    timeout_ms: int | None
+    retry_class: str
+
+
+class CheckpointDecided(TypedDict):
+    """The only thing that unlocks dependents, or says why they stay locked."""
+
+    step: str
+    attempt: int
+    status: CheckpointStatus
+    subagent_status: SubagentStatus
+    error: ErrorData | None
+    bundle: dict[str, Any] | None
+    digest: str | None
+    """Digest of produced, payload and changes: what dependents' fingerprints see."""
+    reused: NotRequired[bool]
+    """True when a resume found the step's fingerprint unchanged and kept what it had."""
+
+
+class StepHeld(TypedDict):
+    """The step will not start in this run's present course."""
+
+    step: str
+    held_by: dict[str, Any]
+    """`{kind, step}`."""
+
+
+class DecisionRequested(TypedDict):
+    """A human must decide before this step can go on."""
+
+    step: str
+    attempt: int
+    reason: str
+    question: str
+    choices: list[Any]
+
+
+class DecisionRecorded(TypedDict):
+    """What the human said."""
+
+    step: str
+    verdict: Literal["accept", "reject"]
+    value: Any
+    note: str
+    by: str
+    request_id: str
+
+
+class CheckpointSaved(TypedDict):
+    """A named place to resume from."""
+
+    name: str
+    reason: Literal["phase", "manual", "end"]
+    ready: list[str]
+    note: str
+
+
+class WarningRaised(TypedDict):
+    """Something a reader of the outcome should know, that changed no status."""
+
+    code: str
+    message: str
+    step: NotRequired[str | None]
+    details: NotRequired[dict[str, Any]]
+
+
+class RunFinished(TypedDict):
+    """The run came to rest. A later resume may follow it."""
+
+    status: RunStatus
+    reasons: list[dict[str, Any]]
+    elapsed_ms: int
+    counts: dict[str, int]

@@ -1,0 +1,38 @@
+"""Names of things: which strings may be ids, and how a run's id is built.
+
+Ids become file names, HTML text and shell environment tags, so they are an allow-list, not an escape.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+STEP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""A step, workflow, agent, phase, repo or input name. `@` and `.` stay unused: for_each and attempts need them."""
+
+RUN_ID: Final = re.compile(r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}")
+"""Sorts by time: `r-20261121-220344-7f3akq`."""
+
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def is_step_id(text: str) -> bool:
+    """Whether `text` may name a step (or agent, phase, repo, input, workflow)."""
+    return STEP_ID.fullmatch(text) is not None
+
+
+def is_run_id(text: str) -> bool:
+    """Whether `text` has the shape of a run id; says nothing about whether the run exists."""
+    return RUN_ID.fullmatch(text) is not None
+
+
+def run_id(stamp: str, entropy: bytes) -> str:
+    """Build a run id from a `YYYYmmddHHMMSS` UTC stamp and at least 6 random bytes."""
+    tail = "".join(_ALPHABET[byte % 32] for byte in entropy[:6])
+    return f"r-{stamp[:8]}-{stamp[8:14]}-{tail}"
+
+
+def attempt_name(step: str, attempt: int) -> str:
+    """The name of one attempt, unique in a run: `make.2`. Output logs and child sessions bear it."""
+    return f"{step}.{attempt}"

@@ -1,0 +1,272 @@
+"""The promises between the pure floors and the ones that act: what a log, a blob store, a clock and a runner must do.
+
+`machine` decides with values only. `engine` carries its decisions out through these protocols and hands runners what they
+need in a `Job`. Stores and runners prove themselves by passing the contract suites in `pixirnb.testing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pixirnb.history.events import Event, StoredValue
+
+# --- what the store promises -------------------------------------------------------------------------------------
+
+
+class Blobs(Protocol):
+    """Content-addressed bytes beside a log. Digests look like `b2:<64 hex>`."""
+
+    def put(self, data: bytes) -> str:
+        """Store `data` durably (on disk before this returns) and return its digest. Twice is once."""
+        ...
+
+    def put_file(self, path: Path) -> str:
+        """Store the bytes of a file without holding them in memory; the file itself stays."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
+        ...
+
+    def has(self, digest: str) -> bool:
+        """Whether the blob is there (not whether it is intact)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Where a log stops being what was written."""
+
+    code: Literal["torn_tail", "chain_broken", "not_contiguous", "not_canonical", "version", "blob_missing"]
+    line: int
+    """1-based line of log.jsonl at which reading stopped."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who holds a run: the record beside the OS lock."""
+
+    host: str
+    pid: int
+    started: float
+    """Start time of the process (psutil create_time), so that a reused pid is told apart."""
+    instance: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The valid prefix of a log, and what stopped the reading, if anything did."""
+
+    events: list[Event]
+    damage: Damage | None = None
+    owner: Lease | None = None
+    """The live owner; None when nobody holds the run now."""
+
+
+class Follower(Protocol):
+    """Reads a log that another process is writing."""
+
+    def poll(self) -> list[Event]:
+        """Events completed since the last poll, in order; empty when there are none. Raises LogDamaged."""
+        ...
+
+
+class RunLog(Protocol):
+    """A run's log, held for writing by this process alone."""
+
+    run_id: str
+    folder: Path | None
+    """The run folder; None for stores without one (then output logs and sessions are not kept)."""
+    blobs: Blobs
+    reading: Reading
+    """What the log held when it was acquired; empty for a new one."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
+
+        Raises LogWriteFailed, after which the log accepts nothing more: what reached the disk is decided by the
+        next reading.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the lock and the lease. Safe to call twice."""
+        ...
+
+
+class RunStore(Protocol):
+    """All runs of one state folder."""
+
+    def create(self, run_id: str) -> RunLog:
+        """A new, empty, held log. Raises StateUnusable."""
+        ...
+
+    def acquire(self, run_id: str, *, take_over: bool = False) -> RunLog:
+        """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised)."""
+        ...
+
+    def read(self, run_id: str) -> Reading:
+        """Read without holding. Never raises for damage: it is in the Reading. Raises UnknownRun."""
+        ...
+
+    def follow(self, run_id: str) -> Follower:
+        """Follow a run from its first event on. Raises UnknownRun."""
+        ...
+
+    def blobs(self, run_id: str) -> Blobs:
+        """The blobs of a run, for reading. Raises UnknownRun."""
+        ...
+
+    def run_ids(self) -> list[str]:
+        """Every run, newest first."""
+        ...
+
+
+# --- time --------------------------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """The engine's only sense of time."""
+
+    def now(self) -> float:
+        """Monotonic seconds; only differences mean anything."""
+        ...
+
+    def wall(self) -> str:
+        """UTC now as `2026-11-21T22:03:44.123456Z`, always 27 characters."""
+        ...
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Return at or soon after monotonic `deadline`."""
+        ...
+
+
+# --- what a runner is handed, and what it answers ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShellWork:
+    """A command line for `sh -c`, or an argv list."""
+
+    run: str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonWork:
+    """A function: `module:function`, or `:name` with its pinned source."""
+
+    call: str
+    arguments: dict[str, Any]
+    source: str | None
+    process: bool
+    """True: in a killable child. False: in a thread of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedWork:
+    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: say the task back."""
+
+    task: str
+    actions: list[dict[str, Any]]
+
+
+Work = ShellWork | PythonWork | ScriptedWork
+StopReason = Literal["timed_out", "cancelled", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The attempt has a process id, or None for a thread."""
+
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Bytes as they were produced."""
+
+    stream: Literal["stdout", "stderr"]
+    chunk: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the step says it is: 0 to 1, with a message."""
+
+    fraction: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A structured report of an agent (checkpoint_status summary output limitations seams), or one of its tool calls."""
+
+    kind: Literal["checkpoint", "tool"]
+    data: dict[str, Any]
+
+
+RunnerEvent = Started | Output | Progress | Report
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the work ended. Everything a runner knows; checks and readiness are decided elsewhere."""
+
+    status: Literal["completed", "failed", "timed_out", "interrupted", "cancelled", "detached"]
+    error_kind: str | None = None
+    """`exit`, `exception`, `crash`, `spawn_failed`, `lost`, `supervisor_lost`, `output_unserialisable`,
+    `function_missing`, or what a scripted `fail` names."""
+    message: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    exit_code: int | None = None
+    signal: int | None = None
+    value: StoredValue | None = None
+    """A python step's return value, small ones inline; large ones come as `payload` for the engine to store."""
+    payload: bytes | None = None
+    """Bytes of `value` when it is too large for the log: the engine makes them a blob."""
+    strays: int = 0
+    """Descendants that outlived the work and were ended with it."""
+
+
+class Stop(Protocol):
+    """The engine's wish that an attempt end. Set once; a runner watches it."""
+
+    reason: StopReason | None
+
+    async def wait(self) -> StopReason:
+        """Return when the engine wants the attempt to end, with the reason to report as status."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a runner is handed for one attempt. References are resolved, paths are absolute, secrets are in `env` only."""
+
+    run_id: str
+    step: str
+    attempt: int
+    work: Work
+    cwd: Path
+    workspace: Path
+    env: dict[str, str]
+    """The whole environment of the child: inherited and written, references included."""
+    stop: Stop
+    emit: Callable[[RunnerEvent], None]
+    """Called on the engine's loop thread, in order; never blocks. `ended` is the return value instead."""
+    on_thread_returned: Callable[[], None] = lambda: None
+    """A detached python thread calls this, from any thread, when it returns at last."""
+    grace_s: float = 5.0
+    """Seconds between the polite stop and the end of the whole process tree."""
+
+
+class Runner(Protocol):
+    """Performs one kind of work. Never raises for what the user's work did: that is in `Ended`."""
+
+    async def perform(self, job: Job) -> Ended:
+        """Run the job to its end, emitting as it goes. Watches `job.stop`."""
+        ...
