@@ -1,0 +1,70 @@
+"""The compiled plan: what the machine needs to know of a workflow, looked up by index and never computed twice.
+
+`Workflow` says what was asked in the author's words; `Plan` says it resolved: defaults applied, dependencies as indices, claims
+in force, time-outs chosen. It is made once by `planning.report.compile_plan` and shared by every run of the workflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pixirnb.spec.conditions import Condition
+from pixirnb.spec.policies import Agent, Retry
+from pixirnb.spec.references import Reference
+from pixirnb.spec.steps import Step
+from pixirnb.spec.workflow import Workflow
+
+Kind = Literal["shell", "python", "agent", "decision", "merge"]
+Posture = Literal["read_only", "writer", "undeclared"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedStep:
+    """One step, resolved."""
+
+    index: int
+    """Position in spec order: the order in which ready steps are started."""
+    id: str
+    kind: Kind
+    spec: Step
+    """The step as written, with `defaults` merged in (time-out excepted: see `timeout_ms`)."""
+    agent: Agent | None
+    depends_on: tuple[int, ...]
+    dependents: tuple[int, ...]
+    wave: int
+    """Index into the report's waves."""
+    timeout_ms: int | None
+    """Of the first attempt; None only for a decision without one."""
+    timeout_source: Literal["step", "agent", "defaults", "standard", "none"]
+    retry: Retry
+    """step > agent > defaults > the standard one attempt."""
+    posture: Posture
+    read_set: tuple[str, ...]
+    """Globs the step claims to read while it runs: written, or the default for its kind."""
+    write_set: tuple[str, ...]
+    """Globs it claims to write: written, or `**/*` where the contract says so. Empty: no claim."""
+    workspace: Literal["shared", "isolated"]
+    process: bool
+    """A python step that runs in a killable child: written, a writer, or one that retries on time-outs."""
+    phase: str
+    when: Condition | None
+    references: tuple[Reference, ...]
+    """Every reference in the step's payload, env, cwd and checks, in order of appearance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A workflow, ready to be driven by `machine.advance`."""
+
+    workflow: Workflow
+    steps: tuple[PlannedStep, ...]
+    index: dict[str, int]
+    """Step id to position."""
+    phases: tuple[tuple[str, tuple[int, ...]], ...]
+    """Phases in order of declaration, `rest` last where steps are left over; one phase named after the workflow if none is declared."""
+    max_concurrency: int
+    timeout_ms: int | None
+    """Of the whole run."""
+    sources: dict[str, str]
+    """Pinned source of notebook functions: `{":name": text}`."""
