@@ -1,0 +1,146 @@
+"""The kinds of value a spec is made of: names, durations, lists of globs, command lines, free JSON.
+
+Each is a type to annotate a model's field with. A wrong value raises a `PydanticCustomError` whose type is our code and
+whose context carries the fix; `mistakes` turns both into a Problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    StringConstraints,
+)
+from pydantic_core import PydanticCustomError
+
+from pixirnb.spec import limits
+from pixirnb.spec.durations import format_duration, parse_duration
+
+
+class SpecModel(BaseModel):
+    """Base of everything a spec is read into: closed to unknown keys, unchangeable, strict about scalars."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True
+    )
+
+    def canonical(self) -> dict[str, Any]:
+        """Only what was written, in the author's spelling, as plain JSON; loads back to an equal object."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
+    """A wrong value, for validators to raise."""
+    # Braces would be read as a template by pydantic.
+    return PydanticCustomError(code, "{message}", {"message": message, "fix": fix})
+
+
+def _duration(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise mistake(
+            "bad_duration",
+            f"{_shown(value)} is not a duration",
+            "write 45s, 15m, 1h30m, or a number of seconds",
+        )
+    try:
+        return parse_duration(value)
+    except ValueError as wrong:
+        raise mistake(
+            "bad_duration", str(wrong), "write 45s, 15m, 1h30m, or a number of seconds"
+        ) from None
+
+
+def _command(value: object) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        if value.strip():
+            return value
+        raise mistake("empty", "the command is empty", "write a command line or an argv list")
+    if not isinstance(value, list | tuple):
+        raise mistake(
+            "wrong_type",
+            f"{_shown(value)} is neither a command line nor an argv list",
+            "write text for `sh -c`, or a list of texts",
+        )
+    if not value or not value[0]:
+        raise mistake("empty", "the argv list has no program", "begin it with a program's name")
+    for position, word in enumerate(value):
+        if not isinstance(word, str):
+            raise mistake(
+                "wrong_type",
+                f"word {position} of the argv list, {_shown(word)}, is not text",
+                "put it in quotes",
+            )
+    return tuple(value)
+
+
+def _json(value: object) -> object:
+    return _checked(value, 1)
+
+
+def _checked(value: object, depth: int) -> object:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise mistake("not_json", "infinity and NaN are not JSON", "write a finite number or text")
+    if depth > limits.NESTING:
+        raise mistake(
+            "limit_exceeded",
+            f"the value nests deeper than {limits.NESTING} levels",
+            "flatten it (limit: nesting)",
+        )
+    if isinstance(value, list | tuple):
+        return [_checked(item, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise mistake("bad_key", f"the key {_shown(key)} is not text", "put it in quotes")
+        return {key: _checked(item, depth + 1) for key, item in value.items()}
+    raise mistake(
+        "not_json",
+        f"a {type(value).__name__} cannot be part of a spec",
+        "use null, booleans, numbers, text, lists and mappings",
+    )
+
+
+def _json_object(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise mistake("wrong_type", f"{_shown(value)} is not a mapping", "write `key: value` pairs")
+    checked = _checked(value, 1)
+    assert isinstance(checked, dict)
+    return checked
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+shown = _shown
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""A safe id: becomes a file name, HTML text and an environment tag."""
+Duration = Annotated[
+    int,
+    BeforeValidator(_duration, json_schema_input_type=str | int | float),
+    PlainSerializer(format_duration, return_type=str),
+]
+"""Milliseconds in memory; `45s`, `15m`, `1h30m` or seconds as written."""
+Command = Annotated[
+    str | tuple[str, ...],
+    PlainValidator(_command, json_schema_input_type=str | list[str]),
+]
+"""Text for `sh -c`, or an argv."""
+Json = Annotated[Any, PlainValidator(_json)]
+"""Any JSON value."""
+JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
+"""A mapping of JSON values."""
+Texts = tuple[str, ...]

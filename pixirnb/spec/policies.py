@@ -1,0 +1,230 @@
+"""What steps share: how to retry, who an agent is, what a check looks at, what an input may be, what a phase holds.
+
+Field names are the author's spelling, but for `json_schema` (written `schema`). Durations are in milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
+
+from pixirnb.spec import limits
+from pixirnb.spec.fields import (
+    Command,
+    Duration,
+    Json,
+    JsonObject,
+    Name,
+    SpecModel,
+    Texts,
+    mistake,
+)
+from pixirnb.spec.scripts import check_script
+
+RetryClass = Literal[
+    "timeout",
+    "context_overflow",
+    "verification",
+    "crash",
+    "exit",
+    "provider_transient",
+    "provider_permanent",
+    "cancelled",
+]
+DEFAULT_RETRY_CLASSES: Final[tuple[RetryClass, ...]] = (
+    "timeout",
+    "context_overflow",
+    "verification",
+    "crash",
+    "exit",
+    "provider_transient",
+)
+CheckKind = Literal[
+    "exit_code",
+    "file_exists",
+    "command",
+    "git_changes",
+    "output_contains",
+    "output_matches",
+    "python",
+    "schema",
+]
+CHECK_KINDS: Final[tuple[CheckKind, ...]] = (
+    "command",
+    "exit_code",
+    "file_exists",
+    "git_changes",
+    "output_contains",
+    "output_matches",
+    "python",
+    "schema",
+)
+InputType = Literal["string", "integer", "number", "boolean", "array", "object"]
+Runner = Literal["scripted", "llm", "acp", "cli", "pty"]
+PostureKey = Literal["read_only", "writer"]
+
+FUNCTION: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+"""`package.module:name`, for calls, checks and typed outputs."""
+LOCAL_FUNCTION: Final = re.compile(r":[A-Za-z_]\w*")
+"""`:name`, a function of the notebook."""
+
+
+class Retry(SpecModel):
+    """When a failed attempt is followed by another."""
+
+    max_attempts: Annotated[StrictInt, Field(ge=1, le=limits.MAX_ATTEMPTS)] = 1
+    """Counts the first."""
+    delay: Duration = 10_000
+    """Before the second attempt."""
+    backoff: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
+    """Each delay is the one before times this."""
+    jitter: Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
+    """Share of the delay by which it may differ either way."""
+    max_delay: Duration = 300_000
+    timeout_scale: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
+    """Each attempt's time-out is the one before times this."""
+    include_failure_context: StrictBool = False
+    """Whether the next attempt is handed the error and the tail of the partial output."""
+    classes: tuple[RetryClass, ...] = DEFAULT_RETRY_CLASSES
+    """Which failures are worth another attempt."""
+
+
+class Check(SpecModel):
+    """One declared check: exactly one kind key, and for a command its exit code and time-out."""
+
+    command: Command | None = None
+    exit_code: StrictInt | None = None
+    """A check of its own, or what a `command` check must exit with."""
+    timeout: Duration | None = None
+    """Of a `command` or `python` check."""
+    file_exists: Annotated[str, Field(min_length=1)] | None = None
+    git_changes: Annotated[str, Field(min_length=1)] | None = None
+    output_contains: Annotated[str, Field(min_length=1)] | None = None
+    output_matches: str | None = None
+    """A regular expression, searched for."""
+    python: str | None = None
+    """`module:function`, handed what the step left."""
+    json_schema: JsonObject | None = Field(default=None, alias="schema")
+    """What the step's output must satisfy."""
+
+    @property
+    def kind(self) -> CheckKind:
+        """Which of the check kinds this is."""
+        written = self.model_fields_set
+        for kind in CHECK_KINDS:
+            if ("json_schema" if kind == "schema" else kind) in written:
+                return kind
+        raise AssertionError("validation lets no check without a kind pass")
+
+    @property
+    def argument(self) -> Any:
+        """The value written beside the kind key."""
+        return self.json_schema if self.kind == "schema" else getattr(self, self.kind)
+
+    @field_validator("output_matches")
+    @classmethod
+    def _is_pattern(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as wrong:
+            raise mistake(
+                "bad_pattern", f"not a regular expression: {wrong}", "escape what is meant literally"
+            ) from None
+        return value
+
+    @field_validator("python")
+    @classmethod
+    def _is_function(cls, value: str | None) -> str | None:
+        return None if value is None else function_name(value, local=True)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        written = {"schema" if name == "json_schema" else name for name in self.model_fields_set}
+        kinds = written & set(CHECK_KINDS)
+        if "command" in kinds:
+            kinds.discard("exit_code")
+        if len(kinds) != 1:
+            found = "no kind" if not kinds else " and ".join(sorted(kinds))
+            raise mistake(
+                "check_kind",
+                f"a check has exactly one kind, this one has {found}",
+                "write one item a check, with one of " + ", ".join(CHECK_KINDS),
+            )
+        kind = next(iter(kinds))
+        if "timeout" in written and kind not in {"command", "python"}:
+            raise mistake(
+                "check_kind", f"a {kind} check takes no timeout", "take `timeout` out of this check"
+            )
+        if getattr(self, "json_schema" if kind == "schema" else kind) is None:
+            raise mistake("wrong_type", f"the {kind} check says nothing", f"give `{kind}` a value")
+        return self
+
+
+class Agent(SpecModel):
+    """Who a task is delegated to."""
+
+    runner: Runner = "scripted"
+    role: str = ""
+    """Text put before every task."""
+    model: str | None = None
+    command: Command | None = None
+    """Program and arguments, for acp, cli and pty."""
+    script: dict[str, list[list[dict[str, Any]]]] | None = None
+    """For scripted: step id or `*` to one list of actions per attempt; the last list repeats."""
+    tools: Texts = ()
+    posture: PostureKey | None = None
+    permission_mode: Literal["read_only", "ask", "auto"] | None = None
+    cwd: str | None = None
+    additional_paths: Texts = ()
+    pass_env: Texts = ()
+    """Names of environment variables handed on; agents inherit nothing else."""
+    timeout: Duration | None = None
+    retry: Retry | None = None
+
+    @field_validator("script", mode="before")
+    @classmethod
+    def _actions(cls, value: object) -> object:
+        return None if value is None else check_script(value)
+
+
+class Input(SpecModel):
+    """A typed parameter of the workflow; required when it has no default."""
+
+    type: InputType
+    default: Json = None
+    enum: list[Json] | None = None
+    description: str = ""
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a run must be given a value."""
+        return "default" not in self.model_fields_set
+
+
+class Phase(SpecModel):
+    """A unit of work as a person calls it."""
+
+    name: Name
+    steps: Texts = ()
+
+
+class Question(SpecModel):
+    """What a human is asked."""
+
+    question: Annotated[str, Field(min_length=1)]
+    choices: list[Json] = Field(default_factory=list)
+    """The values an accepting answer may carry; empty: any."""
+
+
+def function_name(text: str, *, local: bool) -> str:
+    """`text` if it names a function as `module:name` (or `:name` where `local`); raises the mistake otherwise."""
+    if FUNCTION.fullmatch(text) or (local and LOCAL_FUNCTION.fullmatch(text)):
+        return text
+    raise mistake(
+        "bad_function",
+        f"`{text}` does not name a function",
+        "write `package.module:function`"
+        + (", or `:function` for one of the notebook" if local else ""),
+    )

@@ -1,0 +1,166 @@
+"""A step as written: five kinds that share their policies and differ in the one key that says what they do.
+
+    ShellStep(run) · PythonStep(call, with) · AgentStep(task, agent) · DecisionStep(ask) · MergeStep(merge)
+
+`Step` is their union. Attributes are the author's keys, but for `arguments` (written `with`). Durations are in
+milliseconds. None, where a field allows it, means "not written": the plan then applies agent, defaults and standards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Discriminator, Field, StrictBool, Tag, field_validator
+
+from pixirnb.spec import limits
+from pixirnb.spec.fields import Command, Duration, JsonObject, Name, SpecModel, Texts, mistake
+from pixirnb.spec.policies import FUNCTION, Check, PostureKey, Question, Retry, function_name
+
+StepKind = Literal["shell", "python", "agent", "decision", "merge"]
+KIND_KEYS: Final[dict[str, StepKind]] = {
+    "run": "shell",
+    "call": "python",
+    "task": "agent",
+    "ask": "decision",
+    "merge": "merge",
+}
+"""The key that says a step's kind, and the kind."""
+
+
+def _schema_or_model(value: object) -> object:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if FUNCTION.fullmatch(value):
+            return value
+        raise mistake("bad_output", f"`{value}` names no model", "write `package.module:Model`")
+    if isinstance(value, Mapping):
+        return value
+    raise mistake(
+        "wrong_type",
+        "`output` is neither a JSON schema nor a model's name",
+        "write a mapping, or `package.module:Model`",
+    )
+
+
+class Shared(SpecModel):
+    """What a step may say whatever its kind, and what `defaults` may say for all of them."""
+
+    description: str = ""
+    timeout: Duration | None = None
+    """Of one attempt, its checks included."""
+    allow_long_timeout: StrictBool = False
+    retry: Retry | None = None
+    verify: tuple[Check, ...] = ()
+    output: JsonObject | str | None = None
+    """JSON schema, or `package.module:Model`, of the typed payload."""
+    artifacts: Texts = ()
+    """Globs of files kept as blobs."""
+    posture: PostureKey | None = None
+    read_set: Texts | None = None
+    write_set: Texts | None = None
+    workspace: Literal["shared", "isolated"] | None = None
+    cwd: str | None = None
+    additional_paths: Texts = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    seams: Texts = ()
+    process: StrictBool | None = None
+    carry: Texts = ()
+    reuse: Literal["spec", "reads", "never"] = "spec"
+    rerun: Literal["auto", "ask"] = "auto"
+
+    @field_validator("output", mode="before")
+    @classmethod
+    def _output(cls, value: object) -> object:
+        return _schema_or_model(value)
+
+
+class Defaults(Shared):
+    """What steps say when they do not say it themselves."""
+
+    arguments: JsonObject | None = Field(default=None, alias="with")
+    agent: str | None = None
+
+
+class StepBase(Shared):
+    """What every step has."""
+
+    kind: ClassVar[StepKind]
+
+    id: Name
+    depends_on: Annotated[Texts, Field(max_length=limits.DEPENDS_ON)] = ()
+    phase: Name | None = None
+    when: str | None = None
+
+
+class ShellStep(StepBase):
+    """A command line or an argv list."""
+
+    kind: ClassVar[StepKind] = "shell"
+
+    run: Command
+
+
+class PythonStep(StepBase):
+    """A function: `module:function`, or `:name` for one of the notebook."""
+
+    kind: ClassVar[StepKind] = "python"
+
+    call: str
+    arguments: JsonObject = Field(default_factory=dict, alias="with")
+
+    @field_validator("call")
+    @classmethod
+    def _call(cls, value: str) -> str:
+        return function_name(value, local=True)
+
+
+class AgentStep(StepBase):
+    """A prompt delegated to a subagent."""
+
+    kind: ClassVar[StepKind] = "agent"
+
+    task: Annotated[str, Field(min_length=1)]
+    agent: str | None = None
+
+
+class DecisionStep(StepBase):
+    """A question to the human."""
+
+    kind: ClassVar[StepKind] = "decision"
+
+    ask: Question
+
+
+class MergeStep(StepBase):
+    """Brings the changes of isolated steps back."""
+
+    kind: ClassVar[StepKind] = "merge"
+
+    merge: Annotated[Texts, Field(min_length=1)]
+
+
+def _tag(value: Any) -> StepKind | None:
+    if isinstance(value, dict):
+        found: StepKind | None = None
+        for key, kind in KIND_KEYS.items():
+            if key in value:
+                if found is not None:
+                    return None
+                found = kind
+        return found
+    return getattr(value, "kind", None)
+
+
+Step = Annotated[
+    Annotated[ShellStep, Tag("shell")]
+    | Annotated[PythonStep, Tag("python")]
+    | Annotated[AgentStep, Tag("agent")]
+    | Annotated[DecisionStep, Tag("decision")]
+    | Annotated[MergeStep, Tag("merge")],
+    Discriminator(
+        _tag, custom_error_type="step_kind", custom_error_message="a step has exactly one kind"
+    ),
+]
+"""A step of any kind."""

@@ -1,0 +1,1 @@
+"""The user's files: surveyed, captured, merged."""
