@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event, StoredValue
 
 # --- what the store promises -------------------------------------------------------------------------------------
@@ -34,16 +35,6 @@ class Blobs(Protocol):
     def has(self, digest: str) -> bool:
         """Whether the blob is there (not whether it is intact)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Where a log stops being what was written."""
-
-    code: Literal["torn_tail", "chain_broken", "not_contiguous", "not_canonical", "version", "blob_missing"]
-    line: int
-    """1-based line of log.jsonl at which reading stopped."""
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
