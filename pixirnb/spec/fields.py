@@ -43,18 +43,21 @@ def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
 
 
 def _duration(value: object) -> int:
+    return _milliseconds(value, allow_zero=False)
+
+
+def _delay(value: object) -> int:
+    return _milliseconds(value, allow_zero=True)
+
+
+def _milliseconds(value: object, *, allow_zero: bool) -> int:
+    fix = "write 45s, 15m, 1h30m, or a number of seconds, at most 7 days"
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise mistake(
-            "bad_duration",
-            f"{_shown(value)} is not a duration",
-            "write 45s, 15m, 1h30m, or a number of seconds",
-        )
+        raise mistake("bad_duration", f"{shown(value)} is not a duration", fix)
     try:
-        return parse_duration(value)
+        return parse_duration(value, allow_zero=allow_zero)
     except ValueError as wrong:
-        raise mistake(
-            "bad_duration", str(wrong), "write 45s, 15m, 1h30m, or a number of seconds"
-        ) from None
+        raise mistake("bad_duration", str(wrong).removesuffix("."), fix) from None
 
 
 def _command(value: object) -> str | tuple[str, ...]:
@@ -65,7 +68,7 @@ def _command(value: object) -> str | tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise mistake(
             "wrong_type",
-            f"{_shown(value)} is neither a command line nor an argv list",
+            f"{shown(value)} is neither a command line nor an argv list",
             "write text for `sh -c`, or a list of texts",
         )
     if not value or not value[0]:
@@ -74,7 +77,7 @@ def _command(value: object) -> str | tuple[str, ...]:
         if not isinstance(word, str):
             raise mistake(
                 "wrong_type",
-                f"word {position} of the argv list, {_shown(word)}, is not text",
+                f"word {position} of the argv list, {shown(word)}, is not text",
                 "put it in quotes",
             )
     return tuple(value)
@@ -102,7 +105,7 @@ def _checked(value: object, depth: int) -> object:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise mistake("bad_key", f"the key {_shown(key)} is not text", "put it in quotes")
+                raise mistake("bad_key", f"the key {shown(key)} is not text", "put it in quotes")
         return {key: _checked(item, depth + 1) for key, item in value.items()}
     raise mistake(
         "not_json",
@@ -111,20 +114,20 @@ def _checked(value: object, depth: int) -> object:
     )
 
 
-def _json_object(value: object) -> dict[str, Any]:
+def json_object(value: object) -> dict[str, Any]:
+    """A copy of a mapping of JSON values; raises the mistake of the first value that is none."""
     if not isinstance(value, Mapping):
-        raise mistake("wrong_type", f"{_shown(value)} is not a mapping", "write `key: value` pairs")
+        raise mistake("wrong_type", f"{shown(value)} is not a mapping", "write `key: value` pairs")
     checked = _checked(value, 1)
     assert isinstance(checked, dict)
     return checked
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """`value` as a sentence shows it: short."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
-
-shown = _shown
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """A safe id: becomes a file name, HTML text and an environment tag."""
@@ -134,6 +137,12 @@ Duration = Annotated[
     PlainSerializer(format_duration, return_type=str),
 ]
 """Milliseconds in memory; `45s`, `15m`, `1h30m` or seconds as written."""
+Delay = Annotated[
+    int,
+    BeforeValidator(_delay, json_schema_input_type=str | int | float),
+    PlainSerializer(format_duration, return_type=str),
+]
+"""A duration that may be nothing."""
 Command = Annotated[
     str | tuple[str, ...],
     PlainValidator(_command, json_schema_input_type=str | list[str]),
@@ -141,6 +150,6 @@ Command = Annotated[
 """Text for `sh -c`, or an argv."""
 Json = Annotated[Any, PlainValidator(_json)]
 """Any JSON value."""
-JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
+JsonObject = Annotated[dict[str, Any], PlainValidator(json_object)]
 """A mapping of JSON values."""
 Texts = tuple[str, ...]

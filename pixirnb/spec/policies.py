@@ -13,6 +13,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator,
 from pixirnb.spec import limits
 from pixirnb.spec.fields import (
     Command,
+    Delay,
     Duration,
     Json,
     JsonObject,
@@ -76,13 +77,13 @@ class Retry(SpecModel):
 
     max_attempts: Annotated[StrictInt, Field(ge=1, le=limits.MAX_ATTEMPTS)] = 1
     """Counts the first."""
-    delay: Duration = 10_000
+    delay: Delay = 10_000
     """Before the second attempt."""
     backoff: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
     """Each delay is the one before times this."""
     jitter: Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
     """Share of the delay by which it may differ either way."""
-    max_delay: Duration = 300_000
+    max_delay: Delay = 300_000
     timeout_scale: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
     """Each attempt's time-out is the one before times this."""
     include_failure_context: StrictBool = False

@@ -24,7 +24,7 @@ def _duration(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return False
     try:
-        parse_duration(value)
+        parse_duration(value, allow_zero=True)
     except ValueError:
         return False
     return True

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Discriminator, Field, StrictBool, Tag, field_validator
+from pydantic import Discriminator, Field, PlainValidator, StrictBool, Tag, field_validator
 
 from pixirnb.spec import limits
-from pixirnb.spec.fields import Command, Duration, JsonObject, Name, SpecModel, Texts, mistake
+from pixirnb.spec.fields import Command, Duration, JsonObject, Name, SpecModel, Texts, json_object, mistake
 from pixirnb.spec.policies import FUNCTION, Check, PostureKey, Question, Retry, function_name
 
 StepKind = Literal["shell", "python", "agent", "decision", "merge"]
@@ -29,19 +29,24 @@ KIND_KEYS: Final[dict[str, StepKind]] = {
 
 
 def _schema_or_model(value: object) -> object:
-    if value is None:
-        return None
     if isinstance(value, str):
         if FUNCTION.fullmatch(value):
             return value
         raise mistake("bad_output", f"`{value}` names no model", "write `package.module:Model`")
     if isinstance(value, Mapping):
-        return value
+        return json_object(value)
     raise mistake(
         "wrong_type",
         "`output` is neither a JSON schema nor a model's name",
         "write a mapping, or `package.module:Model`",
     )
+
+
+Output = Annotated[
+    dict[str, Any] | str,
+    PlainValidator(_schema_or_model, json_schema_input_type=dict[str, Any] | str),
+]
+"""A JSON schema, or `package.module:Model`."""
 
 
 class Shared(SpecModel):
@@ -53,7 +58,7 @@ class Shared(SpecModel):
     allow_long_timeout: StrictBool = False
     retry: Retry | None = None
     verify: tuple[Check, ...] = ()
-    output: JsonObject | str | None = None
+    output: Output | None = None
     """JSON schema, or `package.module:Model`, of the typed payload."""
     artifacts: Texts = ()
     """Globs of files kept as blobs."""
@@ -69,12 +74,6 @@ class Shared(SpecModel):
     carry: Texts = ()
     reuse: Literal["spec", "reads", "never"] = "spec"
     rerun: Literal["auto", "ask"] = "auto"
-
-    @field_validator("output", mode="before")
-    @classmethod
-    def _output(cls, value: object) -> object:
-        return _schema_or_model(value)
-
 
 class Defaults(Shared):
     """What steps say when they do not say it themselves."""

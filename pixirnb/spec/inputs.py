@@ -1,0 +1,116 @@
+"""Inputs of a run: what was given, against what the workflow declares."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pixirnb.spec.fields import shown
+from pixirnb.spec.mistakes import Mistake, problems, refusal
+from pixirnb.spec.places import Places
+from pixirnb.spec.policies import Input, InputType
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+
+def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every declared input with its value: given, else its default. Raises InvalidSpec with all that is wrong."""
+    found: list[Mistake] = []
+    values: dict[str, Any] = {}
+    for name in given:
+        if name not in workflow.inputs:
+            known = ", ".join(workflow.inputs) or "this workflow takes none"
+            fix = did_you_mean(str(name), workflow.inputs, otherwise=f"inputs: {known}")
+            found.append(
+                Mistake("input_unknown", ("inputs", str(name)), f"there is no input `{name}`", fix)
+            )
+    for name, declared in workflow.inputs.items():
+        if name in given:
+            values[name] = given[name]
+            if (wrong := misfit(declared, given[name])) is not None:
+                found.append(Mistake("input_invalid", ("inputs", name), *wrong))
+        elif declared.is_required:
+            found.append(
+                Mistake(
+                    "input_missing",
+                    ("inputs", name),
+                    f"the input `{name}` has no default and was not given",
+                    f"give it: --input {name}={_example(declared.type)}",
+                )
+            )
+        else:
+            values[name] = declared.default
+    if found:
+        raise refusal(problems(found, Places()), None)
+    return values
+
+
+def parse_input_text(declared: Input, text: str) -> Any:
+    """The value that `k=TEXT` on a command line means for an input of this type.
+
+    Text of a `string` is taken as it is; all else is read as JSON. What cannot be read comes back as text, for
+    `resolve_inputs` to refuse with all other mistakes.
+    """
+    if declared.type == "string":
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def misfit(declared: Input, value: Any) -> tuple[str, str] | None:
+    """Why `value` cannot be this input, as message and fix; None where it can."""
+    if not _is_of(declared.type, value):
+        article = "an" if declared.type[0] in "aio" else "a"
+        return (
+            f"{shown(value)} is not {article} {declared.type}",
+            f"give {article} {declared.type}, such as {_example(declared.type)}",
+        )
+    if declared.enum is not None and not any(
+        type(choice) is type(value) and choice == value for choice in declared.enum
+    ):
+        choices = ", ".join(map(str, declared.enum))
+        return f"{shown(value)} is not one of {choices}", f"give one of {choices}"
+    return None
+
+
+def _is_of(kind: InputType, value: Any) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            )
+        case "boolean":
+            return isinstance(value, bool)
+        case "array":
+            return isinstance(value, list | tuple) and _is_json(value)
+        case "object":
+            return isinstance(value, Mapping) and _is_json(value)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _example(kind: InputType) -> str:
+    return {
+        "string": "text",
+        "integer": "3",
+        "number": "0.5",
+        "boolean": "true",
+        "array": "'[1, 2]'",
+        "object": '\'{"a": 1}\'',
+    }[kind]

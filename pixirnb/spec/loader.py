@@ -1,0 +1,227 @@
+"""From a text, a mapping or an object to a Workflow, with every mistake at once. Pure: gets text and a name, reads no file.
+
+    text ──read_yaml──▶ mapping ──load_mapping──▶ Loaded(workflow | None, mistakes, salvage)
+
+`Loaded` is not raised but returned, because planning has more to say about a workflow with mistakes: it checks what could
+be salvaged, so that an author sees a misspelt key and an unknown dependency in one go. `planning.checks.require` does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from pixirnb.errors import Problem
+from pixirnb.spec import limits
+from pixirnb.spec.mistakes import Mistake, loc_parts, problems, refusal, translate
+from pixirnb.spec.places import PathParts, Places
+from pixirnb.spec.steps import KIND_KEYS
+from pixirnb.spec.workflow import Workflow
+from pixirnb.spec.yaml_text import lines_of, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """A workflow with what is broken taken out: enough to look for further mistakes, never to run."""
+
+    workflow: Workflow
+    damaged: frozenset[int]
+    """Steps of which something was taken out."""
+    lost: frozenset[str]
+    """Names that stand in the text and not in the salvage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What reading came to."""
+
+    workflow: Workflow | None
+    """None where there are mistakes."""
+    mistakes: tuple[Mistake, ...]
+    salvage: Salvage | None
+    places: Places
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The mistakes with their lines, in the order of the text."""
+        return problems(self.mistakes, self.places)
+
+    def require(self) -> Workflow:
+        """The workflow. Raises InvalidSpec with the mistakes of its structure (planning knows more)."""
+        if self.workflow is None:
+            raise refusal(self.problems, self.places.source)
+        return self.workflow
+
+
+def load_text(text: str | bytes, source: str | None = None) -> Loaded:
+    """Read YAML (JSON is YAML). `source` names the text for people. Never raises for what the text says."""
+    places = Places(None, source)
+    decoded = _decoded(text)
+    if isinstance(decoded, Mistake):
+        return Loaded(None, (decoded,), None, places)
+    places = Places(decoded, source, lines_of)
+    reading = read_yaml(decoded)
+    if not reading.is_whole:
+        return Loaded(None, tuple(reading.mistakes), None, places)
+    if reading.value is None and not reading.mistakes:
+        empty = Mistake("empty", (), "there is no workflow in the text", "write `name` and `steps`", 1)
+        return Loaded(None, (empty,), None, places)
+    return _load(reading.value, reading.mistakes, places)
+
+
+def load_mapping(mapping: Mapping[str, Any], source: str | None = None) -> Loaded:
+    """Read a workflow written as a dict, in the same spelling as YAML."""
+    return _load(mapping, [], Places(None, source))
+
+
+def load(source: Workflow | Mapping[str, Any] | str | bytes, name: str | None = None) -> Loaded:
+    """Read whatever a workflow may come as; text is YAML, not a path."""
+    if isinstance(source, Workflow):
+        return Loaded(source, (), None, source.places)
+    if isinstance(source, str | bytes):
+        return load_text(source, name)
+    return load_mapping(source, name)
+
+
+def _decoded(text: str | bytes) -> str | Mistake:
+    if len(text) > limits.SPEC_TEXT_BYTES or (
+        isinstance(text, str)
+        and len(text) * 4 > limits.SPEC_TEXT_BYTES
+        and len(text.encode("utf-8", "surrogatepass")) > limits.SPEC_TEXT_BYTES
+    ):
+        return Mistake(
+            "limit_exceeded",
+            (),
+            f"the text is larger than {limits.SPEC_TEXT_BYTES // 1024**2} MiB",
+            "split the workflow (limit: spec_text)",
+        )
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        return Mistake(
+            "not_utf8", (), f"byte {error.start} of the text is not UTF-8", "save it as UTF-8", line
+        )
+
+
+def _load(value: Any, found: list[Mistake], places: Places) -> Loaded:
+    if not isinstance(value, Mapping):
+        what = "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+        wrong = Mistake(
+            "not_a_mapping",
+            (),
+            f"a workflow is a mapping, this is {what}",
+            "write `name:` and `steps:` at the top",
+            1 if places.text is not None else None,
+        )
+        return Loaded(None, (*found, wrong), None, places)
+    value = value if isinstance(value, dict) else dict(value)
+    try:
+        workflow = _validated(value)
+    except ValidationError as error:
+        shadows = [mistake.parts for mistake in found if mistake.parts]
+        structural = [
+            mistake
+            for mistake in [*translate(error), *_rest_of_kindless(value, error)]
+            if not any(mistake.parts[: len(shadow)] == shadow for shadow in shadows)
+        ]
+        salvage = _salvaged(value, error)
+        if salvage is not None:
+            salvage.workflow.with_places(places)
+        return Loaded(None, (*found, *structural), salvage, places)
+    workflow.with_places(places)
+    if found:
+        return Loaded(None, tuple(found), Salvage(workflow, frozenset(), frozenset()), places)
+    return Loaded(workflow, (), None, places)
+
+
+def _validated(value: dict[str, Any]) -> Workflow:
+    # By alias only: `arguments` is Python's word for `with`, not a second spelling of the key.
+    return Workflow.model_validate(value, by_alias=True, by_name=False)
+
+
+_STAND_IN: Final = {"run": "true"}
+
+
+def _rest_of_kindless(value: dict[str, Any], error: ValidationError) -> list[Mistake]:
+    """Mistakes in steps whose kind is unclear, beyond that: they are validated as if they ran `true`."""
+    unclear = {
+        raw["loc"][1]: raw["input"]
+        for raw in error.errors(include_url=False)
+        if raw["type"] == "step_kind" and isinstance(raw["input"], dict)
+    }
+    found: list[Mistake] = []
+    kind_words = {*KIND_KEYS, "with", "agent"}
+    for index, step in unclear.items():
+        assert isinstance(index, int)
+        rest = {key: item for key, item in step.items() if key not in kind_words} | _STAND_IN
+        try:
+            _validated({"name": "x", "steps": [rest]})
+        except ValidationError as inner:
+            found += [
+                Mistake(wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix)
+                for wrong in translate(inner)
+                if wrong.code != "unknown_key" or len(wrong.parts) > 3
+            ]
+    return found
+
+
+def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:
+    """The workflow without what the errors name; None where too little is left."""
+    steps = value.get("steps")
+    if not isinstance(steps, list | tuple) or not steps or len(steps) > limits.STEPS:
+        return None
+    mended = {**value, "steps": list(steps)}
+    damaged: set[int] = set()
+    lost: set[str] = set()
+    for raw in error.errors(include_url=False):
+        parts = loc_parts(raw["loc"])
+        if not parts:
+            return None
+        if parts[0] == "steps" and len(parts) > 1 and isinstance(parts[1], int):
+            damaged.add(parts[1])
+            _mend_step(mended["steps"], parts, raw["type"], lost)
+        else:
+            _mend_top(mended, parts, lost)
+    try:
+        return Salvage(_validated(mended), frozenset(damaged), frozenset(lost))
+    except ValidationError:
+        return None
+
+
+def _mend_step(steps: list[Any], parts: PathParts, kind: str, lost: set[str]) -> None:
+    index = parts[1]
+    assert isinstance(index, int)
+    step = dict(steps[index]) if isinstance(steps[index], dict) else {}
+    key = parts[2] if len(parts) > 2 else None
+    if key == "id" or "id" not in step:
+        lost.add(str(step.get("id")))
+        step["id"] = f"unnamed-{index}"
+    if key is None or kind == "step_kind" or key in KIND_KEYS:
+        if not isinstance(step.get("id"), str):
+            step["id"] = f"unnamed-{index}"
+        for word in [*KIND_KEYS, "with", "agent"]:
+            step.pop(word, None)
+        step |= _STAND_IN
+    elif key != "id":
+        step.pop(str(key), None)
+    steps[index] = step
+
+
+def _mend_top(mended: dict[str, Any], parts: PathParts, lost: set[str]) -> None:
+    key = str(parts[0])
+    inner = mended.get(key)
+    if key == "name":
+        mended["name"] = "unnamed"
+    elif len(parts) > 1 and isinstance(inner, dict):
+        lost.add(str(parts[1]))
+        mended[key] = {name: item for name, item in inner.items() if name != parts[1]}
+    else:
+        if isinstance(inner, Mapping):
+            lost.update(map(str, inner))
+        mended.pop(key, None)
