@@ -213,7 +213,10 @@ class AttemptEnded(TypedDict):
     artifacts: NotRequired[list[dict[str, Any]]]
     output_log: NotRequired[dict[str, Any]]
     """`{path, bytes, truncated}` of the attempt's output log, relative to the run folder."""
+    payload: NotRequired[dict[str, Any] | None]
+    """`{schema_id, provenance, validation}` of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
+    session_id: NotRequired[str | None]
 
 
 class VerificationRecorded(TypedDict):
@@ -243,7 +246,8 @@ class CheckpointDecided(TypedDict):
     status: CheckpointStatus
     subagent_status: SubagentStatus
     error: ErrorData | None
-    bundle: dict[str, Any] | None
+    limitations: list[str]
+    """What a reader of the bundle must know; the bundle itself is folded from this attempt's events."""
     digest: str | None
     """Digest of produced, payload and changes: what dependents' fingerprints see."""
     reused: NotRequired[bool]
@@ -266,12 +270,15 @@ class DecisionRequested(TypedDict):
     reason: str
     question: str
     choices: list[Any]
+    timeout_ms: int | None
+    fingerprint: dict[str, str]
 
 
 class DecisionRecorded(TypedDict):
     """What the human said."""
 
     step: str
+    attempt: int
     verdict: Literal["accept", "reject"]
     value: Any
     note: str

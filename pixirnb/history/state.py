@@ -1,0 +1,317 @@
+"""What has happened, folded: the state of a run is this function of its events and nothing else.
+
+`fold(events)` is total: unknown kinds are passed over, an event that cannot be read is named in `unread`, and no event raises.
+`RunState.apply` is the same fold one event at a time, for the engine and for live followers. Nothing here knows the plan:
+what an event means for steps that have not spoken yet is the machine's business. Source: contract.md §3, §4, §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pixirnb.history.events import Event
+
+Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
+"""Where a step stands: idle (nothing yet, or to be done again) → scheduled → running → ended → settled.
+`retrying` waits for its next attempt, `asking` for a human."""
+
+
+@dataclass(slots=True, eq=False)
+class StepState:
+    """All that is known of one step."""
+
+    stage: Stage = "idle"
+    attempt: int = 0
+    """Last attempt scheduled; counts on over resumes."""
+    tried_before: int = 0
+    """Attempts made before the present course (start or last resume): the retry budget is new after each."""
+    wave: int | None = None
+    subagent_status: str = "queued"
+    timeout_ms: int | None = None
+    pid: int | None = None
+    scheduled_seq: int = 0
+    """Sequence number of the last `step_scheduled`."""
+    ended_seq: int = 0
+    """Sequence number of the last `attempt_ended`; 0 where none followed."""
+    fingerprint: dict[str, str] | None = None
+    """Of the last scheduled attempt or request."""
+    ended: dict[str, Any] | None = None
+    """Data of the last `attempt_ended`."""
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    checkpoint_status: str | None = None
+    error: dict[str, Any] | None = None
+    limitations: list[str] = field(default_factory=list)
+    digest: str | None = None
+    held_by: dict[str, Any] | None = None
+    retry: dict[str, Any] | None = None
+    request: dict[str, Any] | None = None
+    """The open (or answered) `decision_requested`."""
+    decision: dict[str, Any] | None = None
+    """A `decision_recorded`; `decided` says whether the checkpoint followed."""
+    decided: bool = False
+    reason: str | None = None
+    """Why the last resume looks at it again."""
+    recheck: bool = False
+    """Ready before the resume; reused after all if its fingerprint turns out unchanged."""
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    """One entry an ended attempt that was not ready: `{attempt, kind, message}`."""
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    """All that is known of a run."""
+
+    run_id: str = ""
+    workflow: str = ""
+    spec: dict[str, Any] = field(default_factory=dict)
+    spec_digest: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    workspace: str = ""
+    source: str | None = None
+    sources: dict[str, str] = field(default_factory=dict)
+    owner: dict[str, Any] | None = None
+    steps: dict[str, StepState] = field(default_factory=dict)
+    started_at: str | None = None
+    ended_at: str | None = None
+    finished: dict[str, Any] | None = None
+    """Data of the `run_finished` that ends the present course; None while it is open."""
+    elapsed_ms: int = 0
+    """Of all finished courses together."""
+    courses: int = 0
+    """1 for the start, 1 more for each resume."""
+    flags: dict[str, Any] = field(default_factory=dict)
+    """Of the last resume."""
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    decided_after_end: bool = False
+    """A decision was recorded since the run came to rest, and no resume followed."""
+    seq: int = 0
+    at: str | None = None
+    """Time of the last event."""
+    unread: list[int] = field(default_factory=list)
+    """Sequence numbers of events whose data could not be read."""
+
+    def step(self, step_id: str) -> StepState:
+        """The state of a step, idle if it has not spoken yet."""
+        state = self.steps.get(step_id)
+        if state is None:
+            state = self.steps[step_id] = StepState()
+        return state
+
+    def apply(self, event: Event) -> None:
+        """Take one more event into account."""
+        self.seq = event.seq
+        self.at = event.at
+        handler = _HANDLERS.get(event.kind)
+        if handler is None:
+            return
+        try:
+            handler(self, event.data, event)
+        except (KeyError, TypeError, AttributeError):
+            self.unread.append(event.seq)
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """The state after `events`, from nothing."""
+    state = RunState()
+    apply = state.apply
+    for event in events:
+        apply(event)
+    return state
+
+
+def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.run_id = data["run_id"]
+    run.workflow = data["workflow"]
+    run.workspace = data["workspace"]
+    run.source = data["source"]
+    run.started_at = event.at
+    _pin(run, data)
+
+
+def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.flags = data["flags"]
+    _pin(run, data)
+    run.finished = None
+    run.ended_at = None
+    run.decided_after_end = False
+    for entry in data["steps"]:
+        step = run.step(entry["step_id"])
+        step.tried_before = step.attempt
+        action = entry["action"]
+        if action == "hold" and entry["reason"] == "not_selected":
+            step.stage = "settled"
+            step.checkpoint_status = "held"
+            step.held_by = {"kind": "not_selected", "step": None}
+        elif action == "rerun":
+            _reset(step, entry["reason"])
+
+
+def _pin(run: RunState, data: dict[str, Any]) -> None:
+    run.courses += 1
+    run.spec = data.get("spec") or run.spec
+    run.spec_digest = data["spec_digest"]
+    run.inputs = data["inputs"]
+    run.sources = data.get("sources") or run.sources
+    run.owner = data["owner"]
+
+
+def _reset(step: StepState, reason: str) -> None:
+    """Back to idle, remembering what an equal fingerprint would let the step keep."""
+    step.recheck = reason == "upstream_changed" and step.checkpoint_status == "checkpoint_ready"
+    step.reason = reason
+    step.stage = "idle"
+    step.held_by = None
+    step.retry = None
+    if step.recheck:
+        return
+    step.subagent_status = "queued"
+    step.checkpoint_status = None
+    step.error = None
+    step.ended = None
+    step.checks = []
+    step.limitations = []
+    step.digest = None
+    step.request = None
+    if not step.decision or step.decided:
+        step.decision = None
+        step.decided = False
+
+
+def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    if step.recheck:
+        reason = step.reason or "upstream_changed"
+        step.checkpoint_status = None
+        _reset(step, reason)
+    step.stage = "scheduled"
+    step.scheduled_seq = event.seq
+    step.attempt = data["attempt"]
+    step.wave = data["wave"]
+    step.timeout_ms = data["timeout_ms"]
+    step.fingerprint = data["fingerprint"]
+    step.subagent_status = "queued"
+    step.ended = None
+    step.checks = []
+    step.retry = None
+    step.pid = None
+    step.held_by = None
+
+
+def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    if step.stage == "scheduled" and step.attempt == data["attempt"]:
+        step.stage = "running"
+        step.subagent_status = "running"
+        step.pid = data["pid"]
+
+
+def _attempt_ended(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    step.ended_seq = event.seq
+    step.stage = "ended"
+    step.ended = data
+    step.subagent_status = data["status"]
+    error = data["error"]
+    if error is not None:
+        step.errors.append(
+            {"attempt": data["attempt"], "kind": error["kind"], "message": error["message"]}
+        )
+
+
+def _verification_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.step(data["step"]).checks = data["checks"]
+
+
+def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.stage = "retrying"
+    step.retry = data
+
+
+def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.stage = "settled"
+    step.recheck = False
+    step.held_by = None
+    step.decided = step.decision is not None
+    step.checkpoint_status = data["status"]
+    if data.get("reused"):
+        return
+    step.subagent_status = data["subagent_status"]
+    step.error = data["error"]
+    step.limitations = data["limitations"]
+    step.digest = data["digest"]
+
+
+def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.stage = "settled"
+    step.checkpoint_status = "held"
+    step.held_by = data["held_by"]
+    step.subagent_status = (
+        "cancelled" if data["held_by"]["kind"] == "cancelled" else "not_applicable"
+    )
+
+
+def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.request = data
+    step.attempt = data["attempt"]
+    if data["reason"] in {"ask", "in_flight"}:
+        step.stage = "asking"
+        step.timeout_ms = data["timeout_ms"]
+        step.fingerprint = data["fingerprint"]
+        step.subagent_status = "not_applicable"
+        step.checkpoint_status = "needs_orchestrator"
+        step.recheck = False
+
+
+def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.decision = data
+    step.decided = False
+    run.decided_after_end = run.finished is not None
+
+
+def _checkpoint_saved(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.checkpoints.append({**data, "seq": event.seq, "at": event.at})
+
+
+def _warning_raised(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.warnings.append(data)
+
+
+def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.finished = data
+    run.ended_at = event.at
+    run.elapsed_ms += data["elapsed_ms"]
+
+
+_HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] = {
+    "run_started": _run_started,
+    "run_resumed": _run_resumed,
+    "step_scheduled": _step_scheduled,
+    "attempt_started": _attempt_started,
+    "attempt_ended": _attempt_ended,
+    "verification_recorded": _verification_recorded,
+    "retry_planned": _retry_planned,
+    "checkpoint_decided": _checkpoint_decided,
+    "step_held": _step_held,
+    "decision_requested": _decision_requested,
+    "decision_recorded": _decision_recorded,
+    "checkpoint_saved": _checkpoint_saved,
+    "warning_raised": _warning_raised,
+    "run_finished": _run_finished,
+}

@@ -1,0 +1,1 @@
+"""What happens next: pure decisions from a plan and a history."""

@@ -1,0 +1,72 @@
+"""What a person can do next, each with the cell to run: a closed list. Source: contract.md §4, `next_actions`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pixirnb.history.state import RunState, StepState
+from pixirnb.planning.plan import Plan, PlannedStep
+
+Action = Literal[
+    "retry_failed_steps",
+    "rerun_step",
+    "resume_run",
+    "raise_timeout",
+    "decide_step",
+    "approve_request",
+    "merge_changes",
+    "resolve_seam",
+    "inspect_session",
+    "synthesize_from_partial",
+    "abort",
+]
+
+
+def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[str, Any]]:
+    """What can be done about one step; nothing for one that is ready or has not settled."""
+    status = state.checkpoint_status
+    if status == "needs_orchestrator":
+        return [_action("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept")]
+    if status == "partial":
+        return [
+            _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}"),
+            _action("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept"),
+        ]
+    if status == "failed":
+        actions = []
+        if state.subagent_status == "timed_out":
+            actions.append(_action("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
+        actions.append(
+            _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
+        )
+        return actions
+    return []
+
+
+def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]:
+    """What can be done about the run as it stands, most useful first; nothing for a completed one."""
+    if status == "completed":
+        return []
+    run_id = run.run_id
+    if status == "running":
+        return [_action("abort", None, f"%pixir cancel {run_id}")]
+    states = [(step, run.step(step.id)) for step in plan.steps]
+    undecided = [s.id for s, state in states if state.checkpoint_status == "needs_orchestrator"]
+    actions = [
+        _action("decide_step", step, f"%pixir decide {run_id} {step} accept") for step in undecided
+    ]
+    late = [s.id for s, state in states if state.subagent_status == "timed_out"]
+    actions += [
+        _action("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
+    ]
+    if any(state.checkpoint_status == "failed" for _, state in states):
+        actions.append(_action("retry_failed_steps", None, f"%pixir resume {run_id}"))
+    if not actions or not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
+        actions.append(_action("resume_run", None, f"%pixir resume {run_id}"))
+    if any(state.checkpoint_status == "partial" for _, state in states):
+        actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
+    return actions
+
+
+def _action(action: Action, step: str | None, cell: str) -> dict[str, Any]:
+    return {"action": action, "step": step, "cell": cell}

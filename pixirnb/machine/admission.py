@@ -1,0 +1,135 @@
+"""Which ready steps start now: in spec order, as many as slots allow, never two that conflict. Source: contract.md §2.
+
+A step that must wait for a conflict keeps later ones that conflict with it waiting too, so that nobody starves. What needs no
+slot (a false `when`, a question, a result that still holds) is settled before anything is started.
+"""
+
+from __future__ import annotations
+
+from pixirnb.history.events import Draft
+from pixirnb.history.state import StepState
+from pixirnb.machine import fingerprint, retry
+from pixirnb.machine.board import Moment, ValueNotLoaded
+from pixirnb.machine.instructions import StartAttempt
+from pixirnb.machine.readiness import Verdict
+from pixirnb.machine.settlement import decided, held
+from pixirnb.planning.conflicts import ClaimIndex
+from pixirnb.planning.plan import PlannedStep
+
+
+def settle_without_running(moment: Moment) -> list[Draft]:
+    """Facts about ready steps that need no attempt."""
+    if not moment.may_start:
+        return []
+    found = (_without_a_slot(moment, index) for index in sorted(moment.board.slotless))
+    return [draft for draft in found if draft is not None]
+
+
+def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
+    """Intents and instructions for everything that can start now."""
+    board = moment.board
+    facts: list[Draft] = []
+    starts: list[StartAttempt] = []
+    slots = moment.plan.max_concurrency - len(board.running)
+    if slots <= 0 or moment.is_stopping:
+        return facts, starts
+    earlier = ClaimIndex()
+    for index in _candidates(moment):
+        step, state = moment.plan.steps[index], board.state(index)
+        if index in board.detached:
+            continue
+        claim = board.claim(index)
+        if claim is not None:
+            is_blocked = board.claims.conflicts(claim) or earlier.conflicts(claim)
+            earlier.add(index, claim)
+            if is_blocked:
+                continue
+        scheduled = _scheduled(moment, step, state)
+        facts.append(scheduled)
+        data = scheduled.data
+        starts.append(StartAttempt(step.id, data["attempt"], data["timeout_ms"]))
+        slots -= 1
+        if slots == 0:
+            break
+    return facts, starts
+
+
+def _candidates(moment: Moment) -> list[int]:
+    board = moment.board
+    due = [index for index, at in board.retrying.items() if moment.now >= at]
+    if not moment.may_start:
+        return sorted(due)
+    return sorted([*board.ready, *due]) if due else board.ready
+
+
+def _without_a_slot(moment: Moment, index: int) -> Draft | None:
+    board = moment.board
+    step, state = moment.plan.steps[index], board.state(index)
+    if step.when is not None and not _holds(moment, step):
+        return held(step, "when")
+    if state.recheck and state.fingerprint == _fingerprints(moment, step):
+        verdict = Verdict("checkpoint_ready", None, list(state.limitations))
+        return decided(step, state, verdict, state.digest, reused=True)
+    if step.spec.kind == "decision":
+        ask = step.spec.ask
+        attempt = state.attempt + 1
+        return _request(moment, step, attempt, "ask", ask.question, list(ask.choices))
+    if state.reason == "in_flight" and step.spec.rerun == "ask" and state.decision is None:
+        question = (
+            f"`{step.id}` was running when its process died and may have changed things. "
+            "Accept it as done? To run it again, resume with --from."
+        )
+        return _request(moment, step, state.attempt, "in_flight", question, [])
+    return None
+
+
+def _request(
+    moment: Moment, step: PlannedStep, attempt: int, reason: str, question: str, choices: list[object]
+) -> Draft:
+    return Draft(
+        "decision_requested",
+        {
+            "step": step.id,
+            "attempt": attempt,
+            "reason": reason,
+            "question": question,
+            "choices": choices,
+            "timeout_ms": step.timeout_ms if reason == "ask" else None,
+            "fingerprint": _fingerprints(moment, step),
+        },
+    )
+
+
+def _holds(moment: Moment, step: PlannedStep) -> bool:
+    assert step.when is not None
+    try:
+        return step.when.evaluate(moment.board.lookup)
+    except ValueNotLoaded:
+        # The engine loads what a `when` names before it asks; a blob that is gone reads as nothing.
+        return False
+
+
+def _scheduled(moment: Moment, step: PlannedStep, state: StepState) -> Draft:
+    tries = state.attempt - state.tried_before
+    return Draft(
+        "step_scheduled",
+        {
+            "step": step.id,
+            "attempt": state.attempt + 1,
+            "wave": step.wave,
+            "timeout_ms": retry.timeout_ms(step, retries=tries),
+            "workspace": step.workspace,
+            "fingerprint": _fingerprints(moment, step),
+        },
+    )
+
+
+def _fingerprints(moment: Moment, step: PlannedStep) -> dict[str, str]:
+    known = moment.board.fingerprints.get(step.index)
+    if known is None:
+        known = {
+            "static": fingerprint.static(step, moment.plan.sources),
+            "dynamic": fingerprint.dynamic(moment.board, step.index),
+        }
+        moment.board.fingerprints[step.index] = known
+    return known

@@ -1,0 +1,311 @@
+"""The plan joined with the history: what is ready, what runs, what it claims, and what the operator asked for.
+
+`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what its own
+edges cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
+this process and live only here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import Event
+from pixirnb.history.state import RunState, StepState
+from pixirnb.planning.conflicts import Claim, ClaimIndex
+from pixirnb.planning.paths import Pattern
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.references import Reference
+
+RunStop = Literal["cancel", "drain", "interrupt"]
+
+
+class ValueNotLoaded(LookupError):
+    """Raised by `Board.lookup` for a value that lies in a blob the engine has not handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An attempt that is under way."""
+
+    attempt: int
+    started: float
+    deadline: float | None
+
+
+class Board:
+    """One run as the machine sees it. Not thread-safe: it belongs to the run's loop."""
+
+    def __init__(self, plan: Plan, run: RunState, now: float) -> None:
+        self.plan = plan
+        self.run = run
+        self.stop: RunStop | None = None
+        """The operator's wish for the whole run."""
+        self.cancelled: set[int] = set()
+        """Steps the operator cancelled one by one."""
+        self.detached: dict[int, int] = {}
+        """Step to attempt of python threads that outlived their step; they keep their claims."""
+        self.values: dict[str, Any] = {}
+        """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
+        self._claims: list[Claim | None | Literal["unknown"]] = ["unknown"] * len(plan.steps)
+        self._rebuild(now)
+
+    # --- what advance reads -------------------------------------------------------------------------------------
+
+    def state(self, index: int) -> StepState:
+        """What has happened to a step."""
+        return self.run.step(self.plan.steps[index].id)
+
+    def claim(self, index: int) -> Claim | None:
+        """The step's claims on files; None where it has none."""
+        claim = self._claims[index]
+        if claim == "unknown":
+            claim = self._claims[index] = claim_of(self.plan.steps[index])
+        return claim
+
+    def is_ready(self, index: int) -> bool:
+        """Whether dependents may start on this step's evidence."""
+        return bool(self._is_ready[index])
+
+    def lookup(self, reference: Reference) -> Any:
+        """The value a reference stands for. Raises ValueNotLoaded where it lies in a blob; None where there is none."""
+        if reference.source == "input":
+            return _field(self.run.inputs.get(reference.name), reference.fields)
+        if reference.source == "run":
+            return self.run.run_id
+        step = self.run.step(reference.name)
+        if reference.part == "summary":
+            return (step.ended or {}).get("summary", "")
+        stored = stored_output(step)
+        if "blob" in stored:
+            if reference.name not in self.values:
+                raise ValueNotLoaded(reference.name)
+            return _field(self.values[reference.name], reference.fields)
+        return _field(stored.get("value"), reference.fields)
+
+    # --- stimuli that are not events ----------------------------------------------------------------------------
+
+    def release(self, index: int) -> None:
+        """A detached thread returned: its claims are free."""
+        if self.detached.pop(index, None) is not None:
+            self.claims.remove(index)
+
+    # --- the fold -----------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event, now: float) -> None:
+        """Take one more event into account; `now` is when it happened here."""
+        self.run.apply(event)
+        if event.kind in {"run_started", "run_resumed"}:
+            self._rebuild(now)
+            return
+        if event.kind == "checkpoint_saved" and event.data.get("reason") == "phase":
+            name = event.data["name"]
+            self.phases_done = [p for p in self.phases_done if self.plan.phases[p][0] != name]
+        handler = _HANDLERS.get(event.kind)
+        if handler is None:
+            return
+        index = self.plan.index.get(event.data.get("step", ""))
+        if index is not None:
+            handler(self, index, event.data, now)
+
+    def _rebuild(self, now: float) -> None:
+        plan = self.plan
+        count = len(plan.steps)
+        self.course_started = now
+        self.deadline = None if plan.timeout_ms is None else now + plan.timeout_ms / 1000
+        self.running: dict[int, Running] = {}
+        self.retrying: dict[int, float] = {}
+        self.asking: dict[int, float | None] = {}
+        self.ended: list[int] = []
+        self.to_decide: list[int] = []
+        self.ready: list[int] = []
+        """Steps that could start, in spec order."""
+        self.idle = 0
+        """Steps that have neither started nor settled."""
+        self.has_failed = False
+        """A step settled in this course as anything but ready: `on_failure: stop` looks here."""
+        self.claims = ClaimIndex()
+        for index in self.detached:
+            claim = self.claim(index)
+            if claim is not None:
+                self.claims.add(index, claim)
+        self.slotless: set[int] = set()
+        """Ready steps that may settle without running: a `when`, a question, a result that may still hold."""
+        self.fingerprints: dict[int, dict[str, str]] = {}
+        """Fingerprints of ready steps, worked out once: what a ready step was given no longer changes."""
+        self._is_ready = bytearray(count)
+        self._unready = [len(step.depends_on) for step in plan.steps]
+        self._phase_of = {i: p for p, (_, members) in enumerate(plan.phases) for i in members}
+        self._phase_left = [len(members) for _, members in plan.phases]
+        self.phases_done: list[int] = []
+        saved = {entry["name"] for entry in self.run.checkpoints if entry["reason"] == "phase"}
+        known = self.run.steps
+        idle: list[int] = []
+        for step in plan.steps:
+            state = known.get(step.id)
+            if state is None or state.stage in {"idle", "scheduled", "running", "retrying"}:
+                idle.append(step.index)
+                continue
+            if state.decision is not None and not state.decided:
+                self.to_decide.append(step.index)
+            if state.stage == "ended":
+                self.ended.append(step.index)
+            elif state.stage == "asking":
+                self.asking[step.index] = None
+            elif state.stage == "settled" and state.checkpoint_status == "checkpoint_ready":
+                self._mark_ready(step.index)
+        self.idle = len(idle)
+        for index in idle:
+            if self._unready[index] == 0:
+                self._list(index)
+        self.phases_done = [p for p in self.phases_done if plan.phases[p][0] not in saved]
+
+    def _mark_ready(self, index: int) -> None:
+        if self._is_ready[index]:
+            return
+        self._is_ready[index] = 1
+        phase = self._phase_of.get(index)
+        if phase is not None:
+            self._phase_left[phase] -= 1
+            if self._phase_left[phase] == 0:
+                self.phases_done.append(phase)
+        for dependent in self.plan.steps[index].dependents:
+            self._unready[dependent] -= 1
+            if self._unready[dependent] == 0 and self.state(dependent).stage == "idle":
+                self._list(dependent)
+
+    def _list(self, index: int) -> None:
+        step = self.plan.steps[index]
+        state = self.state(index)
+        asks_first = state.reason == "in_flight" and step.spec.rerun == "ask"
+        if step.when is not None or step.kind == "decision" or state.recheck or asks_first:
+            self.slotless.add(index)
+        insort(self.ready, index)
+
+    def _leave_idle(self, index: int) -> None:
+        if index in self.retrying:
+            del self.retrying[index]
+            return
+        self.idle -= 1
+        if self._is_listed(index):
+            del self.ready[bisect_left(self.ready, index)]
+            self.slotless.discard(index)
+
+    def _is_listed(self, index: int) -> bool:
+        place = bisect_left(self.ready, index)
+        return place < len(self.ready) and self.ready[place] == index
+
+    def _on_scheduled(self, index: int, data: dict[str, Any], now: float) -> None:
+        self._leave_idle(index)
+        timeout = data["timeout_ms"]
+        deadline = None if timeout is None else now + timeout / 1000
+        self.running[index] = Running(data["attempt"], now, deadline)
+        claim = self.claim(index)
+        if claim is not None:
+            self.claims.add(index, claim)
+
+    def _on_ended(self, index: int, data: dict[str, Any], now: float) -> None:
+        del now
+        if self.running.pop(index, None) is not None and self.claim(index) is not None:
+            if data["status"] == "detached":
+                self.detached[index] = data["attempt"]
+            else:
+                self.claims.remove(index)
+        elif data["status"] == "detached":
+            self.detached[index] = data["attempt"]
+        self.asking.pop(index, None)
+        self.ended.append(index)
+
+    def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
+        self.ended.remove(index)
+        self.retrying[index] = now + data["delay_ms"] / 1000
+
+    def _on_decided(self, index: int, data: dict[str, Any], now: float) -> None:
+        del now
+        if index in self.ended:
+            self.ended.remove(index)
+        elif index in self.retrying or self._is_listed(index):
+            self._leave_idle(index)
+        if index in self.to_decide:
+            self.to_decide.remove(index)
+        self.asking.pop(index, None)
+        if data["status"] == "checkpoint_ready":
+            self._mark_ready(index)
+        elif data["status"] != "needs_orchestrator":
+            self.has_failed = True
+
+    def _on_held(self, index: int, data: dict[str, Any], now: float) -> None:
+        del data, now
+        self._leave_idle(index)
+
+    def _on_request(self, index: int, data: dict[str, Any], now: float) -> None:
+        if data["reason"] in {"ask", "in_flight"}:
+            self._leave_idle(index)
+            timeout = data["timeout_ms"]
+            self.asking[index] = None if timeout is None else now + timeout / 1000
+
+    def _on_decision(self, index: int, data: dict[str, Any], now: float) -> None:
+        del data, now
+        self.to_decide.append(index)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What `advance` is asked about: a board at a time."""
+
+    plan: Plan
+    board: Board
+    now: float
+
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether the whole run has used up its time-out."""
+        return self.board.deadline is not None and self.now >= self.board.deadline
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether nothing new may start and nothing may be tried again."""
+        return self.board.stop is not None or self.is_timed_out
+
+    @property
+    def may_start(self) -> bool:
+        """Whether a step that has not run yet may start."""
+        fails_fast = self.plan.workflow.on_failure == "stop" and self.board.has_failed
+        return not self.is_stopping and not fails_fast
+
+
+def claim_of(step: PlannedStep) -> Claim | None:
+    """What a step claims of files while it runs; None where it claims nothing."""
+    if not step.read_set and not step.write_set:
+        return None
+    return Claim(
+        reads=tuple(Pattern.parse(text) for text in step.read_set),
+        writes=tuple(Pattern.parse(text) for text in step.write_set),
+        shared=step.workspace == "shared",
+    )
+
+
+def _field(value: Any, fields: tuple[str, ...]) -> Any:
+    """Follow `.name` and `.0` into plain data; None where the path leads nowhere."""
+    for name in fields:
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
+
+
+_HANDLERS: Final[dict[str, Callable[[Board, int, dict[str, Any], float], None]]] = {
+    "step_scheduled": Board._on_scheduled,
+    "attempt_ended": Board._on_ended,
+    "retry_planned": Board._on_retry,
+    "checkpoint_decided": Board._on_decided,
+    "step_held": Board._on_held,
+    "decision_requested": Board._on_request,
+    "decision_recorded": Board._on_decision,
+}

@@ -1,0 +1,286 @@
+"""How a run stands: the one computation of its status, reasons and step outcomes. Views only draw what this says.
+
+Nothing but `completed` is success: `ok` is true for it alone. Source: contract.md §4; the JSON is in spellings.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.history.bundles import bundle
+from pixirnb.history.events import RunStatus
+from pixirnb.history.state import RunState, StepState
+from pixirnb.machine.actions import next_actions, step_actions
+from pixirnb.machine.board import RunStop
+from pixirnb.machine.proofs import proof_states
+from pixirnb.machine.requirement import held_dependents, required
+from pixirnb.planning.plan import Plan, PlannedStep
+
+_OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """How one step stands: what its attempt did, and whether others may build on it."""
+
+    step_id: str
+    kind: str
+    agent_id: str | None
+    child_session_id: str | None
+    wave: int | None
+    attempt: int
+    subagent_status: str
+    checkpoint_status: str | None
+    """None while it is neither settled nor waiting for a human."""
+    summary: str
+    elapsed_ms: int | None
+    timeout_ms: int | None
+    error: dict[str, Any] | None
+    checkpoint: dict[str, Any] | None
+    """The bundle."""
+    next_actions: list[dict[str, Any]]
+    posture: str
+    read_set: list[str]
+    write_set: list[str]
+    workspace: str
+    held_by: dict[str, Any] | None
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of spellings.md."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run stands or ended."""
+
+    run_id: str
+    workflow: str
+    status: RunStatus
+    reasons: list[dict[str, Any]]
+    steps: list[StepOutcome]
+    held_dependents: dict[str, list[str]]
+    seam_obligations: list[dict[str, Any]]
+    next_actions: list[dict[str, Any]]
+    proof_states: list[str]
+    summary: str
+    counts: dict[str, int]
+    warnings: list[dict[str, Any]]
+    elapsed_ms: int
+
+    @property
+    def ok(self) -> bool:
+        """True only for `completed`."""
+        return self.status == "completed"
+
+    def step(self, step_id: str) -> StepOutcome:
+        """One step's outcome. Raises KeyError."""
+        for step in self.steps:
+            if step.step_id == step_id:
+                return step
+        raise KeyError(step_id)
+
+    def ids(self, checkpoint_status: str) -> list[str]:
+        """Ids of the steps with a checkpoint status, in spec order."""
+        return [s.step_id for s in self.steps if s.checkpoint_status == checkpoint_status]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of spellings.md."""
+        return {
+            "ok": self.ok,
+            "run_id": self.run_id,
+            "workflow": self.workflow,
+            "status": self.status,
+            "reasons": self.reasons,
+            "steps": [step.document() for step in self.steps],
+            "usable_checkpoints": self.ids("checkpoint_ready"),
+            "failed_steps": self.ids("failed"),
+            "partial_steps": self.ids("partial"),
+            "timed_out_steps": [
+                s.step_id for s in self.steps if s.subagent_status == "timed_out"
+            ],
+            "held_steps": self.ids("held"),
+            "needs_orchestrator_steps": self.ids("needs_orchestrator"),
+            "held_dependents": self.held_dependents,
+            "seam_obligations": self.seam_obligations,
+            "next_actions": self.next_actions,
+            "proof_states": self.proof_states,
+            "summary": self.summary,
+            "counts": self.counts,
+            "warnings": self.warnings,
+            "elapsed_ms": self.elapsed_ms,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.run_id} · {self.workflow}: {self.status}. {self.summary}"
+
+
+def conclude(
+    plan: Plan, run: RunState, *, stop: RunStop | None, is_timed_out: bool
+) -> dict[str, Any]:
+    """Status, reasons and counts of a run that has come to rest: the data of `run_finished`, time apart."""
+    reasons = _step_reasons(plan, run)
+    if is_timed_out:
+        reasons.insert(0, {"code": "run_timed_out", "step": None})
+    if stop is not None:
+        reasons.insert(0, {"code": _OPERATOR[stop], "step": None})
+    status = _status(plan, run, reasons)
+    return {
+        "status": status,
+        "reasons": [] if status == "completed" else reasons,
+        "counts": _counts(plan, run),
+    }
+
+
+def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
+    """How the run stands: `is_live` says whether a process holds it now."""
+    reasons: list[dict[str, Any]]
+    if run.finished is None:
+        reasons = _step_reasons(plan, run)
+        if is_live:
+            status: RunStatus = "running"
+        else:
+            reasons.insert(0, {"code": "owner_died", "step": None})
+            status = _status(plan, run, reasons)
+    else:
+        written = run.finished["reasons"]
+        kept = [r for r in written if r["code"] in {*_OPERATOR.values(), "run_timed_out"}]
+        reasons = kept + _step_reasons(plan, run)
+        if run.decided_after_end:
+            reasons.insert(0, {"code": "decided_not_resumed", "step": None})
+        status = _status(plan, run, reasons)
+    if status == "completed":
+        reasons = []
+    steps = [_step_outcome(plan, run, step) for step in plan.steps]
+    counts = _counts(plan, run)
+    return RunOutcome(
+        run_id=run.run_id,
+        workflow=run.workflow,
+        status=status,
+        reasons=reasons,
+        steps=steps,
+        held_dependents=held_dependents(plan, run),
+        seam_obligations=[],
+        next_actions=next_actions(plan, run, status),
+        proof_states=proof_states(plan, run, is_completed=status == "completed"),
+        summary=_summary(plan, run, status, counts, reasons),
+        counts=counts,
+        warnings=list(run.warnings),
+        elapsed_ms=run.elapsed_ms,
+    )
+
+
+def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStatus:
+    """The first that holds, in the contract's order."""
+    codes = {reason["code"] for reason in reasons}
+    states = [run.step(step.id) for step in plan.steps]
+    must = required(plan, run)
+    if all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
+        return "completed"
+    if codes & {"owner_died", *_OPERATOR.values()}:
+        return "interrupted"
+    statuses = {state.checkpoint_status for state in states}
+    if "needs_orchestrator" in statuses or "decided_not_resumed" in codes:
+        return "needs_orchestrator"
+    if statuses & {"checkpoint_ready", "partial"}:
+        return "partial"
+    if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
+        return "timed_out"
+    return "failed"
+
+
+def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+    codes = {
+        "failed": "step_failed",
+        "partial": "step_partial",
+        "needs_orchestrator": "step_needs_decision",
+    }
+    reasons: list[dict[str, Any]] = []
+    for step in plan.steps:
+        state = run.step(step.id)
+        code = codes.get(state.checkpoint_status or "")
+        if code is not None:
+            timed_out = code == "step_failed" and state.subagent_status == "timed_out"
+            reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
+        elif state.held_by is not None and state.held_by["kind"] == "not_selected":
+            reasons.append({"code": "step_not_selected", "step": step.id})
+    return reasons
+
+
+def _counts(plan: Plan, run: RunState) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for step in plan.steps:
+        state = run.step(step.id)
+        name = state.checkpoint_status
+        if name is None:
+            name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _step_outcome(plan: Plan, run: RunState, step: PlannedStep) -> StepOutcome:
+    state = run.step(step.id)
+    ended = state.ended or {}
+    agent_id = getattr(step.spec, "agent", None)
+    return StepOutcome(
+        step_id=step.id,
+        kind=step.kind,
+        agent_id=agent_id,
+        child_session_id=ended.get("session_id"),
+        wave=step.wave,
+        attempt=state.attempt,
+        subagent_status=state.subagent_status,
+        checkpoint_status=state.checkpoint_status,
+        summary=_step_summary(state),
+        elapsed_ms=ended.get("elapsed_ms"),
+        timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
+        error=state.error,
+        checkpoint=bundle(step.id, state, agent_id=agent_id),
+        next_actions=step_actions(run.run_id, step, state),
+        posture=step.posture,
+        read_set=list(step.read_set),
+        write_set=list(step.write_set),
+        workspace=step.workspace,
+        held_by=state.held_by,
+    )
+
+
+def _step_summary(state: StepState) -> str:
+    if state.ended is not None:
+        return str(state.ended.get("summary") or "")
+    if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
+        return str(state.request["question"])
+    return ""
+
+
+def _summary(
+    plan: Plan,
+    run: RunState,
+    status: str,
+    counts: dict[str, int],
+    reasons: list[dict[str, Any]],
+) -> str:
+    total = len(plan.steps)
+    ready = counts.get("checkpoint_ready", 0)
+    parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
+    words = (
+        ("failed", "failed"),
+        ("partial", "partial"),
+        ("needs_orchestrator", "waiting for a decision"),
+        ("held", "held"),
+        ("running", "running"),
+        ("queued", "not started"),
+    )
+    parts += [f"{counts[name]} {word}" for name, word in words if counts.get(name)]
+    notes = {
+        "owner_died": "the process that ran it died",
+        "cancelled": "cancelled by the operator",
+        "drained": "drained by the operator",
+        "interrupted": "interrupted by the operator",
+        "run_timed_out": "the run's time-out passed",
+        "decided_not_resumed": "a decision was recorded and the run not yet resumed",
+    }
+    parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
+    del run, status
+    return ", ".join(parts) + "."

@@ -1,0 +1,88 @@
+"""The verdict on an attempt: whether what it left is safe to build on. Readiness fails closed. Source: contract.md §4.
+
+Shell and python steps earn it by a clean end and passing checks; an agent must say so in a structured report, or pass a check
+that the author declared. Nothing else counts: not an exit code of an agent, not text that looks confident.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history.events import CheckpointStatus
+from pixirnb.history.state import StepState
+from pixirnb.planning.plan import PlannedStep
+
+_CAPS: Final = frozenset({"turn_limit", "iteration_limit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an attempt is worth."""
+
+    status: CheckpointStatus
+    error: dict[str, Any] | None = None
+    limitations: list[str] = field(default_factory=list)
+
+
+def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
+    """Judge the ended attempt in `state.ended` and its checks."""
+    ended = state.ended or {}
+    report = ended.get("report")
+    limitations = list((report or {}).get("limitations") or [])
+    error = ended.get("error")
+    if ended.get("status") != "completed":
+        left_something = report is not None or bool(ended.get("artifacts"))
+        capped = error is not None and error["kind"] in _CAPS
+        status: CheckpointStatus = "partial" if left_something or capped else "failed"
+        return Verdict(status, error or _error(str(ended.get("status", "failed"))), limitations)
+    is_agent = step.kind == "agent"
+    fallen = "partial" if is_agent else "failed"
+    broken = [check for check in state.checks if not check["passed"]]
+    if broken:
+        return Verdict(fallen, _check_error(broken), limitations)
+    payload = ended.get("payload")
+    if payload is not None and not payload["validation"]["passed"]:
+        why = "; ".join(payload["validation"].get("errors", [])) or "it does not match"
+        return Verdict(fallen, _error("output_invalid", f"The output is not as declared: {why}"))
+    if not is_agent:
+        return Verdict("checkpoint_ready", None, limitations)
+    return _judge_agent(report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient)
+
+
+def _judge_agent(
+    report: dict[str, Any] | None, limitations: list[str], *, has_checks: bool, is_lenient: bool
+) -> Verdict:
+    declared = None if report is None else report.get("checkpoint_status")
+    if declared == "checkpoint_ready":
+        return Verdict("checkpoint_ready", None, limitations)
+    if declared == "needs_orchestrator":
+        error = _error("agent_undecided", "The agent reported a question that it cannot settle.")
+        return Verdict("needs_orchestrator", error, limitations)
+    if declared == "failed":
+        return Verdict(
+            "failed", _error("agent_reported_failure", "The agent reported failure."), limitations
+        )
+    if declared == "partial":
+        return Verdict(
+            "partial",
+            _error("agent_reported_partial", "The agent reported partial work."),
+            limitations,
+        )
+    if has_checks:
+        return Verdict("checkpoint_ready", None, limitations)
+    if is_lenient:
+        return Verdict("checkpoint_ready", None, [*limitations, "readiness_not_declared"])
+    why = "The agent ended without declaring readiness, and no check is declared that could show it."
+    return Verdict("partial", _error("readiness_not_declared", why), limitations)
+
+
+def _check_error(broken: list[dict[str, Any]]) -> dict[str, Any]:
+    names = ", ".join(next(iter(check["check"]), "check") for check in broken)
+    saw = broken[0]["evidence"].get("saw")
+    tail = f" ({saw})" if isinstance(saw, str) and saw else ""
+    return _error("verification", f"Not passed: {names}{tail}"[:2000])
+
+
+def _error(kind: str, message: str = "") -> dict[str, Any]:
+    return {"kind": kind, "message": message or f"The attempt ended as {kind}.", "details": {}}

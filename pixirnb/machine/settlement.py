@@ -1,0 +1,146 @@
+"""How a step settles: the verdict on an attempt, the human's word, a retry, a hold. Each is one or two facts.
+
+Source: contract.md §4 (the table), §5 (retries), §6 (decisions).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.history.events import Draft, SubagentStatus
+from pixirnb.history.state import StepState
+from pixirnb.machine import fingerprint, retry
+from pixirnb.machine.board import Moment
+from pixirnb.machine.readiness import Verdict, judge
+from pixirnb.planning.plan import PlannedStep
+
+
+def after_attempt(moment: Moment, index: int) -> list[Draft]:
+    """What follows from an ended attempt: a retry, or the step's checkpoint status."""
+    step, state = moment.plan.steps[index], moment.board.state(index)
+    verdict = judge(step, state, is_lenient=moment.plan.workflow.readiness == "lenient")
+    planned = _retry(moment, index, verdict)
+    if planned is not None:
+        return [planned]
+    return settled(step, state, verdict)
+
+
+def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft]:
+    """The checkpoint decision, and the question to the human where it leaves one."""
+    digest = None
+    if verdict.status == "checkpoint_ready":
+        digest = fingerprint.of_result(step.id, state)
+    drafts = [decided(step, state, verdict, digest)]
+    if verdict.status == "needs_orchestrator":
+        message = (verdict.error or {}).get("message", "")
+        drafts.append(
+            Draft(
+                "decision_requested",
+                {
+                    "step": step.id,
+                    "attempt": state.attempt,
+                    "reason": (verdict.error or {}).get("kind", "needs_orchestrator"),
+                    "question": f"Accept what `{step.id}` left as it is? {message}".strip(),
+                    "choices": [],
+                    "timeout_ms": None,
+                    "fingerprint": state.fingerprint or {},
+                },
+            )
+        )
+    return drafts
+
+
+def decided(
+    step: PlannedStep, state: StepState, verdict: Verdict, digest: str | None, **extra: Any
+) -> Draft:
+    """The fact that unlocks dependents, or says why they stay locked."""
+    return Draft(
+        "checkpoint_decided",
+        {
+            "step": step.id,
+            "attempt": state.attempt,
+            "status": verdict.status,
+            "subagent_status": state.subagent_status,
+            "error": verdict.error,
+            "limitations": verdict.limitations,
+            "digest": digest,
+            **extra,
+        },
+    )
+
+
+def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
+    step, state = moment.plan.steps[index], moment.board.state(index)
+    if verdict.status not in {"failed", "partial"} or verdict.error is None:
+        return None
+    if step.kind == "decision":
+        return None  # a question is asked once a course; asking again is a resume
+    if (state.ended or {}).get("status") in {"interrupted", "detached"}:
+        return None
+    if moment.is_stopping or index in moment.board.cancelled:
+        return None
+    kind = retry.retry_class(verdict.error["kind"])
+    tries = state.attempt - state.tried_before
+    if kind not in step.retry.classes or tries >= step.retry.max_attempts:
+        return None
+    attempt = state.attempt + 1
+    delay = retry.delay_ms(step, run_id=moment.board.run.run_id, attempt=attempt, retries=tries)
+    return Draft(
+        "retry_planned",
+        {
+            "step": step.id,
+            "attempt": attempt,
+            "delay_ms": delay,
+            "timeout_ms": retry.timeout_ms(step, retries=tries),
+            "retry_class": kind,
+        },
+    )
+
+
+def after_decision(moment: Moment, index: int) -> list[Draft]:
+    """What follows from a human's word on a step."""
+    step, state = moment.plan.steps[index], moment.board.state(index)
+    decision = state.decision or {}
+    if decision.get("verdict") == "reject":
+        note = decision.get("note") or "no reason given"
+        error = {"kind": "rejected", "message": f"Rejected by a human: {note}", "details": {}}
+        return [decided(step, state, Verdict("failed", error, list(state.limitations)), None)]
+    by = decision.get("by") or "a human"
+    limits = list(state.limitations)
+    if step.kind != "decision":
+        limits.append(f"accepted_by_human ({by})")
+    verdict = Verdict("checkpoint_ready", None, limits)
+    return [decided(step, state, verdict, fingerprint.of_result(step.id, state))]
+
+
+def expired(step: PlannedStep, state: StepState) -> Draft:
+    """Nobody answered in time."""
+    message = f"Nobody decided `{step.id}` within its time-out."
+    return _attempt_over(step, state, "timed_out", "timeout", message)
+
+
+def cancelled(step: PlannedStep, state: StepState) -> Draft:
+    """The operator gave up a step that waits for a retry or an answer."""
+    error = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
+    return decided(step, state, Verdict("failed", error, list(state.limitations)), None)
+
+
+def _attempt_over(
+    step: PlannedStep, state: StepState, status: SubagentStatus, kind: str, message: str
+) -> Draft:
+    return Draft(
+        "attempt_ended",
+        {
+            "step": step.id,
+            "attempt": state.attempt,
+            "status": status,
+            "error": {"kind": kind, "message": message, "details": {}},
+            "elapsed_ms": state.timeout_ms or 0,
+            "summary": "",
+        },
+    )
+
+
+def held(step: PlannedStep, kind: str, by: str | None = None) -> Draft:
+    """The step will not start in this course."""
+    return Draft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})
