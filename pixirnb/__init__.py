@@ -1,0 +1,1 @@
+"""pixirnb: workflows in a notebook that end honestly."""
