@@ -1,0 +1,77 @@
+"""Finding and ending what a dead owner left behind: every process of a step bears the tag `PIXIRNB_STEP=<run>/<step>.<attempt>`.
+
+The last resort, for when no reaper is left that knows its tree. Only processes of this user are looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from pixirnb.runners import trees
+
+_SWEEP_LIMIT_S: Final = 3.0
+_MARK: Final = f"{trees.TAG}=".encode()
+
+
+def find_strays(run_id: str) -> list[int]:
+    """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process."""
+    return _find(lambda tag: tag.startswith(f"{run_id}/"))
+
+
+def end_strays(run_id: str) -> list[int]:
+    """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended."""
+    return _end(lambda: find_strays(run_id))
+
+
+def end_tagged(tag: str) -> list[int]:
+    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`; return those that were ended."""
+    return _end(lambda: _find(lambda found: found == tag))
+
+
+def _find(wanted: Callable[[str], bool]) -> list[int]:
+    found = []
+    for pid in psutil.pids():
+        if pid == os.getpid():
+            continue
+        tag = _tag_of(pid)
+        if tag is not None and wanted(tag) and trees.is_alive(pid):
+            found.append(pid)
+    return found
+
+
+def _end(find: Callable[[], list[int]]) -> list[int]:
+    ended: dict[int, None] = {}
+    deadline = time.monotonic() + _SWEEP_LIMIT_S
+    while (left := find()) and time.monotonic() < deadline:
+        for pid in left:
+            ended[pid] = None
+            try:
+                os.kill(pid, 9)
+            except OSError:
+                pass  # it ended by itself in between
+        time.sleep(0.005)
+    return list(ended)
+
+
+def _tag_of(pid: int) -> str | None:
+    """The tag in a process's environment, read raw: psutil stops at the first empty entry, which a worn tag may leave."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        if folder.exists():
+            if folder.stat().st_uid != os.getuid():
+                return None
+            for entry in (folder / "environ").read_bytes().split(b"\0"):
+                if entry.startswith(_MARK):
+                    return entry[len(_MARK) :].decode(errors="replace")
+            return None
+        return (
+            psutil.Process(pid).environ().get(trees.TAG)
+        )  # macOS: own processes only, and best effort
+    except (OSError, psutil.Error):
+        return None

@@ -1,0 +1,302 @@
+"""The reaper: one small forked process a step, which starts the step's child and outlives every descendant of it.
+
+    engine ──control──▶ reaper ──fork──▶ child (own session) ──▶ whatever it starts
+       ▲                  │
+       └── started, exited┘   `exited` is said only when the whole tree is gone
+
+The reaper ends its tree when it is told to stop, when its control socket closes (the engine died or lost interest), when
+the lifeline closes (the supervisor died), and when the child exits and leaves descendants behind. Standard library only.
+
+Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go as one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from typing import Any, Final, NoReturn
+
+from pixirnb.runners import trees
+
+REQUEST: Final = struct.Struct(">II")
+"""Lengths of the JSON header and of the tail that follow."""
+
+STRAY_GRACE_S: Final = 1.0
+"""What descendants get between SIGTERM and SIGKILL when the child has ended without them."""
+
+ORPHAN_GRACE_S: Final = 0.5
+"""What a tree gets when its engine or supervisor has died."""
+
+KILL_LIMIT_S: Final = 5.0
+"""How long SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported instead."""
+
+_SWEEP_EVERY_S: Final = 0.02
+
+
+def serve(
+    control: socket.socket,
+    stdout: int,
+    stderr: int,
+    report: int | None,
+    lifeline: int,
+    native: trees.Native,
+) -> None:
+    """Run one step to the end of its tree. The file descriptors are this process's own copies."""
+    wake = watch_children()
+    request = _receive(control)
+    if request is None:
+        return
+    header, tail = request
+    native.become_subreaper()
+    native.wear_tag(header["tag"])
+    reaper = _Reaper(control, lifeline, wake)
+    reaper.start(header, tail, stdout, stderr, report)
+    os.close(stdout)
+    os.close(stderr)
+    if report is not None:
+        os.close(report)
+    reaper.run()
+
+
+def watch_children() -> int:
+    """Make SIGCHLD readable: the descriptor returned becomes readable when a child has changed state."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    return reading
+
+
+def drain(descriptor: int) -> None:
+    """Empty a wake-up pipe."""
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def say(control: socket.socket, message: dict[str, Any]) -> None:
+    """One line to the engine; silence when nobody listens any more."""
+    try:
+        control.sendall(json.dumps(message).encode() + b"\n")
+    except OSError:
+        pass
+
+
+class _Reaper:
+    def __init__(self, control: socket.socket, lifeline: int, wake: int) -> None:
+        self._control = control
+        self._lifeline = lifeline
+        self._wake = wake
+        self._heard = b""
+        self._poll = select.poll()
+        for descriptor in (control.fileno(), lifeline, wake):
+            self._poll.register(descriptor, select.POLLIN)
+        self._birth: int | None = None
+        self._birth_words = b""
+        self._child = 0
+        self._status: int | None = None
+        self._strays: set[int] = set()
+        self._asked = False
+        self._killing = False
+        self._deadline: float | None = None
+        self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False}
+
+    def start(
+        self, header: dict[str, Any], tail: bytes, stdout: int, stderr: int, report: int | None
+    ) -> None:
+        self._birth, birth_end = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            _be_the_child(header, tail, stdout, stderr, report, birth_end)
+        os.close(birth_end)
+        self._poll.register(self._birth, select.POLLIN)
+
+    def run(self) -> None:
+        while not self._is_gone():
+            for descriptor, _ in self._poll.poll(self._patience()):
+                if descriptor == self._control.fileno():
+                    self._listen()
+                elif descriptor == self._lifeline:
+                    self._poll.unregister(self._lifeline)
+                    self._said["supervisor_lost"] |= self._status is None
+                    self._ask(ORPHAN_GRACE_S)
+                elif descriptor == self._wake:
+                    drain(self._wake)
+                elif descriptor == self._birth:
+                    self._hear_birth()
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                if self._killing:
+                    self._said["survivors"] = trees.descendants(os.getpid())
+                    break
+                self._killing = True
+                self._count_strays()
+                self._deadline = time.monotonic() + KILL_LIMIT_S
+            if self._killing:
+                trees.end_below(os.getpid())
+        while self._birth is not None and "survivors" not in self._said:
+            self._hear_birth()
+        self._said |= {"exited": True, "strays": len(self._strays)}
+        if self._status is not None:
+            code = os.waitstatus_to_exitcode(self._status)
+            self._said |= {"code": code} if code >= 0 else {"signal": -code}
+        say(self._control, self._said)
+
+    def _patience(self) -> float | None:
+        if self._killing:
+            return _SWEEP_EVERY_S * 1000
+        if self._deadline is None:
+            return None
+        return max(0.0, self._deadline - time.monotonic()) * 1000
+
+    def _is_gone(self) -> bool:
+        """Collect the dead. True when no descendant is left: as a subreaper we would have inherited it."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self._child:
+                self._status = status
+                if not self._asked and not self._only_dead_remain():
+                    self._count_strays()
+                    self._ask(STRAY_GRACE_S)
+
+    def _only_dead_remain(self) -> bool:
+        return not trees.descendants(os.getpid())
+
+    def _count_strays(self) -> None:
+        self._strays.update(pid for pid in trees.descendants(os.getpid()) if pid != self._child)
+
+    def _ask(self, grace_s: float) -> None:
+        """SIGTERM to the whole tree; SIGKILL is due after `grace_s`, or earlier if that was said before."""
+        due = time.monotonic() + grace_s
+        self._deadline = due if self._deadline is None else min(due, self._deadline)
+        self._asked = True
+        if grace_s > 0:
+            trees.ask_all(trees.descendants(os.getpid()))
+
+    def _listen(self) -> None:
+        try:
+            words = self._control.recv(4096)
+        except OSError:
+            words = b""
+        if not words:
+            self._poll.unregister(self._control.fileno())
+            self._ask(ORPHAN_GRACE_S)
+            return
+        *lines, self._heard = (self._heard + words).split(b"\n")
+        for line in lines:
+            self._said["stopped"] |= self._status is None
+            self._ask(float(json.loads(line)["stop"]))
+
+    def _hear_birth(self) -> None:
+        assert self._birth is not None
+        words = os.read(self._birth, 65536)
+        if words:
+            self._birth_words += words
+            return
+        self._poll.unregister(self._birth)
+        os.close(self._birth)
+        self._birth = None
+        if self._birth_words:
+            say(self._control, json.loads(self._birth_words))
+        else:
+            say(self._control, {"started": self._child})
+
+
+def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
+    """The request, or None when the engine went away before it was complete."""
+    lengths = _receive_exactly(control, REQUEST.size)
+    if lengths is None:
+        return None
+    header_length, tail_length = REQUEST.unpack(lengths)
+    header = _receive_exactly(control, header_length)
+    tail = _receive_exactly(control, tail_length)
+    if header is None or tail is None:
+        return None
+    return json.loads(header), tail
+
+
+def _receive_exactly(control: socket.socket, length: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < length:
+        try:
+            more = control.recv(min(length - len(data), 1 << 20))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return bytes(data)
+
+
+def _be_the_child(
+    header: dict[str, Any], tail: bytes, stdout: int, stderr: int, report: int | None, birth: int
+) -> NoReturn:
+    """Become the step's own process: exec its argv, or call one of our functions. Never returns."""
+    phase = "prepare"
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((nothing, 0), (stdout, 1), (stderr, 2)):
+            os.dup2(source, target)
+        kept = sorted({birth} | ({report} if report is not None else set()))
+        for low, high in zip([2, *kept], [*kept, 1 << 20], strict=True):
+            os.closerange(low + 1, high)
+        phase = "cwd"
+        os.chdir(header["cwd"])
+        if header["kind"] == "exec":
+            phase = "exec"
+            os.execvpe(header["argv"][0], header["argv"], header["env"])  # noqa: S606 — the workflow's own command
+        os.close(birth)
+        assert report is not None
+        _call(header, tail, report)
+    except (OSError, ValueError) as error:
+        number = error.errno if isinstance(error, OSError) else None
+        words = {"spawn_failed": phase, "errno": number, "reason": str(error)}
+        if header["kind"] == "exec":
+            words["command"] = header["argv"][0]
+        os.write(birth, json.dumps(words).encode())
+    finally:
+        os._exit(127)
+
+
+def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
+    """Run one of our own functions in this forked child: a scripted agent, or a user's Python function."""
+    code = 1
+    try:
+        os.environ.clear()
+        os.environ.update(header["env"])
+        sys.path[:] = header["sys_path"]
+        # The supervisor stands on hollow packages (see supervisor_process): the user's code must see the real ones.
+        for name in [name for name in sys.modules if name.partition(".")[0] == "pixirnb"]:
+            del sys.modules[name]
+        if header["kind"] == "script":
+            from pixirnb.runners.script import run_script
+
+            code = run_script(header, report)
+        else:
+            from pixirnb.runners.python_child import run_function
+
+            code = run_function(header, tail, report)
+    except BaseException:  # noqa: BLE001 — the last frame of a process: say it and die
+        import traceback
+
+        os.write(2, traceback.format_exc().encode(errors="replace"))
+    finally:
+        os._exit(code)

@@ -1,0 +1,29 @@
+"""Shell steps: a command line for `sh -c`, or an argv list, as a process tree of its own."""
+
+from __future__ import annotations
+
+from pixirnb.errors import InternalError
+from pixirnb.ports import Ended, Job, ShellWork
+from pixirnb.runners import attempt
+from pixirnb.runners.supervisor import Supervisor
+
+
+class ShellRunner:
+    """Runs `ShellWork`. stdin is `/dev/null`; the step's session is its own; exit 0 is `completed`."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    async def perform(self, job: Job) -> Ended:
+        """Run the command to the end of its whole tree. See `ports.Runner`."""
+        if not isinstance(job.work, ShellWork):
+            raise InternalError(f"the shell runner was handed {type(job.work).__name__}.")
+        run = job.work.run
+        argv = ["sh", "-c", run] if isinstance(run, str) else run
+        if not argv:
+            return Ended(
+                "failed", error_kind="spawn_failed", message="the command is an empty list."
+            )
+        return await attempt.perform(
+            self._supervisor, job, attempt.Order({"kind": "exec", "argv": argv})
+        )

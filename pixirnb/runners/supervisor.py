@@ -1,0 +1,180 @@
+"""The engine's end of the supervisor process: starts it when first needed, hands it steps, and can always shut it down.
+
+One long-lived process an engine, so that a step costs two forks and no interpreter start. If it dies, the steps it had end
+`supervisor_lost` (their reapers notice by themselves) and the next step starts a fresh one. Nothing here can wait for ever:
+every wait on another process is bounded, and ends in SIGKILL.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+
+from pixirnb.errors import Cannot
+from pixirnb.runners import trees
+from pixirnb.runners.supervisor_process import BOOTSTRAP
+
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+_SPAWNING_AT_ONCE: Final = 48
+"""Steps handed over and not yet started: bounds the descriptors in flight, which the system limits."""
+
+
+class Supervisor:
+    """A handle on one supervisor process, used from one event loop. `async with`, or call `aclose`.
+
+    Args:
+        spawn_limit_s: how long a step may take from request to process id before it ends `spawn_failed`.
+        shutdown_limit_s: how long `aclose` waits for trees to end politely before SIGKILL.
+        platform: what `sys.platform` says; written only by tests.
+
+    Raises:
+        Cannot: code `platform_unsupported`, on Windows.
+    """
+
+    def __init__(
+        self,
+        *,
+        spawn_limit_s: float = 30.0,
+        shutdown_limit_s: float = 5.0,
+        platform: str = sys.platform,
+    ) -> None:
+        if platform in {"win32", "cygwin"}:
+            raise Cannot(
+                "steps run as process trees that must end with their step, and Windows cannot promise that.",
+                fix="Run the workflow on Linux, in WSL or in a container.",
+                code="platform_unsupported",
+            )
+        self.spawn_limit_s = spawn_limit_s
+        self._shutdown_limit_s = shutdown_limit_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._handing_over = anyio.Lock()
+        self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id while there is one; None before the first step and after its end."""
+        return None if self._process is None else self._process.pid
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def hand_over(self, descriptors: list[int]) -> None:
+        """Pass a step's far ends (control, stdout, stderr, report if any) to a fresh reaper.
+
+        They stay open here: closing our copies is the caller's. Raises OSError where no process can be started.
+        """
+        async with self._handing_over:
+            for last_try in (False, True):
+                self._be_alive()
+                assert self._channel is not None
+                try:
+                    await self._send(self._channel, descriptors)
+                    return
+                except (BrokenPipeError, ConnectionResetError):
+                    if last_try:
+                        raise
+
+    async def is_lost(self) -> bool:
+        """Whether the supervisor process has died. Asked when a reaper fell silent."""
+        for _ in range(5):
+            if self._is_dead():
+                return True
+            # The kernel closes a dying process's sockets one by one: ours may be a moment later than the reaper's.
+            await anyio.sleep(0.01)
+        return False
+
+    async def aclose(self) -> None:
+        """End the process and everything below it. Returns at once when it is gone already; never hangs."""
+        process, self._process = self._process, None
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        if process is None:
+            return
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(self._shutdown_limit_s):
+                while process.poll() is None:
+                    await anyio.sleep(0.005)
+            if process.poll() is None:
+                process.kill()
+                with anyio.move_on_after(self._shutdown_limit_s):
+                    while process.poll() is None:
+                        await anyio.sleep(0.005)
+
+    def _is_dead(self) -> bool:
+        # `poll` answers even where someone else has taken the exit status: ECHILD counts as an end.
+        if self._process is None or self._channel is None or self._process.poll() is not None:
+            return True
+        try:
+            return not self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def _be_alive(self) -> None:
+        if not self._is_dead():
+            return
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._process.poll()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        command = [
+            sys.executable,
+            "-c",
+            BOOTSTRAP,
+            str(PACKAGE),
+            str(theirs.fileno()),
+            str(os.getpid()),
+        ]
+        room = os.environ.get(trees.TAG, "") + "-" * trees.TAG_ROOM
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={**os.environ, trees.TAG: room},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._channel = ours
+
+    @staticmethod
+    async def _send(channel: socket.socket, descriptors: list[int]) -> None:
+        while True:
+            try:
+                socket.send_fds(channel, [b"+"], descriptors)
+                return
+            except BlockingIOError:
+                await anyio.wait_writable(channel)
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:
+                    raise
+                await anyio.sleep(0.01)

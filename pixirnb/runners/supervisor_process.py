@@ -1,0 +1,146 @@
+"""The supervisor process: forks a reaper for every step the engine sends, and sees to it that no reaper's tree is lost.
+
+It idles on four things: the engine's channel, the engine's life, its children, nothing else. It never parses a request: it
+passes the step's descriptors to a fresh reaper, which talks to the engine itself. It ends when the channel closes or the
+engine's process is gone; its lifeline pipe then closes and every reaper ends its tree. Standard library only.
+
+The process is started with hollow `pixirnb` packages (`BOOTSTRAP`), so that importing this file imports nothing else of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from typing import Final
+
+from pixirnb.runners import reaper, trees
+
+BOOTSTRAP: Final = """
+import sys, types
+for name, folder in (("pixirnb", sys.argv[1]), ("pixirnb.runners", sys.argv[1] + "/runners")):
+    package = types.ModuleType(name)
+    package.__path__ = [folder]
+    sys.modules[name] = package
+sys.path[:] = [entry for entry in sys.path if entry]
+from pixirnb.runners.supervisor_process import supervise
+supervise(int(sys.argv[2]), int(sys.argv[3]))
+"""
+"""What `python -c` runs: arguments are our package's folder, the channel's descriptor and the engine's pid."""
+
+LAST_WAIT_S: Final = 12.0
+"""How long reapers may take to end their trees once the engine is gone."""
+
+
+def supervise(channel_descriptor: int, engine: int) -> None:
+    """Serve the engine until it goes away, then end everything and return."""
+    channel = socket.socket(fileno=channel_descriptor)
+    os.set_inheritable(channel_descriptor, False)
+    _Supervisor(channel, engine).run()
+
+
+class _Supervisor:
+    def __init__(self, channel: socket.socket, engine: int) -> None:
+        self._channel = channel
+        self._native = trees.Native()
+        self._native.become_subreaper()
+        self._lifeline, self._lifeline_end = os.pipe()
+        self._wake = reaper.watch_children()
+        self._reapers: set[int] = set()
+        self._poll = select.poll()
+        self._poll.register(channel.fileno(), select.POLLIN)
+        self._poll.register(self._wake, select.POLLIN)
+        self._engine = _watch_process(engine)
+        if self._engine is not None:
+            self._poll.register(self._engine, select.POLLIN)
+        self._over = os.getppid() != engine
+
+    def run(self) -> None:
+        while not self._over:
+            for descriptor, _ in self._poll.poll():
+                if descriptor == self._channel.fileno():
+                    self._accept()
+                elif descriptor == self._wake:
+                    reaper.drain(self._wake)
+                    self._collect()
+                elif descriptor == self._engine:
+                    # A forked copy of the engine may still hold its descriptors open: its pid is the better witness.
+                    self._over = True
+        self._channel.close()
+        os.close(self._lifeline_end)
+        deadline = time.monotonic() + LAST_WAIT_S
+        while self._collect() and time.monotonic() < deadline:
+            select.select([self._wake], [], [], 0.05)
+            reaper.drain(self._wake)
+        trees.end_below(os.getpid())
+
+    def _accept(self) -> None:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 4)
+        except OSError:
+            data, descriptors = b"", []
+        if not data:
+            self._over = True
+        elif len(descriptors) >= 3:
+            self._fork(descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _fork(self, descriptors: list[int]) -> None:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            control = socket.socket(fileno=os.dup(descriptors[0]))
+            words = {"spawn_failed": "fork", "errno": error.errno, "reason": str(error)}
+            reaper.say(control, words)
+            control.close()
+            return
+        if pid:
+            self._reapers.add(pid)
+            return
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            self._channel.close()
+            os.close(self._lifeline_end)
+            os.close(self._wake)
+            if self._engine is not None:
+                os.close(self._engine)
+            control, stdout, stderr, *report = descriptors
+            reaper.serve(
+                socket.socket(fileno=control),
+                stdout,
+                stderr,
+                report[0] if report else None,
+                self._lifeline,
+                self._native,
+            )
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _collect(self) -> bool:
+        """Take leave of dead children and end what a killed reaper left to us. True while children remain."""
+        inherited = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                break
+            inherited |= pid not in self._reapers or status != 0
+            self._reapers.discard(pid)
+        if inherited:
+            trees.end_below(os.getpid(), spare=frozenset(self._reapers))
+        return True
+
+
+def _watch_process(pid: int) -> int | None:
+    """A descriptor that becomes readable when `pid` dies; None where the system has none (macOS, old kernels)."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None

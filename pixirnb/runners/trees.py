@@ -1,0 +1,146 @@
+"""Process trees as the operating system sees them: who descends from whom, and how to end all of them.
+
+Standard library only, and cheap to import: the supervisor process and its reapers are made of this. Everything here relies
+on one fact: a *subreaper* inherits its orphaned descendants, so a tree is gone exactly when its reaper has no child left.
+Linux is the platform. Elsewhere there is no subreaper and no `/proc`: direct children are still ended, daemons may escape.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+TAG: Final = "PIXIRNB_STEP"
+"""Environment variable borne by every process of a step: `<run_id>/<step>.<attempt>`."""
+
+TAG_ROOM: Final = 192
+"""Bytes kept free in the supervisor's environment for the tag of a forked, not exec'ed, process."""
+
+_SET_CHILD_SUBREAPER: Final = 36
+_FREEZE_ROUNDS: Final = 20
+
+
+class Native:
+    """The three C calls Python has no name for. Loaded once, before any fork."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.getenv.restype = ctypes.c_void_p
+        self._room: int | None = self._libc.getenv(TAG.encode())
+        self._length = len(os.environ.get(TAG, "").encode())
+
+    def become_subreaper(self) -> bool:
+        """Make the calling process inherit its orphaned descendants. False where the system cannot."""
+        try:
+            return bool(self._libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+        except AttributeError:
+            return False  # macOS has no prctl: best effort
+
+    def wear_tag(self, tag: str) -> None:
+        """Write `tag` over the padding in this process's initial environment.
+
+        `/proc/<pid>/environ` shows the memory a process was exec'ed with. A forked function is never exec'ed, so without
+        this a sweep by tag could not tell whose it is.
+        """
+        data = tag.encode() + b"\0"
+        if self._room is not None and len(data) <= self._length:
+            ctypes.memmove(self._room, data, len(data))
+
+
+def descendants(root: int) -> list[int]:
+    """Every living descendant of `root`, parents before children; zombies are dead and left out."""
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        for child in _children(queue.pop()):
+            if is_alive(child):
+                found.append(child)
+            # A zombie leader may still have threads with children of their own.
+            queue.append(child)
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether `pid` is a process that can still act: it exists and is no zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and _answers(pid)
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def ask_all(pids: list[int]) -> None:
+    """The polite stop: SIGTERM, then SIGCONT so that a stopped process can hear it."""
+    for pid in pids:
+        _send(pid, signal.SIGTERM)
+        _send(pid, signal.SIGCONT)
+
+
+def end_below(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
+    """SIGKILL every descendant of `root` but the trees under `spare`; return those that were alive.
+
+    They are frozen first, until a look finds nobody new: a process that forks faster than we look cannot get away, and no
+    pid can be reused between the look and the kill.
+    """
+    seen: dict[int, None] = {}
+    for _ in range(_FREEZE_ROUNDS):
+        spared = set(spare)
+        for pid in spare:
+            spared.update(descendants(pid))
+        new = [pid for pid in descendants(root) if pid not in seen and pid not in spared]
+        if not new:
+            break
+        for pid in new:
+            _send(pid, signal.SIGSTOP)
+            seen[pid] = None
+    for pid in seen:
+        _send(pid, signal.SIGKILL)
+    return list(seen)
+
+
+def _children(pid: int) -> list[int]:
+    tasks = f"/proc/{pid}/task"
+    found: list[int] = []
+    try:
+        for thread in os.listdir(tasks):
+            with open(f"{tasks}/{thread}/children", "rb") as file:
+                found += [int(child) for child in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        if not found and Path(tasks).exists() and not Path(f"{tasks}/{pid}/children").exists():
+            return _children_by_parent(pid)  # a kernel built without CONFIG_PROC_CHILDREN
+    except OSError:
+        return found
+    return found
+
+
+def _children_by_parent(parent: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path(f"/proc/{name}/stat").read_bytes()
+            except OSError:
+                continue
+            if int(stat.rpartition(b")")[2].split()[1]) == parent:
+                found.append(int(name))
+    return found
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass  # gone already, or not ours to end (a setuid program): the caller's next look tells

@@ -1,0 +1,221 @@
+"""A value comes back as it was, or is not stored at all; a pickle is loaded only for whom it was made."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pixirnb import values
+from pixirnb.errors import Cannot, StateUnusable
+
+KEY = b"k" * 32
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Trap:
+    """Unpickling it would run code: it records that it did."""
+
+    sprung = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (setattr, (Trap, "sprung", True))
+
+
+def there_and_back(value: object) -> Any:
+    stored, data = values.encode(value)
+    return values.decode(values.sign(stored, data, KEY), data, KEY)
+
+
+CASES: list[tuple[object, str]] = [
+    (None, "none"),
+    ("", "text"),
+    ("naïve ✓", "text"),
+    (1, "json"),
+    (10**400, "json"),
+    (True, "json"),
+    (-0.0, "json"),
+    ([1, [2, {"a": None}]], "json"),
+    ({"b": 1, "a": 2}, "json"),
+    (("a", 1), "pickle"),
+    ([(1, 2)], "pickle"),
+    ({1: "a"}, "pickle"),
+    (Colour.RED, "pickle"),
+    (Point(3), "pickle"),
+    (b"bytes", "pickle"),
+    ({1, 2}, "pickle"),
+    ("lone \ud800", "pickle"),
+    (["lone \ud800"], "pickle"),
+    (math.inf, "pickle"),
+    (10**5000, "pickle"),
+]
+
+
+@pytest.mark.parametrize(("value", "form"), CASES, ids=range(len(CASES)))
+def test_every_value_comes_back_equal_and_of_the_same_type(value: object, form: str) -> None:
+    stored, _ = values.encode(value)
+    back = there_and_back(value)
+    assert stored["format"] == form
+    assert back == value
+    assert type(back) is type(value)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text(), inner)
+        | st.tuples(inner)
+        | st.dictionaries(st.integers(), inner)
+    ),
+)
+
+
+@given(plain)
+def test_nothing_is_silently_changed_on_the_way(value: object) -> None:
+    assert repr(there_and_back(value)) == repr(value)
+
+
+def test_one_list_in_two_places_stays_one_list() -> None:
+    inner: list[int] = []
+    back = there_and_back([inner, inner])
+    assert back[0] is back[1]
+
+
+def test_a_circle_and_a_tower_are_no_trouble() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    assert there_and_back(circle)[0][0] is not None
+    tower: list[Any] = []
+    for _ in range(100_000):
+        tower = [tower]
+    with pytest.raises(values.Unserialisable):
+        values.encode(tower)
+
+
+def test_text_and_json_stand_in_the_log_up_to_the_limit_and_in_a_blob_one_past_it() -> None:
+    at_limit, no_bytes = values.encode("x" * values.INLINE_LIMIT)
+    past_limit, data = values.encode("x" * (values.INLINE_LIMIT + 1))
+    assert at_limit["value"] == "x" * values.INLINE_LIMIT
+    assert no_bytes is None
+    assert "value" not in past_limit
+    assert data is not None
+    assert values.decode(past_limit, data) == "x" * (values.INLINE_LIMIT + 1)
+    listed, listed_data = values.encode(["é" * values.INLINE_LIMIT])
+    assert listed["format"] == "json"
+    assert values.decode(listed, listed_data) == ["é" * values.INLINE_LIMIT]
+
+
+@pytest.mark.parametrize("value", [lambda: 1, threading.Lock(), (n for n in range(3))])
+def test_what_cannot_be_stored_is_told_in_one_sentence(value: object) -> None:
+    with pytest.raises(values.Unserialisable, match="return data or write a file"):
+        values.encode(value)
+
+
+def test_arrays_are_npy_unless_they_hold_objects() -> None:
+    array = np.arange(6, dtype=">i2").reshape(2, 3)
+    stored, data = values.encode(array)
+    assert stored["format"] == "npy"
+    back = values.decode(stored, data)
+    assert back.dtype == array.dtype
+    assert (back == array).all()
+    assert values.encode(np.array([object()]))[0]["format"] == "pickle"
+    assert values.encode(np.float64(0.5))[0]["format"] == "pickle"
+
+
+def test_frames_are_parquet_where_that_changes_nothing() -> None:
+    frame = pd.DataFrame({"n": [1, 2], "t": ["a", "b"]})
+    stored, data = values.encode(frame)
+    assert stored["format"] == "parquet"
+    pd.testing.assert_frame_equal(values.decode(stored, data), frame)
+    numbered = pd.DataFrame({0: [1], "": [2]})
+    stored, data = values.encode(numbered)
+    assert values.decode(values.sign(stored, data, KEY), data, KEY).columns.tolist() == [0, ""]
+    table = pa.table({"n": [1, 2]})
+    stored, data = values.encode(table)
+    assert stored["format"] == "parquet"
+    assert values.decode(stored, data).equals(table)
+
+
+@pytest.mark.parametrize("key", [None, b"o" * 32])
+def test_a_pickle_not_signed_by_this_user_is_never_loaded(key: bytes | None) -> None:
+    stored, data = values.encode(Trap())
+    signed = values.sign(stored, data, KEY)
+    with pytest.raises(Cannot) as refused:
+        values.decode(signed, data, key)
+    assert refused.value.code == "value_not_trusted"
+    with pytest.raises(Cannot):
+        values.decode(stored, data, KEY)
+    assert not Trap.sprung
+
+
+def test_a_changed_pickle_is_never_loaded() -> None:
+    stored, data = values.encode(Point(1))
+    assert data is not None
+    with pytest.raises(Cannot) as refused:
+        values.decode(values.sign(stored, data, KEY), data.replace(b"x", b"y"), KEY)
+    assert refused.value.code == "value_not_trusted"
+
+
+def test_trust_loads_a_pickle_of_anyone() -> None:
+    stored, data = values.encode(Point(7))
+    assert values.decode(stored, data, trust=True) == Point(7)
+
+
+def test_damaged_bytes_are_an_answer_not_a_traceback() -> None:
+    for form in ("npy", "parquet", "json", "text", "pickle"):
+        with pytest.raises(Cannot) as refused:
+            values.decode({"format": form}, b"\xff{", KEY, trust=True)  # type: ignore[typeddict-item]  # a loop over literals
+        assert refused.value.code == "value_unreadable"
+
+
+def in_config_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    return folder / "pixirnb" / "key"
+
+
+def test_the_key_is_made_once_for_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = in_config_folder(tmp_path, monkeypatch)
+    keys: set[bytes] = set()
+    makers = [threading.Thread(target=lambda: keys.add(values.user_key())) for _ in range(8)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert keys == {path.read_bytes()}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(path.parent) == ["key"]
+
+
+def test_a_key_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = in_config_folder(tmp_path, monkeypatch)
+    values.user_key()
+    path.chmod(0o644)
+    with pytest.raises(StateUnusable):
+        values.user_key()
+    path.chmod(0o600)
+    path.write_bytes(b"short")
+    with pytest.raises(StateUnusable):
+        values.user_key()
