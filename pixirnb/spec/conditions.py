@@ -8,9 +8,9 @@
 
 There are no calls, and Python's `eval` is not involved. Evaluation is total and converts nothing:
 
-* `==` holds between values of one type: 1 equals 1.0, but neither true nor "1"; `!=` is its opposite.
+* `==` holds within one type: 1 equals 1.0, but neither true nor "1"; `!=` is its opposite.
 * `<` and its kin compare two numbers or two texts; for any other pair all four are false.
-* `in` holds for an item of a list, a key of a mapping and a piece of a text; nothing is in the rest.
+* `in` holds for an item of a list, a key of a mapping and a piece of a text; else it is false.
 * Alone, `null`, `false`, `0`, `""`, `[]` and `{}` count as false and every other value as true.
 * A reference whose value or field is not there counts as `null`.
 """

@@ -2,7 +2,7 @@
 
     text ──parse_references──▶ Reference, …          which value is wanted, and where
     text ──Template.parse────▶ Template ──render──▶  the typed value, or text
-    text ──shell_template────▶ ShellTemplate         a script reading the values from its environment
+    text ──shell_template────▶ ShellTemplate         a script reading values from its environment
 
 The grammar between the braces: `steps.ID.output[.field…]`, `steps.ID.output_path`,
 `steps.ID.summary`, `inputs.NAME[.field…]`, `run.id`. A field is a key of a mapping or, written as
@@ -181,10 +181,10 @@ def shell_template(text: str) -> ShellTemplate:
         return ShellTemplate(text, ())
     refusal = first_misplaced(text, [(reference.start, reference.end) for reference in references])
     if refusal is not None:
-        number, place = refusal
+        refused, where = refusal
         raise BadReference(
             "quoted_reference",
-            f"{references[number].text} stands {place}, where a shell would not keep it whole.",
+            f"{references[refused].text} stands {where}, where a shell would not keep it whole.",
             "Close your quotes before it, the value is quoted for you; in a comment, heredoc, "
             "backticks, ${ } or arithmetic, use a shell variable assigned on a line above.",
         )

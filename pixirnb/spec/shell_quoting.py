@@ -7,9 +7,11 @@ commands. Where shells disagree it takes the reading in which less is allowed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def first_misplaced(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, str] | None:
@@ -25,7 +27,7 @@ def first_misplaced(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, s
     return None
 
 
-class _Misplaced(Exception):  # noqa: N818 - a jump out of the reader, not an error anyone sees
+class _Misplaced(Exception):  # noqa: N818 - a jump out of the reader, seen by nobody
     def __init__(self, place: str) -> None:
         super().__init__(place)
         self.place = place
@@ -40,7 +42,7 @@ _OPENS_COMMAND: Final = frozenset(
 
 @dataclass(slots=True)
 class _Frame:
-    """An open construct: `list` of commands, `double` quotes, `brace` of `${`, `sum` (arithmetic)."""
+    """An open construct: `list` of commands, `double` quotes, `brace` of `${`, `sum`: numbers."""
 
     kind: Literal["list", "double", "brace", "sum"]
     quoted: bool

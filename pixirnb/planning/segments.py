@@ -1,0 +1,281 @@
+"""One segment of a glob: what stands between two slashes, and whether two of them can name one file.
+
+A segment without wildcards is a plain `str`; any other is a `Glob`. Each character of a glob is a
+set of code points, so that `?`, `[a-z]` and `x` are compared in one way; `*` is `STAR`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+Ranges = tuple[tuple[int, int], ...]
+"""Code points, as ascending, disjoint, inclusive ranges."""
+
+STAR: Final = None
+LONGEST_NAME: Final = 255
+"""No file name has more characters, so no segment needs more."""
+
+ANYTHING: Final[Ranges] = ((1, 46), (48, 0x10FFFF))
+"""Every character but NUL and the slash."""
+
+RESERVED: Final = frozenset([".git", ".pixirnb"])
+"""Folders at the top that no set contains: the user's history and ours."""
+
+_NO_NAMES: Final = frozenset([".", ".."])
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A segment with wildcards."""
+
+    tokens: tuple[Ranges | None, ...]
+    prefix: str = field(compare=False)
+    """The plain characters it begins with."""
+    suffix: str = field(compare=False)
+    """The plain characters it ends with."""
+    head: tuple[Ranges, ...] = field(compare=False)
+    """The characters before the first `*`; all of them where there is none."""
+    tail: tuple[Ranges, ...] | None = field(compare=False)
+    """The characters behind the last `*`, last one first; None where there is no `*`."""
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether this is `*` alone."""
+        return self.tokens == (STAR,)
+
+
+Segment = str | Glob
+
+
+@lru_cache(maxsize=8192)
+def parse_segment(text: str) -> Segment:
+    """Read one segment (no slash in it, not `**`). Raises ValueError with a sentence."""
+    tokens: list[Ranges | None] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char == "*":
+            if tokens and tokens[-1] is STAR:
+                raise ValueError(
+                    f"`**` in `{text}` stands for whole folders only: write `**/` before it."
+                )
+            tokens.append(STAR)
+        elif char == "?":
+            tokens.append(ANYTHING)
+        elif char == "[":
+            ranges, at = _class(text, at)
+            tokens.append(ranges)
+        elif char == "\\":
+            if at == len(text):
+                raise ValueError(f"`{text}` ends with a backslash that has nothing to escape.")
+            tokens.append(_one(text[at]))
+            at += 1
+        else:
+            tokens.append(_one(char))
+    if len(tokens) > LONGEST_NAME:
+        raise ValueError(f"`{text[:40]}…` is longer than any file name ({LONGEST_NAME}).")
+    return _segment(tuple(tokens))
+
+
+def names_something(segment: Segment, *, is_first: bool) -> bool:
+    """Whether any file that may be claimed has such a name."""
+    return meet(segment, segment, is_first=is_first)
+
+
+def is_named(segment: Segment, name: str) -> bool:
+    """Whether the segment matches the whole of `name`, a non-empty file name."""
+    if isinstance(segment, str):
+        return segment == name
+    return _fits(segment.tokens, tuple(map(_one, name)))
+
+
+def meet(one: Segment, other: Segment, *, is_first: bool = False) -> bool:
+    """Whether some file name matches both. As the first segment of a path, RESERVED is no name."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other and one not in _barred(is_first=is_first)
+    if isinstance(one, str):
+        return one not in _barred(is_first=is_first) and is_named(other, one)
+    if isinstance(other, str):
+        return other not in _barred(is_first=is_first) and is_named(one, other)
+    return _globs_meet(one, other, is_first)
+
+
+@lru_cache(maxsize=65536)
+def _globs_meet(one: Glob, other: Glob, is_first: bool) -> bool:
+    if one.tail is not None and other.tail is not None:
+        # Between the longer head and the longer tail each `*` takes in what the other pattern asks
+        # for, however much that is: nothing but heads and tails can disagree.
+        return _pairs_meet(one.head, other.head) and _pairs_meet(one.tail, other.tail)
+    if one.tail is not None:
+        one, other = other, one
+    if not _fits(other.tokens, one.head):
+        return False
+    barred = [
+        name
+        for name in _barred(is_first=is_first)
+        if len(name) == len(one.head) and is_named(one, name) and is_named(other, name)
+    ]
+    return not barred or _meet_beside(one.head, other.tokens, barred)
+
+
+def _meet_beside(
+    fixed: tuple[Ranges, ...], tokens: tuple[Ranges | None, ...], barred: list[str]
+) -> bool:
+    """Whether both match some name that is not barred; `fixed` has no `*` and is short."""
+    states: set[tuple[int, str | None]] = {(0, "")}
+    for ranges in fixed:
+        following: set[tuple[int, str | None]] = set()
+        for place, spelled in _past_stars(states, tokens):
+            if place == len(tokens):
+                continue
+            token = tokens[place]
+            common = ranges if token is STAR else _common(ranges, token)
+            after = place if token is STAR else place + 1
+            # Keep the spelling only while it may still become a barred name.
+            risky = {
+                name[len(spelled)]
+                for name in barred
+                if spelled is not None and name.startswith(spelled)
+            }
+            following |= {
+                (after, (spelled or "") + char)
+                for char in risky
+                if any(low <= ord(char) <= high for low, high in common)
+            }
+            if sum(high - low + 1 for low, high in common) > sum(
+                any(low <= ord(char) <= high for low, high in common) for char in risky
+            ):
+                following.add((after, None))
+        states = following
+    return any(
+        place == len(tokens) and (spelled is None or spelled not in barred)
+        for place, spelled in _past_stars(states, tokens)
+    )
+
+
+def _past_stars(
+    states: set[tuple[int, str | None]], tokens: tuple[Ranges | None, ...]
+) -> set[tuple[int, str | None]]:
+    """The states, and those reached by letting a `*` stand for nothing more."""
+    return states | {
+        (place + 1, spelled)
+        for place, spelled in states
+        if place < len(tokens) and tokens[place] is STAR
+    }
+
+
+def _fits(tokens: tuple[Ranges | None, ...], fixed: tuple[Ranges, ...]) -> bool:
+    """Whether `tokens` match some name drawn from `fixed`, one set of characters a place.
+
+    The usual walk with one step back: the last `*` seen takes in one place more when the rest fails.
+    """
+    at = place = 0
+    star, resume = -1, 0
+    while place < len(fixed):
+        token = tokens[at] if at < len(tokens) else ()
+        if token is STAR:
+            star, resume = at, place
+            at += 1
+        elif _common(token, fixed[place]):
+            at += 1
+            place += 1
+        elif star >= 0:
+            resume += 1
+            at, place = star + 1, resume
+        else:
+            return False
+    return all(token is STAR for token in tokens[at:])
+
+
+def _pairs_meet(one: tuple[Ranges, ...], other: tuple[Ranges, ...]) -> bool:
+    return all(_common(first, second) for first, second in zip(one, other, strict=False))
+
+
+@lru_cache(maxsize=65536)
+def _common(one: Ranges, other: Ranges) -> Ranges:
+    return tuple(
+        (max(low, start), min(high, end))
+        for low, high in one
+        for start, end in other
+        if low <= end and start <= high
+    )
+
+
+def _barred(*, is_first: bool) -> frozenset[str]:
+    return _NO_NAMES | RESERVED if is_first else _NO_NAMES
+
+
+@lru_cache(maxsize=4096)
+def _one(char: str) -> Ranges:
+    return ((ord(char), ord(char)),)
+
+
+def _segment(tokens: tuple[Ranges | None, ...]) -> Segment:
+    first = tokens.index(STAR) if STAR in tokens else len(tokens)
+    head = tuple(token for token in tokens[:first] if token is not STAR)
+    prefix = _plain(head)
+    if len(prefix) == len(tokens):
+        return prefix
+    backwards = tokens[::-1]
+    last = backwards.index(STAR) if STAR in tokens else len(tokens)
+    tail = tuple(token for token in backwards[:last] if token is not STAR)
+    return Glob(tokens, prefix, _plain(tail)[::-1], head, tail if STAR in tokens else None)
+
+
+def _plain(sets: tuple[Ranges, ...]) -> str:
+    chars = []
+    for ranges in sets:
+        if len(ranges) != 1 or ranges[0][0] != ranges[0][1]:
+            break
+        chars.append(chr(ranges[0][0]))
+    return "".join(chars)
+
+
+def _class(text: str, at: int) -> tuple[Ranges, int]:
+    """The characters of a `[…]` whose bracket opens just before `at`, and the place behind it."""
+    negated = text.startswith("!", at)
+    if text.startswith("^", at):
+        raise ValueError(f"`[^` in `{text}` is read in two ways: write `[!` for all but these.")
+    at += negated
+    chosen: list[tuple[int, int]] = []
+    is_start = True
+    while at < len(text) and (text[at] != "]" or is_start):
+        if text.startswith(("[:", "[.", "[="), at):
+            raise ValueError(f"`{text}` names a class of characters: write them out, as `[a-z]`.")
+        low, at = _member(text, at)
+        high = low
+        if text.startswith("-", at) and at + 1 < len(text) and text[at + 1] != "]":
+            high, at = _member(text, at + 1)
+        if high < low:
+            raise ValueError(f"`{chr(low)}-{chr(high)}` in `{text}` runs backwards.")
+        chosen.append((low, high))
+        is_start = False
+    if at >= len(text):
+        raise ValueError(f"A `[` in `{text}` is not closed: write `[[]` for the bracket itself.")
+    ranges = _common(_complement(chosen), ANYTHING) if negated else _union(chosen)
+    if not ranges:
+        raise ValueError(f"A `[…]` in `{text}` leaves no character.")
+    return ranges, at + 1
+
+
+def _member(text: str, at: int) -> tuple[int, int]:
+    at += text[at] == "\\" and at + 1 < len(text)
+    return ord(text[at]), at + 1
+
+
+def _union(chosen: list[tuple[int, int]]) -> Ranges:
+    """Ascending and disjoint, within ANYTHING."""
+    return _common(_complement(list(_complement(chosen))), ANYTHING)
+
+
+def _complement(chosen: list[tuple[int, int]]) -> Ranges:
+    gaps: list[tuple[int, int]] = []
+    free = 0
+    for low, high in sorted(chosen):
+        if low > free:
+            gaps.append((free, low - 1))
+        free = max(free, high + 1)
+    return tuple([*gaps, (free, 0x10FFFF)] if free <= 0x10FFFF else gaps)
