@@ -1,0 +1,65 @@
+# The chores. Each target does its own set-up: a fresh clone needs only Python >= 3.11, make and git.
+#   make demo    the first notebook, on this repository, with its outcome printed
+#   make test    everything a change must pass
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.set-up
+
+# Tools and the shell steps of workflows find the same Python first; a caller's PYTHONPATH would shadow the venv.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+unexport PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint types contracts unit demo lab bench build fix clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv with everything a developer needs (once; again when pyproject.toml changes)
+
+# `venv` is asked for the Python it would use, not for ours: a later PYTHON= must not meet a stale stamp's venv.
+$(STAMP): pyproject.toml
+	@command -v "$(PYTHON)" > /dev/null || { echo "make: no '$(PYTHON)' here; name a Python >= 3.11: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: pixirnb needs Python >= 3.11, '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1); name another: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "setting up $(VENV) (once, a minute or two)"
+	@test -x $(PY) || "$(PYTHON)" -m venv $(VENV) || { echo "make: could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+test: lint types contracts unit ## everything a change must pass: lint, format, types, import contracts, tests, notebooks
+
+lint: $(STAMP) ## ruff: rules and format
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(STAMP) ## mypy, strict, over code and tests
+	@$(PY) -m mypy
+
+contracts: $(STAMP) ## import-linter: imports only go down the floors
+	@$(VENV)/bin/lint-imports
+
+unit: $(STAMP) ## pytest, notebooks included
+	@$(PY) -m pytest tests notebooks --nbval-lax --nbval-current-env
+
+demo: $(STAMP) ## run the first notebook on this repository and print its outcome
+	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo
+
+lab: $(STAMP) ## open the notebooks in JupyterLab
+	@$(PY) -m jupyterlab notebooks
+
+bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
+	@$(PY) benchmarks/bench.py
+
+build: $(STAMP) ## wheel and sdist in dist/
+	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist
+	@ls dist
+
+fix: $(STAMP) ## let ruff mend and format
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+clean: ## remove what the targets made, .venv too
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,58 @@
+"""Run every `bench_*.py` beside this file and print its figures under the facts of the machine.
+
+    python benchmarks/bench.py [NAME …]
+
+Each `bench_*.py` is a script of its own: it measures, prints one `figure: value` a line and exits 0. It runs in a fresh
+process, so that no bench warms another's caches. A durable rate means nothing without the disk it was measured on,
+so the cost of one small `fdatasync` stands first.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SYNCS = 200
+LINE = b"x" * 299 + b"\n"
+
+
+def fdatasync_ms() -> float:
+    """Median milliseconds to append and sync one event-sized line in the folder for temporary files."""
+    sync = getattr(os, "fdatasync", os.fsync)  # macOS has only fsync
+    spans: list[float] = []
+    with tempfile.TemporaryFile(buffering=0) as file:
+        for _ in range(SYNCS):
+            began = time.perf_counter()
+            file.write(LINE)
+            sync(file.fileno())
+            spans.append(time.perf_counter() - began)
+    return statistics.median(spans) * 1000
+
+
+def main(names: list[str]) -> int:
+    folder = Path(__file__).parent
+    scripts = [
+        script
+        for script in sorted(folder.glob("bench_*.py"))
+        if not names or script.stem.removeprefix("bench_") in names
+    ]
+    print(f"python: {platform.python_version()}")
+    print(f"cores: {os.cpu_count()}")
+    print(f"fdatasync: {fdatasync_ms():.3f} ms")
+    failed = 0
+    for script in scripts:
+        print(f"\n{script.stem}", flush=True)
+        failed += subprocess.run([sys.executable, str(script)], check=False).returncode != 0
+    if not scripts:
+        print("no bench of that name", file=sys.stderr)
+    return 1 if failed or not scripts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
