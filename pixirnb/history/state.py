@@ -53,6 +53,8 @@ class StepState:
     decided: bool = False
     reason: str | None = None
     """Why the last resume looks at it again."""
+    is_selected: bool = True
+    """False: left out of the present course by the person; not run again."""
     recheck: bool = False
     """Ready before the resume; reused after all if its fingerprint turns out unchanged."""
     errors: list[dict[str, Any]] = field(default_factory=list)
@@ -142,11 +144,8 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
         step = run.step(entry["step_id"])
         step.tried_before = step.attempt
         action = entry["action"]
-        if action == "hold" and entry["reason"] == "not_selected":
-            step.stage = "settled"
-            step.checkpoint_status = "held"
-            step.held_by = {"kind": "not_selected", "step": None}
-        elif action == "rerun":
+        step.is_selected = entry["reason"] != "not_selected"
+        if action == "rerun" or not step.is_selected:
             _reset(step, entry["reason"])
 
 
@@ -161,7 +160,8 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
 
 def _reset(step: StepState, reason: str) -> None:
     """Back to idle, remembering what an equal fingerprint would let the step keep."""
-    step.recheck = reason == "upstream_changed" and step.checkpoint_status == "checkpoint_ready"
+    may_hold = reason in {"upstream_changed", "not_selected"}
+    step.recheck = may_hold and step.checkpoint_status == "checkpoint_ready"
     step.reason = reason
     step.stage = "idle"
     step.held_by = None

@@ -36,9 +36,7 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[
         actions = []
         if state.subagent_status == "timed_out":
             actions.append(_action("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
-        actions.append(
-            _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
-        )
+        actions.append(_action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}"))
         return actions
     return []
 

@@ -15,6 +15,7 @@ from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.settlement import decided, held
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.spec.steps import DecisionStep
 
 
 def settle_without_running(moment: Moment) -> list[Draft]:
@@ -65,12 +66,14 @@ def _candidates(moment: Moment) -> list[int]:
 def _without_a_slot(moment: Moment, index: int) -> Draft | None:
     board = moment.board
     step, state = moment.plan.steps[index], board.state(index)
-    if step.when is not None and not _holds(moment, step):
-        return held(step, "when")
     if state.recheck and state.fingerprint == _fingerprints(moment, step):
         verdict = Verdict("checkpoint_ready", None, list(state.limitations))
         return decided(step, state, verdict, state.digest, reused=True)
-    if step.spec.kind == "decision":
+    if step.when is not None and not _holds(moment, step):
+        return held(step, "when")
+    if not state.is_selected:
+        return held(step, "not_selected")
+    if isinstance(step.spec, DecisionStep):
         ask = step.spec.ask
         attempt = state.attempt + 1
         return _request(moment, step, attempt, "ask", ask.question, list(ask.choices))
@@ -83,8 +86,13 @@ def _without_a_slot(moment: Moment, index: int) -> Draft | None:
     return None
 
 
-def _request(
-    moment: Moment, step: PlannedStep, attempt: int, reason: str, question: str, choices: list[object]
+def _request(  # noqa: PLR0917 - the fact has as many parts
+    moment: Moment,
+    step: PlannedStep,
+    attempt: int,
+    reason: str,
+    question: str,
+    choices: list[object],
 ) -> Draft:
     return Draft(
         "decision_requested",

@@ -118,6 +118,8 @@ def _rest(moment: Moment) -> list[Draft]:
 
 
 def _held_at_rest(moment: Moment, step: PlannedStep) -> Draft:
+    if not moment.board.state(step.index).is_selected:
+        return held(step, "not_selected")
     for dependency in step.depends_on:
         if not moment.board.is_ready(dependency):
             return held(step, "dependency", moment.plan.steps[dependency].id)

@@ -1,16 +1,15 @@
 """The plan joined with the history: what is ready, what runs, what it claims, and what the operator asked for.
 
-`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what its own
-edges cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
+`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what its own edges
+cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
 this process and live only here.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
@@ -23,7 +22,7 @@ from pixirnb.spec.references import Reference
 RunStop = Literal["cancel", "drain", "interrupt"]
 
 
-class ValueNotLoaded(LookupError):
+class ValueNotLoaded(LookupError):  # noqa: N818 - says what is the case, not whose fault it is
     """Raised by `Board.lookup` for a value that lies in a blob the engine has not handed over."""
 
 
@@ -50,7 +49,9 @@ class Board:
         """Step to attempt of python threads that outlived their step; they keep their claims."""
         self.values: dict[str, Any] = {}
         """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
-        self._claims: list[Claim | None | Literal["unknown"]] = ["unknown"] * len(plan.steps)
+        self.phases_done: list[int] = []
+        """Phases that became complete and have no checkpoint yet."""
+        self._claims: list[Claim | Literal["unknown"] | None] = ["unknown"] * len(plan.steps)
         self._rebuild(now)
 
     # --- what advance reads -------------------------------------------------------------------------------------
@@ -104,12 +105,26 @@ class Board:
         if event.kind == "checkpoint_saved" and event.data.get("reason") == "phase":
             name = event.data["name"]
             self.phases_done = [p for p in self.phases_done if self.plan.phases[p][0] != name]
-        handler = _HANDLERS.get(event.kind)
-        if handler is None:
-            return
         index = self.plan.index.get(event.data.get("step", ""))
-        if index is not None:
-            handler(self, index, event.data, now)
+        if index is None:
+            return
+        match event.kind:
+            case "step_scheduled":
+                self._on_scheduled(index, event.data, now)
+            case "attempt_ended":
+                self._on_ended(index, event.data)
+            case "retry_planned":
+                self._on_retry(index, event.data, now)
+            case "checkpoint_decided":
+                self._on_decided(index, event.data)
+            case "step_held":
+                self._leave_idle(index)
+            case "decision_requested":
+                self._on_request(index, event.data, now)
+            case "decision_recorded":
+                self.to_decide.append(index)
+            case _:
+                pass
 
     def _rebuild(self, now: float) -> None:
         plan = self.plan
@@ -140,7 +155,7 @@ class Board:
         self._unready = [len(step.depends_on) for step in plan.steps]
         self._phase_of = {i: p for p, (_, members) in enumerate(plan.phases) for i in members}
         self._phase_left = [len(members) for _, members in plan.phases]
-        self.phases_done: list[int] = []
+        self.phases_done = []
         saved = {entry["name"] for entry in self.run.checkpoints if entry["reason"] == "phase"}
         known = self.run.steps
         idle: list[int] = []
@@ -181,7 +196,8 @@ class Board:
         step = self.plan.steps[index]
         state = self.state(index)
         asks_first = state.reason == "in_flight" and step.spec.rerun == "ask"
-        if step.when is not None or step.kind == "decision" or state.recheck or asks_first:
+        is_question = step.kind == "decision" or asks_first
+        if step.when is not None or is_question or state.recheck or not state.is_selected:
             self.slotless.add(index)
         insort(self.ready, index)
 
@@ -207,8 +223,7 @@ class Board:
         if claim is not None:
             self.claims.add(index, claim)
 
-    def _on_ended(self, index: int, data: dict[str, Any], now: float) -> None:
-        del now
+    def _on_ended(self, index: int, data: dict[str, Any]) -> None:
         if self.running.pop(index, None) is not None and self.claim(index) is not None:
             if data["status"] == "detached":
                 self.detached[index] = data["attempt"]
@@ -223,8 +238,7 @@ class Board:
         self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000
 
-    def _on_decided(self, index: int, data: dict[str, Any], now: float) -> None:
-        del now
+    def _on_decided(self, index: int, data: dict[str, Any]) -> None:
         if index in self.ended:
             self.ended.remove(index)
         elif index in self.retrying or self._is_listed(index):
@@ -237,19 +251,11 @@ class Board:
         elif data["status"] != "needs_orchestrator":
             self.has_failed = True
 
-    def _on_held(self, index: int, data: dict[str, Any], now: float) -> None:
-        del data, now
-        self._leave_idle(index)
-
     def _on_request(self, index: int, data: dict[str, Any], now: float) -> None:
         if data["reason"] in {"ask", "in_flight"}:
             self._leave_idle(index)
             timeout = data["timeout_ms"]
             self.asking[index] = None if timeout is None else now + timeout / 1000
-
-    def _on_decision(self, index: int, data: dict[str, Any], now: float) -> None:
-        del data, now
-        self.to_decide.append(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +304,3 @@ def _field(value: Any, fields: tuple[str, ...]) -> Any:
         else:
             return None
     return value
-
-
-_HANDLERS: Final[dict[str, Callable[[Board, int, dict[str, Any], float], None]]] = {
-    "step_scheduled": Board._on_scheduled,
-    "attempt_ended": Board._on_ended,
-    "retry_planned": Board._on_retry,
-    "checkpoint_decided": Board._on_decided,
-    "step_held": Board._on_held,
-    "decision_requested": Board._on_request,
-    "decision_recorded": Board._on_decision,
-}

@@ -15,6 +15,7 @@ from pixirnb.history.state import StepState
 from pixirnb.machine.board import Board, ValueNotLoaded
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.references import Reference
+from pixirnb.spec.steps import PythonStep
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
@@ -28,7 +29,7 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     seen["verify"] = written.get("verify", [])
     seen["artifacts"] = written.get("artifacts", [])
     seen["workspace"] = step.workspace
-    if step.spec.kind == "python":
+    if isinstance(step.spec, PythonStep):
         seen["source"] = sources.get(step.spec.call)
     if step.agent is not None:
         agent = step.agent
@@ -53,12 +54,11 @@ def dynamic(board: Board, index: int) -> str:
     return digest("given", {"dependencies": given, "references": resolved})
 
 
-def of_result(step_id: str, step: StepState) -> str:
+def of_result(step: StepState) -> str:
     """Digest of produced, payload and changes: all that dependents can see of a result."""
     made = produced(step)
     payload = (step.ended or {}).get("payload")
     schema = None if payload is None else payload.get("schema_id")
-    del step_id
     return digest("result", {"produced": made, "schema": schema})
 
 

@@ -97,9 +97,7 @@ class RunOutcome:
             "usable_checkpoints": self.ids("checkpoint_ready"),
             "failed_steps": self.ids("failed"),
             "partial_steps": self.ids("partial"),
-            "timed_out_steps": [
-                s.step_id for s in self.steps if s.subagent_status == "timed_out"
-            ],
+            "timed_out_steps": [s.step_id for s in self.steps if s.subagent_status == "timed_out"],
             "held_steps": self.ids("held"),
             "needs_orchestrator_steps": self.ids("needs_orchestrator"),
             "held_dependents": self.held_dependents,
@@ -152,7 +150,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         status = _status(plan, run, reasons)
     if status == "completed":
         reasons = []
-    steps = [_step_outcome(plan, run, step) for step in plan.steps]
+    steps = [_step_outcome(run, step) for step in plan.steps]
     counts = _counts(plan, run)
     return RunOutcome(
         run_id=run.run_id,
@@ -164,7 +162,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         seam_obligations=[],
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, is_completed=status == "completed"),
-        summary=_summary(plan, run, status, counts, reasons),
+        summary=_summary(plan, counts, reasons),
         counts=counts,
         warnings=list(run.warnings),
         elapsed_ms=run.elapsed_ms,
@@ -219,7 +217,7 @@ def _counts(plan: Plan, run: RunState) -> dict[str, int]:
     return counts
 
 
-def _step_outcome(plan: Plan, run: RunState, step: PlannedStep) -> StepOutcome:
+def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
     state = run.step(step.id)
     ended = state.ended or {}
     agent_id = getattr(step.spec, "agent", None)
@@ -254,13 +252,7 @@ def _step_summary(state: StepState) -> str:
     return ""
 
 
-def _summary(
-    plan: Plan,
-    run: RunState,
-    status: str,
-    counts: dict[str, int],
-    reasons: list[dict[str, Any]],
-) -> str:
+def _summary(plan: Plan, counts: dict[str, int], reasons: list[dict[str, Any]]) -> str:
     total = len(plan.steps)
     ready = counts.get("checkpoint_ready", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
@@ -282,5 +274,4 @@ def _summary(
         "decided_not_resumed": "a decision was recorded and the run not yet resumed",
     }
     parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
-    del run, status
     return ", ".join(parts) + "."

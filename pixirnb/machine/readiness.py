@@ -37,7 +37,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         status: CheckpointStatus = "partial" if left_something or capped else "failed"
         return Verdict(status, error or _error(str(ended.get("status", "failed"))), limitations)
     is_agent = step.kind == "agent"
-    fallen = "partial" if is_agent else "failed"
+    fallen: CheckpointStatus = "partial" if is_agent else "failed"
     broken = [check for check in state.checks if not check["passed"]]
     if broken:
         return Verdict(fallen, _check_error(broken), limitations)
@@ -73,7 +73,9 @@ def _judge_agent(
         return Verdict("checkpoint_ready", None, limitations)
     if is_lenient:
         return Verdict("checkpoint_ready", None, [*limitations, "readiness_not_declared"])
-    why = "The agent ended without declaring readiness, and no check is declared that could show it."
+    why = (
+        "The agent ended without declaring readiness, and no check is declared that could show it."
+    )
     return Verdict("partial", _error("readiness_not_declared", why), limitations)
 
 

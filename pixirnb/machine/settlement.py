@@ -29,7 +29,7 @@ def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft
     """The checkpoint decision, and the question to the human where it leaves one."""
     digest = None
     if verdict.status == "checkpoint_ready":
-        digest = fingerprint.of_result(step.id, state)
+        digest = fingerprint.of_result(state)
     drafts = [decided(step, state, verdict, digest)]
     if verdict.status == "needs_orchestrator":
         message = (verdict.error or {}).get("message", "")
@@ -110,7 +110,7 @@ def after_decision(moment: Moment, index: int) -> list[Draft]:
     if step.kind != "decision":
         limits.append(f"accepted_by_human ({by})")
     verdict = Verdict("checkpoint_ready", None, limits)
-    return [decided(step, state, verdict, fingerprint.of_result(step.id, state))]
+    return [decided(step, state, verdict, fingerprint.of_result(state))]
 
 
 def expired(step: PlannedStep, state: StepState) -> Draft:

@@ -1,0 +1,219 @@
+"""What a resume would do with each step, and why, before anything runs. Source: contract.md §6.
+
+Reused: what is ready or decided and whose fingerprint is unchanged. Everything else runs again, but what was left out.
+A ready step behind one that reruns is planned as a rerun (`upstream_changed`); if the new result turns out equal, the
+machine keeps what it had, and says so in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.events import ResumeAction, ResumeReason, ResumeStep
+from pixirnb.history.state import RunState, StepState
+from pixirnb.machine import fingerprint
+from pixirnb.machine.readiness import judge
+from pixirnb.planning.plan import Plan, PlannedStep
+
+Standing = Literal["ready", "decided", "asking", "partial", "failed", "in_flight", "held", "new"]
+"""Where the history left a step."""
+
+_WHY: Final[dict[Standing, ResumeReason]] = {
+    "ready": "ready",
+    "decided": "decided",
+    "asking": "held",
+    "partial": "partial",
+    "failed": "failed",
+    "in_flight": "in_flight",
+    "held": "held",
+    "new": "spec_changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the person asked a resume to do; empty: everything that is not reusable."""
+
+    from_: str | None = None
+    """Rerun this step and all after it; run stale steps before it, and nothing else."""
+    only: str | None = None
+    """Rerun this step and nothing else."""
+    until: str | None = None
+    """Stop after this step: run what it needs, no more."""
+    is_decision: bool = False
+    """A decision continues a parked run: what failed or waits for another decision stays as it is."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no flag was given."""
+        return not (self.from_ or self.only or self.until or self.is_decision)
+
+    def flags(self) -> dict[str, Any]:
+        """For the `run_resumed` event."""
+        named = {"from": self.from_, "only": self.only, "until": self.until}
+        flags: dict[str, Any] = {key: value for key, value in named.items() if value}
+        if self.is_decision:
+            flags["decided"] = True
+        return flags
+
+
+def plan_resume(
+    plan: Plan,
+    run: RunState,
+    selection: Selection,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    untrusted: Collection[str] = (),
+) -> list[ResumeStep]:
+    """One entry a step, in spec order. `untrusted`: steps whose stored value may not be loaded here.
+
+    `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` those of the resume if they differ.
+    Raises InvalidArguments for a selection that names no step of the plan.
+    """
+    _check(plan, selection)
+    given = run.inputs if inputs is None else inputs
+    planned: dict[int, ResumeStep] = {}
+    forced = _forced(plan, selection)
+    known = {step["id"] for step in run.spec.get("steps", [])}
+    for index in _in_dependency_order(plan):
+        step = plan.steps[index]
+        state = run.steps.get(step.id) or StepState()
+        standing = _standing(plan, step, state, is_known=step.id in known)
+        stale = [plan.steps[i].id for i in step.depends_on if planned[i]["action"] == "rerun"]
+        if index in forced:
+            entry = _entry(step, "rerun", "selected")
+        elif selection.is_decision and standing in {"failed", "partial", "asking"}:
+            entry = _entry(step, "hold", _WHY[standing])
+        elif standing not in {"ready", "decided"}:
+            entry = _entry(step, "rerun", _WHY[standing])
+        elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
+            entry = _entry(step, "rerun", changed)
+        elif step.id in untrusted:
+            entry = _entry(step, "rerun", "value_not_trusted")
+        elif stale and standing == "ready":
+            entry = _entry(step, "rerun", "upstream_changed", stale)
+        else:
+            entry = _entry(step, "reuse", _WHY[standing])
+        planned[index] = entry
+    kept = _kept(plan, selection, forced)
+    for index, entry in planned.items():
+        if entry["action"] == "rerun" and not kept(index):
+            planned[index] = _entry(plan.steps[index], "hold", "not_selected")
+    return [planned[step.index] for step in plan.steps]
+
+
+def is_no_op(entries: list[ResumeStep]) -> bool:
+    """Whether a resume by these entries would run nothing at all."""
+    return all(entry["action"] == "reuse" and entry["reason"] == "ready" for entry in entries)
+
+
+def _entry(
+    step: PlannedStep, action: ResumeAction, reason: ResumeReason, because: list[str] | None = None
+) -> ResumeStep:
+    return {"step_id": step.id, "action": action, "reason": reason, "because": because or []}
+
+
+def _check(plan: Plan, selection: Selection) -> None:
+    if selection.only is not None and (selection.from_ or selection.until):
+        raise InvalidArguments(
+            "`--only` names the one step to rerun, so it goes with neither `--from` nor `--until`.",
+            fix="Use `--only S` alone, or `--from S --until T`.",
+        )
+    for name in (selection.from_, selection.only, selection.until):
+        if name is not None and name not in plan.index:
+            raise InvalidArguments(
+                f"This workflow has no step `{name}`.",
+                fix="Name one of its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+                code="unknown_step",
+            )
+
+
+def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:
+    if not is_known:
+        return "new"
+    if state.decision is not None and (state.decided or state.stage in {"settled", "asking"}):
+        return "decided"
+    status = state.checkpoint_status
+    if state.stage == "ended":
+        # The attempt's end is in the log and its verdict was torn off: what was finished is not done twice.
+        status = judge(step, state, is_lenient=plan.workflow.readiness == "lenient").status
+    elif state.stage in {"scheduled", "running"}:
+        return "in_flight"
+    elif state.stage == "retrying":
+        return "failed"
+    match status:
+        case "checkpoint_ready":
+            return "ready"
+        case "failed":
+            return "failed"
+        case "partial":
+            return "partial"
+        case "needs_orchestrator":
+            return "asking" if state.stage == "asking" else "partial"
+        case _:
+            return "held"
+
+
+def _changed(
+    plan: Plan,
+    step: PlannedStep,
+    state: StepState,
+    before: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> ResumeReason | None:
+    """Whether the step now says something else, or is given other inputs, than when it became ready."""
+    known = (state.fingerprint or {}).get("static")
+    if known != fingerprint.static(step, plan.sources) or step.spec.reuse == "never":
+        return "spec_changed"
+    names = {reference.name for reference in step.references if reference.source == "input"}
+    if any(before.get(name) != given.get(name) for name in names):
+        return "input_changed"
+    return None
+
+
+def _forced(plan: Plan, selection: Selection) -> set[int]:
+    if selection.only is not None:
+        return {plan.index[selection.only]}
+    if selection.from_ is not None:
+        return _reach(plan, selection.from_, lambda step: step.dependents)
+    return set()
+
+
+def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int], bool]:
+    """Which steps may run at all."""
+    allowed: set[int] | None = None
+    if selection.only is not None:
+        allowed = set(forced)
+    elif selection.from_ is not None:
+        allowed = set(forced) | _reach(plan, selection.from_, lambda step: step.depends_on)
+    if selection.until is not None:
+        needed = _reach(plan, selection.until, lambda step: step.depends_on)
+        allowed = needed if allowed is None else allowed & needed
+    return lambda index: allowed is None or index in allowed
+
+
+def _reach(
+    plan: Plan, step_id: str, following: Callable[[PlannedStep], tuple[int, ...]]
+) -> set[int]:
+    reached: set[int] = set()
+    pending = [plan.index[step_id]]
+    while pending:
+        index = pending.pop()
+        if index not in reached:
+            reached.add(index)
+            pending.extend(following(plan.steps[index]))
+    return reached
+
+
+def _in_dependency_order(plan: Plan) -> list[int]:
+    waits = [len(step.depends_on) for step in plan.steps]
+    order = [step.index for step in plan.steps if not step.depends_on]
+    for index in order:
+        for dependent in plan.steps[index].dependents:
+            waits[dependent] -= 1
+            if waits[dependent] == 0:
+                order.append(dependent)
+    return order
