@@ -41,12 +41,13 @@ must be readable."""
 REPLACED: Final = "$replaced"
 """Member of `data` that lists where lone surrogates were replaced."""
 
+CHAIN_VALUE: Final = slice(45, 77)
+"""Where the chain value stands in every line."""
+
 _AT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _AT_END: Final = 35
 """Bytes up to and with the closing quote of `at`: there the chain member begins."""
-_CHAIN_END: Final = 78
-"""Bytes up to and with the closing quote of `chain`."""
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -112,6 +113,17 @@ def encode(event: Event, previous: str) -> tuple[bytes, str]:
         raise _unencodable(event, str(reason)) from reason
     chain = blake2b(previous.encode() + body, digest_size=16).hexdigest()
     return b'%b,"chain":"%b"%b\n' % (body[:_AT_END], chain.encode(), body[_AT_END:]), chain
+
+
+def encode_data(data: dict[str, Any]) -> bytes:
+    """The bytes a line would hold for `data`, for a blob: lone surrogates replaced and marked.
+
+    Raises NotCanonicalError.
+    """
+    try:
+        return canonical(data)
+    except NotCanonicalError:
+        return canonical(_mended(data))
 
 
 def decode_lines(data: bytes, *, previous: str = GENESIS, after: int = 0) -> Decoded:

@@ -1,0 +1,1 @@
+"""What has happened is remembered here: on a disk, or in memory."""

@@ -1,0 +1,207 @@
+"""Bytes too large for a log line, kept beside it under the name of their digest.
+
+`blobs/<2 hex>/<64 hex>`, named `b2:<64 hex>` in the log: blake2b-256 of the bytes. A blob is on the
+disk, name and all, before `put` returns, so that an event may name it, and is checked when read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
+from pixirnb.store.folders import linked, make_private, open_private, sync_folder, unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BLOB_LIMIT: Final = 2 * 1024**3
+"""Bytes of one blob."""
+
+_DIGEST: Final = re.compile(r"b2:[0-9a-f]{64}")
+_CHUNK: Final = 1024 * 1024
+_TEMPORARY: Final = "tmp."
+_names = itertools.count()
+
+
+def digest_of(data: bytes) -> str:
+    """The name of a blob: `b2:` and 64 hex digits."""
+    return "b2:" + blake2b(data, digest_size=32).hexdigest()
+
+
+def refuse_too_large(size: int, limit: int) -> None:
+    """Raise Cannot(code=`limit_exceeded`) for more than `limit` bytes."""
+    if size > limit:
+        raise Cannot(
+            f"{size} bytes are too many for one blob, which holds {limit}",
+            fix="write a file in the workspace and pass its path on",
+            code="limit_exceeded",
+            details={"limit": "blob", "bytes": size, "most": limit},
+        )
+
+
+def blob_missing(digest: str) -> LogDamaged:
+    """The LogDamaged for a blob that is not there."""
+    return LogDamaged(
+        f"blob {digest} is missing from the run folder",
+        fix="restore it from a copy of the run folder, or run the step again in a new run",
+        code="blob_missing",
+        details={"digest": digest},
+    )
+
+
+def blob_damaged(digest: str) -> LogDamaged:
+    """The LogDamaged for a blob whose bytes are not those its name stands for."""
+    return LogDamaged(
+        f"blob {digest} is not what was written",
+        fix="restore it from a copy of the run folder, or run the step again in a new run",
+        code="blob_damaged",
+        details={"digest": digest},
+    )
+
+
+class FileBlobs:
+    """The blobs of one run folder. One writer; any number of readers, in any process."""
+
+    syncs: int
+    """Times the disk was asked to make something durable."""
+
+    def __init__(self, folder: Path, *, limit: int = BLOB_LIMIT) -> None:
+        """`folder` is the run's `blobs`; it is made with the first blob."""
+        self._folder = folder
+        self._limit = limit
+        self._durable: set[str] = set()
+        self.syncs = 0
+
+    def put(self, data: bytes) -> str:
+        """Store `data` durably and return its digest. Twice is once.
+
+        Raises Cannot(code=`limit_exceeded`), LogWriteFailed.
+        """
+        refuse_too_large(len(data), self._limit)
+        digest = digest_of(data)
+        if not self._is_durable(digest, len(data)):
+            self._keep(iter((data,)))
+        return digest
+
+    def put_file(self, path: Path) -> str:
+        """Store the bytes of a file without holding them in memory; the file itself stays.
+
+        Raises Cannot(code=`limit_exceeded`), LogWriteFailed, and OSError when the file cannot be
+        read.
+        """
+        with path.open("rb") as source:
+            refuse_too_large(os.fstat(source.fileno()).st_size, self._limit)
+            return self._keep(iter(lambda: source.read(_CHUNK), b""))
+
+    def get(self, digest: str) -> bytes:
+        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
+        if _DIGEST.fullmatch(digest) is None:
+            raise blob_missing(digest)
+        path = self._path(digest)
+        try:
+            if path.parent.is_symlink():
+                raise linked(path.parent)
+            with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise blob_missing(digest) from None
+        except OSError as error:
+            raise unusable(path, error) from error
+        if digest_of(data) != digest:
+            raise blob_damaged(digest)
+        return data
+
+    def has(self, digest: str) -> bool:
+        """Whether the blob is there (not whether it is intact)."""
+        return _DIGEST.fullmatch(digest) is not None and self._path(digest).is_file()
+
+    def sweep(self) -> None:
+        """Remove what a writer that died left unfinished. For the holder of the run only."""
+        for path in self._folder.glob(f"{_TEMPORARY}*"):
+            path.unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / digest[3:5] / digest[3:]
+
+    def _is_durable(self, digest: str, size: int) -> bool:
+        if digest in self._durable:
+            return True
+        path = self._path(digest)
+        try:
+            if path.lstat().st_size != size:
+                return False
+            # It may stem from a process that died before it had made the name durable.
+            self._sync(path.parent)
+            self._sync(self._folder)
+        except OSError:
+            return False
+        self._durable.add(digest)
+        return True
+
+    def _keep(self, chunks: Iterator[bytes]) -> str:
+        temporary = self._folder / f"{_TEMPORARY}{os.getpid()}.{next(_names)}"
+        try:
+            make_private(self._folder)
+            descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except OSError as error:
+            raise _write_failed(self._folder, error) from error
+        hashed = blake2b(digest_size=32)
+        size = 0
+        try:
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                for chunk in chunks:
+                    size += len(chunk)
+                    refuse_too_large(size, self._limit)
+                    hashed.update(chunk)
+                    _write_whole(file.fileno(), chunk, temporary)
+                try:
+                    os.fsync(file.fileno())
+                except OSError as error:
+                    raise _write_failed(temporary, error) from error
+            self.syncs += 1
+            digest = "b2:" + hashed.hexdigest()
+            self._name(temporary, digest)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return digest
+
+    def _name(self, temporary: Path, digest: str) -> None:
+        path = self._path(digest)
+        try:
+            if path.parent.is_symlink():
+                raise linked(path.parent)
+            is_new = make_private(path.parent)
+            temporary.rename(path)
+            self._sync(path.parent)
+            if is_new:
+                self._sync(self._folder)
+        except OSError as error:
+            raise _write_failed(path, error) from error
+        self._durable.add(digest)
+
+    def _sync(self, folder: Path) -> None:
+        sync_folder(folder)
+        self.syncs += 1
+
+
+def _write_whole(descriptor: int, data: bytes, path: Path) -> None:
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError as error:
+        raise _write_failed(path, error) from error
+
+
+def _write_failed(path: Path, error: OSError) -> LogWriteFailed:
+    return LogWriteFailed(
+        f"{path} could not be written: {error.strerror or error}",
+        fix="make room or repair the disk, then resume the run",
+        details={"path": str(path), "errno": error.errno},
+    )

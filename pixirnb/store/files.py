@@ -1,0 +1,299 @@
+"""Runs on a disk: one folder a run, one append-only file a log.
+
+    <state>/runs/<run_id>/  log.jsonl  blobs/  output/  sessions/  inbox/  lock  lease.json
+
+`FileStore` finds and makes run folders; `FileLog` is one of them, held for writing. Nothing here
+interprets an event. A group of events is one write and one fdatasync; once either fails the log takes
+no more, for nobody knows what lies on the disk until it is read again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
+from pixirnb.history.codec import GENESIS, Damage, Decoded
+from pixirnb.ids import is_run_id
+from pixirnb.ports import Blobs, Reading
+from pixirnb.store.blobs import FileBlobs
+from pixirnb.store.folders import (
+    make_private,
+    open_private,
+    refuse_foreign,
+    refuse_planted,
+    sync_folder,
+    unusable,
+)
+from pixirnb.store.follower import LogFollower, bytes_from
+from pixirnb.store.lease import Hold, live_owner, new_instance, take
+from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.state import prepare_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pixirnb.history.events import Event
+
+LOG_NAME: Final = "log.jsonl"
+_FOLDERS: Final = ("blobs", "output", "sessions", "inbox")
+
+
+class FileLog:
+    """A run's log, held for writing by this process alone. Made by FileStore."""
+
+    run_id: str
+    folder: Path | None
+    blobs: Blobs
+    reading: Reading
+    """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
+    syncs: int
+    """Times this log asked the disk to make something durable, blobs apart."""
+
+    def __init__(
+        self, folder: Path, hold: Hold, descriptor: int, decoded: Decoded, blobs: FileBlobs
+    ) -> None:
+        """Made by FileStore, which holds the lock."""
+        self.run_id = folder.name
+        self.folder = folder
+        self.blobs = blobs
+        self.reading = Reading(decoded.events, decoded.damage)
+        self.syncs = 0
+        self._hold = hold
+        self._descriptor = descriptor
+        self._chain = decoded.chain
+        self._count = len(decoded.events)
+        self._refusal: str | None = None
+
+    @property
+    def torn(self) -> Damage | None:
+        """The unfinished last line that was cut when the log was acquired."""
+        return self.reading.damage
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
+
+        Raises LogWriteFailed, after which the log accepts nothing more; InternalError for events
+        that are out of order or not JSON: then nothing was written and the log goes on.
+        """
+        if self._refusal is None and not self._hold.is_ours:
+            self._refusal = "it is closed, or held by the process this one was forked from"
+        if self._refusal is not None:
+            raise self._write_failed(self._refusal)
+        if not events:
+            return
+        try:
+            data, chain = encode_group(
+                events, chain=self._chain, after=self._count, put=self.blobs.put
+            )
+        except LogWriteFailed as failed:
+            self._refusal = failed.message
+            raise
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            _sync_data(self._descriptor)
+        except OSError as error:
+            self._refusal = error.strerror or str(error)
+            raise self._write_failed(self._refusal) from error
+        except BaseException:
+            self._refusal = "an earlier write was interrupted"
+            raise
+        self.syncs += 1
+        self._chain = chain
+        self._count += len(events)
+
+    def close(self) -> None:
+        """Release the lock and the lease. Safe to call twice."""
+        if not self._hold.is_ours:
+            return
+        self._refusal = self._refusal or "it is closed"
+        os.close(self._descriptor)
+        self._hold.release()
+
+    def _write_failed(self, reason: str) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"the log of run {self.run_id} takes no events: {reason}",
+            fix=f"when that is repaired, `pixirnb resume {self.run_id}` goes on from what is on disk",
+            details={"run_id": self.run_id, "path": str(self.folder)},
+        )
+
+
+class FileStore:
+    """All runs of one state folder. The folder is made with the first run, not before."""
+
+    def __init__(self, state: Path, *, instance: str | None = None) -> None:
+        """`state` is the state folder (see `find_state`); `instance` names this store's holds."""
+        self.state = state
+        self.instance = instance or new_instance()
+        self._runs = state / "runs"
+
+    def create(self, run_id: str) -> FileLog:
+        """A new, empty, held log. Raises StateUnusable, HeldByAnother."""
+        if not is_run_id(run_id):
+            raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
+        folder = prepare_state(self.state) / run_id
+        if not make_private(folder):
+            raise StateUnusable(
+                f"{folder} exists already",
+                fix=f"resume it with `pixirnb resume {run_id}`, or start a run of another id",
+                code="run_exists",
+                details={"run_id": run_id},
+            )
+        hold = take(folder, instance=self.instance)
+        path = folder / LOG_NAME
+        try:
+            for name in _FOLDERS:
+                make_private(folder / name)
+            descriptor = open_private(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+            empty = Decoded([], None, 0, GENESIS)
+            log = FileLog(folder, hold, descriptor, empty, FileBlobs(folder / "blobs"))
+            # Without its names a log is lost however well its bytes are kept.
+            for named in (folder, self._runs, self.state, self.state.parent):
+                sync_folder(named)
+                log.syncs += 1
+        except OSError as error:
+            hold.release()
+            raise unusable(path, error) from error
+        except BaseException:
+            hold.release()
+            raise
+        return log
+
+    def acquire(self, run_id: str, *, take_over: bool = False) -> FileLog:
+        """Hold an existing log; a torn tail is cut and told in its `reading`.
+
+        Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` sets aside the
+        record another host left; a lock that is held is never broken.
+        """
+        folder = self._folder(run_id)
+        if not (folder / LOG_NAME).is_file():
+            raise _never_began(run_id)
+        hold = take(folder, instance=self.instance, take_over=take_over)
+        descriptor = -1
+        try:
+            blobs = FileBlobs(folder / "blobs")
+            for name in _FOLDERS:
+                make_private(folder / name)
+            blobs.sweep()
+            descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
+            decoded = decode_log(_read_whole(descriptor), get=blobs.get)
+            is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
+            if decoded.damage is not None and not is_torn:
+                raise log_damaged(run_id, decoded.damage)
+            if is_torn:
+                os.ftruncate(descriptor, decoded.good_bytes)
+            # What the last holder wrote may be in memory only; decisions are about to rest on it.
+            os.fsync(descriptor)
+            if not decoded.events:
+                raise _never_began(run_id)
+        except BaseException as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            hold.release()
+            if isinstance(error, OSError):
+                raise unusable(folder / LOG_NAME, error) from error
+            raise
+        log = FileLog(folder, hold, descriptor, decoded, blobs)
+        log.syncs = 1
+        return log
+
+    def read(self, run_id: str) -> Reading:
+        """Read without holding. Never raises for damage: it is in the Reading.
+
+        An unfinished last line of a run that is held is an event on its way, not damage. Raises
+        UnknownRun, also for a run that died before its first event; StateUnusable.
+        """
+        folder = self._folder(run_id)
+        # First who, then what: a run found free has all its events on disk already.
+        owner = live_owner(folder)
+        decoded = self._decode(folder)
+        if decoded.damage is not None and decoded.damage.code == "torn_tail":
+            owner = owner or live_owner(folder)
+            if owner is not None:
+                decoded = replace(decoded, damage=None)
+        if not decoded.events and decoded.damage is None and owner is None:
+            raise _never_began(run_id)
+        return Reading(decoded.events, decoded.damage, owner)
+
+    def follow(self, run_id: str) -> LogFollower:
+        """Follow a run from its first event on. Raises UnknownRun, StateUnusable."""
+        folder = self._folder(run_id)
+        if not (folder / LOG_NAME).is_file():
+            raise _never_began(run_id)
+        return LogFollower(run_id, partial(bytes_from, folder / LOG_NAME), self.blobs(run_id).get)
+
+    def blobs(self, run_id: str) -> FileBlobs:
+        """The blobs of a run, for reading. Raises UnknownRun."""
+        return FileBlobs(self._folder(run_id) / "blobs")
+
+    def run_ids(self) -> list[str]:
+        """Every run, newest first; only names are read. Raises StateUnusable."""
+        try:
+            names = [name for name in os.listdir(self._runs) if is_run_id(name)]  # noqa: PTH208 - 10,000 Paths
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise unusable(self._runs, error) from error
+        return sorted(names, reverse=True)
+
+    def folder(self, run_id: str) -> Path:
+        """The folder of a run. Raises UnknownRun, StateUnusable (`foreign_owner`, `symlink_refused`)."""
+        return self._folder(run_id)
+
+    def _folder(self, run_id: str) -> Path:
+        folder = self._runs / run_id
+        if not is_run_id(run_id):
+            raise _unknown(run_id, self.state)
+        try:
+            refuse_planted(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            if self.state.exists():
+                refuse_foreign(self.state)
+            raise _unknown(run_id, self.state) from None
+        except OSError as error:
+            raise unusable(folder, error) from error
+        return folder
+
+    def _decode(self, folder: Path) -> Decoded:
+        try:
+            descriptor = open_private(folder / LOG_NAME, os.O_RDONLY)
+        except FileNotFoundError:
+            return Decoded([], None, 0, GENESIS)
+        except OSError as error:
+            raise unusable(folder / LOG_NAME, error) from error
+        try:
+            data = _read_whole(descriptor)
+        finally:
+            os.close(descriptor)
+        return decode_log(data, get=FileBlobs(folder / "blobs").get)
+
+
+def _read_whole(descriptor: int) -> bytes:
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
+
+
+# macOS has no fdatasync; its fsync stops at the drive's cache, which is the best it offers for free.
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+def _unknown(run_id: str, state: Path) -> UnknownRun:
+    return UnknownRun(
+        f"there is no run {run_id} in {state}",
+        fix="`pixirnb runs` lists those there are; --state DIR looks in another state folder",
+        details={"run_id": run_id, "state": str(state)},
+    )
+
+
+def _never_began(run_id: str) -> UnknownRun:
+    return UnknownRun(
+        f"run {run_id} ended before its first event was written: nothing happened in it",
+        fix="start it anew",
+        details={"run_id": run_id},
+    )

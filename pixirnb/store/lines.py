@@ -1,0 +1,95 @@
+"""Groups of events as bytes of a log, with data too large for a line in blobs, and back again.
+
+Both stores keep the same bytes; they differ only in where.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import from_json
+
+from pixirnb.errors import InternalError, LogDamaged
+from pixirnb.history.codec import (
+    CHAIN_VALUE,
+    EVENT_LINE_LIMIT,
+    GENESIS,
+    Damage,
+    Decoded,
+    decode_lines,
+    encode,
+    encode_data,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pixirnb.history.events import Event
+
+BLOB: Final = "$blob"
+"""The only member of an event's data when the data itself is a blob: its digest."""
+
+_SPILLED: Final = b'"data":{"$blob":"'
+
+
+def encode_group(
+    events: Sequence[Event], *, chain: str, after: int, put: Callable[[bytes], str]
+) -> tuple[bytes, str]:
+    """The lines of `events`, which follow `chain` and event number `after`, and the chain then.
+
+    `put` stores a blob durably and returns its digest. Raises InternalError for an event out of
+    order or one that is not JSON; then nothing was written.
+    """
+    lines: list[bytes] = []
+    for number, event in enumerate(events, after + 1):
+        if event.seq != number:
+            raise InternalError(
+                f"event {event.seq} ({event.kind}) was appended as number {number} of the log"
+            )
+        line, following = encode(event, chain)
+        if len(line) > EVENT_LINE_LIMIT:
+            digest = put(encode_data(event.data))
+            line, following = encode(replace(event, data={BLOB: digest}), chain)
+        lines.append(line)
+        chain = following
+    return b"".join(lines), chain
+
+
+def decode_log(
+    data: bytes, *, get: Callable[[str], bytes], chain: str = GENESIS, after: int = 0
+) -> Decoded:
+    """Decode lines and put data that lies in blobs back in its place. Never raises for damage."""
+    decoded = decode_lines(data, previous=chain, after=after)
+    if _SPILLED not in data:
+        return decoded
+    events = decoded.events
+    for index, event in enumerate(events):
+        if BLOB not in event.data:
+            continue
+        try:
+            events[index] = replace(event, data=from_json(get(event.data[BLOB])))
+        except LogDamaged as missing:
+            is_there = missing.code == "blob_damaged"
+            damage = Damage(
+                "blob_damaged" if is_there else "blob_missing",
+                event.seq,
+                f"line {event.seq} ({event.kind}): {missing.message}",
+            )
+            lines = data.split(b"\n", index)[:index]
+            return Decoded(
+                events[:index],
+                damage,
+                sum(map(len, lines)) + index,
+                lines[-1][CHAIN_VALUE].decode() if lines else chain,
+            )
+    return decoded
+
+
+def log_damaged(run_id: str, damage: Damage) -> LogDamaged:
+    """The error of whoever needs a whole log and found `damage`."""
+    return LogDamaged(
+        f"run {run_id}: {damage.message}",
+        fix=f"look at it with `pixirnb log {run_id}`; it cannot be resumed, start a new run",
+        details={"run_id": run_id, "damage": damage.code, "line": damage.line},
+    )

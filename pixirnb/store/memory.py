@@ -1,0 +1,268 @@
+"""Runs without a disk, with the promises of one: the same bytes, the same damage, the same refusals.
+
+A `MemoryStore` is the disk: hand the same object to a second engine and it finds what the first one
+left. It can lose a process (`end_processes`) and refuse writes (`fail_after`), which makes it the
+fake that tests of the engine are told with.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
+from pixirnb.history.codec import GENESIS, Damage, Decoded
+from pixirnb.ids import is_run_id
+from pixirnb.ports import Blobs, Lease, Reading
+from pixirnb.store.blobs import (
+    BLOB_LIMIT,
+    blob_damaged,
+    blob_missing,
+    digest_of,
+    refuse_too_large,
+)
+from pixirnb.store.follower import LogFollower
+from pixirnb.store.lines import decode_log, encode_group, log_damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pixirnb.history.events import Event
+
+
+class MemoryBlobs:
+    """The blobs of one run, in a dict that tests may look into and rob."""
+
+    stored: dict[str, bytes]
+
+    def __init__(self) -> None:
+        """Empty."""
+        self.stored = {}
+
+    def put(self, data: bytes) -> str:
+        """Store `data` and return its digest. Twice is once. Raises Cannot(`limit_exceeded`)."""
+        refuse_too_large(len(data), BLOB_LIMIT)
+        digest = digest_of(data)
+        self.stored[digest] = bytes(data)
+        return digest
+
+    def put_file(self, path: Path) -> str:
+        """Store the bytes of a file; the file itself stays."""
+        return self.put(path.read_bytes())
+
+    def get(self, digest: str) -> bytes:
+        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
+        if digest not in self.stored:
+            raise blob_missing(digest)
+        if digest_of(self.stored[digest]) != digest:
+            raise blob_damaged(digest)
+        return self.stored[digest]
+
+    def has(self, digest: str) -> bool:
+        """Whether the blob is there (not whether it is intact)."""
+        return digest in self.stored
+
+
+@dataclass(eq=False)
+class MemoryRun:
+    """What a disk would keep of one run; tests may change `data` to damage it."""
+
+    data: bytearray = field(default_factory=bytearray)
+    """The bytes of log.jsonl."""
+    blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
+    lease: Lease | None = None
+    is_locked: bool = False
+
+    def bytes_from(self, offset: int) -> bytes | None:
+        """What the log holds from `offset` on; None when it is shorter."""
+        return bytes(self.data[offset:]) if len(self.data) >= offset else None
+
+
+class MemoryLog:
+    """A run's log, held for writing. Made by MemoryStore."""
+
+    run_id: str
+    folder: Path | None
+    blobs: Blobs
+    reading: Reading
+    """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
+    syncs: int
+    """Groups appended: what a disk would have been asked to make durable."""
+
+    def __init__(
+        self, store: MemoryStore, run_id: str, run: MemoryRun, lease: Lease, decoded: Decoded
+    ) -> None:
+        """Made by MemoryStore, which has set the lease."""
+        self.run_id = run_id
+        self.folder = None
+        self.blobs = run.blobs
+        self.reading = Reading(decoded.events, decoded.damage)
+        self.syncs = 0
+        self._store = store
+        self._run = run
+        self._lease = lease
+        self._chain = decoded.chain
+        self._count = len(decoded.events)
+        self._refusal: str | None = None
+
+    @property
+    def torn(self) -> Damage | None:
+        """The unfinished last line that was cut when the log was acquired."""
+        return self.reading.damage
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep `events` in one group. Raises LogWriteFailed, as FileLog does, and InternalError."""
+        if self._refusal is None and not self._is_held:
+            self._refusal = "it is closed, or its process has ended"
+        if self._refusal is not None:
+            raise self._write_failed()
+        if not events:
+            return
+        data, chain = encode_group(events, chain=self._chain, after=self._count, put=self.blobs.put)
+        reached = self._store.room_for(data)
+        self._run.data += data[:reached]
+        if reached < len(data):
+            self._refusal = "no space left on the device"
+            raise self._write_failed()
+        self.syncs += 1
+        self._chain = chain
+        self._count += len(events)
+
+    def close(self) -> None:
+        """Release the lease. Safe to call twice."""
+        self._refusal = self._refusal or "it is closed"
+        if self._is_held:
+            self._run.lease = None
+            self._run.is_locked = False
+
+    @property
+    def _is_held(self) -> bool:
+        return self._run.is_locked and self._run.lease is self._lease
+
+    def _write_failed(self) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"the log of run {self.run_id} takes no events: {self._refusal}",
+            fix=f"when that is repaired, `pixirnb resume {self.run_id}` goes on from what was kept",
+            details={"run_id": self.run_id},
+        )
+
+
+class MemoryStore:
+    """All runs of one imaginary state folder."""
+
+    runs: dict[str, MemoryRun]
+
+    def __init__(self, *, instance: str = "memory") -> None:
+        """Empty; `instance` stands in the leases."""
+        self.runs = {}
+        self.instance = instance
+        self._left: int | None = None
+        self._torn = 0
+
+    def fail_after(self, appends: int | None, *, torn: int = 0) -> None:
+        """Let `appends` more groups succeed, then refuse each; None: heal.
+
+        Of a refused group the first `torn` bytes are kept, as when a disk fills up.
+        """
+        self._left = appends
+        self._torn = torn
+
+    def end_processes(self) -> None:
+        """Every holder dies at once: its locks are free, its logs take no more events."""
+        for run in self.runs.values():
+            run.is_locked = False
+
+    def room_for(self, data: bytes) -> int:
+        """How many bytes of a group are kept: all of them, unless `fail_after` has run out."""
+        if self._left is None:
+            return len(data)
+        if self._left > 0:
+            self._left -= 1
+            return len(data)
+        return min(self._torn, len(data) - 1)
+
+    def create(self, run_id: str) -> MemoryLog:
+        """A new, empty, held log. Raises StateUnusable."""
+        if not is_run_id(run_id):
+            raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
+        if run_id in self.runs:
+            raise StateUnusable(f"run {run_id} exists already", code="run_exists")
+        run = self.runs[run_id] = MemoryRun()
+        return MemoryLog(self, run_id, run, self._take(run), Decoded([], None, 0, GENESIS))
+
+    def acquire(self, run_id: str, *, take_over: bool = False) -> MemoryLog:
+        """Hold an existing log; a torn tail is cut. Raises UnknownRun, HeldByAnother, LogDamaged."""
+        run = self._run(run_id)
+        other = run.lease
+        is_elsewhere = other is not None and other.host != socket.gethostname()
+        if run.is_locked or (is_elsewhere and not take_over):
+            raise HeldByAnother(
+                f"run {run_id} is held by {other.instance if other else 'another'}",
+                fix="wait for it; with --take-over when it is on another host and surely gone",
+                details={"run_id": run_id, **_details(other)},
+            )
+        decoded = self._decode(run)
+        is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
+        if decoded.damage is not None and not is_torn:
+            raise log_damaged(run_id, decoded.damage)
+        del run.data[decoded.good_bytes :]
+        if not decoded.events:
+            raise _unknown(run_id)
+        return MemoryLog(self, run_id, run, self._take(run), decoded)
+
+    def read(self, run_id: str) -> Reading:
+        """Read without holding. Never raises for damage: it is in the Reading. Raises UnknownRun."""
+        run = self._run(run_id)
+        is_elsewhere = run.lease is not None and run.lease.host != socket.gethostname()
+        owner = run.lease if run.is_locked or is_elsewhere else None
+        decoded = self._decode(run)
+        if owner is not None and decoded.damage is not None and decoded.damage.code == "torn_tail":
+            decoded = replace(decoded, damage=None)
+        if not decoded.events and decoded.damage is None and owner is None:
+            raise _unknown(run_id)
+        return Reading(decoded.events, decoded.damage, owner)
+
+    def follow(self, run_id: str) -> LogFollower:
+        """Follow a run from its first event on. Raises UnknownRun."""
+        run = self._run(run_id)
+        return LogFollower(run_id, run.bytes_from, run.blobs.get)
+
+    def blobs(self, run_id: str) -> MemoryBlobs:
+        """The blobs of a run, for reading. Raises UnknownRun."""
+        return self._run(run_id).blobs
+
+    def run_ids(self) -> list[str]:
+        """Every run, newest first."""
+        return sorted(self.runs, reverse=True)
+
+    def _run(self, run_id: str) -> MemoryRun:
+        if run_id not in self.runs:
+            raise _unknown(run_id)
+        return self.runs[run_id]
+
+    def _take(self, run: MemoryRun) -> Lease:
+        run.lease = Lease(
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started=0.0,
+            instance=self.instance,
+            since="1970-01-01T00:00:00.000000Z",
+        )
+        run.is_locked = True
+        return run.lease
+
+    def _decode(self, run: MemoryRun) -> Decoded:
+        return decode_log(bytes(run.data), get=run.blobs.get)
+
+
+def _details(lease: Lease | None) -> dict[str, Any]:
+    if lease is None:
+        return {"host": None, "pid": None, "since": None}
+    return {"host": lease.host, "pid": lease.pid, "since": lease.since}
+
+
+def _unknown(run_id: str) -> UnknownRun:
+    return UnknownRun(f"there is no run {run_id} in memory", details={"run_id": run_id})

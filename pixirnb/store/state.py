@@ -1,0 +1,77 @@
+"""Where runs are kept: which state folder a workspace has, and how one is made.
+
+The nearest `.pixirnb` of this user's from the workspace upward wins, so that a notebook in a
+subfolder sees the runs of its project. Source: contract.md §3.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+from pixirnb.store.folders import make_private, open_private, unusable
+
+STATE_NAME: Final = ".pixirnb"
+STATE_VARIABLE: Final = "PIXIRNB_STATE"
+
+
+def find_state(workspace: Path, override: Path | None = None) -> Path:
+    """The state folder of a workspace, absolute; it need not exist yet, and nothing is made.
+
+    `override` (the `--state` of the command), else the variable PIXIRNB_STATE, else the nearest
+    `.pixirnb` of this user's up to home or the root, else one at the top of the git repository,
+    else one in the workspace. Raises StateUnusable when a file of this user's bears the name.
+    """
+    if override is None and os.environ.get(STATE_VARIABLE):
+        override = Path(os.environ[STATE_VARIABLE])
+    if override is not None:
+        return Path(os.path.abspath(override.expanduser()))  # noqa: PTH100 - a link to it stays a link
+    folders = _upward(workspace.resolve())
+    for folder in folders:
+        if _is_ours(folder / STATE_NAME):
+            return folder / STATE_NAME
+    for folder in folders:
+        if (folder / ".git").exists():
+            return folder / STATE_NAME
+    return folders[0] / STATE_NAME
+
+
+def prepare_state(state: Path) -> Path:
+    """Make the state folder, its `.gitignore` and `runs` where missing; return `runs`.
+
+    Raises StateUnusable for a file in its place, a foreign owner, a folder that cannot be written.
+    """
+    try:
+        state.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unusable(state.parent, error) from error
+    make_private(state)
+    runs = state / "runs"
+    if make_private(runs):
+        try:
+            descriptor = open_private(state / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return runs
+        except OSError as error:
+            raise unusable(state, error) from error
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("*\n")
+    return runs
+
+
+def _upward(workspace: Path) -> list[Path]:
+    folders = [workspace, *workspace.parents]
+    home = Path.home()
+    return folders[: folders.index(home) + 1] if home in folders else folders
+
+
+def _is_ours(state: Path) -> bool:
+    try:
+        mine = state.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
+    if mine and not state.is_dir():
+        raise unusable(state, NotADirectoryError(errno.ENOTDIR, "a file"))
+    return mine

@@ -1,0 +1,1 @@
+"""Shipped fakes and the contract suites stores and runners prove themselves by."""

@@ -1,0 +1,53 @@
+"""Both stores keep every promise of the contract suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pixirnb.store.files import FileLog, FileStore
+from pixirnb.store.memory import MemoryStore
+from pixirnb.testing.store_contract import StoreContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pixirnb.ports import RunLog, RunStore
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> RunStore:
+        return MemoryStore()
+
+    def end_process(self, store: Any, log: RunLog) -> None:
+        store.end_processes()
+
+    def tamper(self, store: Any, run_id: str, change: Callable[[bytes], bytes]) -> None:
+        run = store.runs[run_id]
+        run.data[:] = change(bytes(run.data))
+
+    def lose_blob(self, store: Any, run_id: str, digest: str) -> None:
+        del store.runs[run_id].blobs.stored[digest]
+
+
+class TestFileStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> RunStore:
+        return FileStore(tmp_path / ".pixirnb")
+
+    def end_process(self, store: Any, log: RunLog) -> None:
+        # As the kernel does it: descriptors go, the lease record stays.
+        assert isinstance(log, FileLog)
+        os.close(log._hold._descriptor)
+        log._hold._descriptor = -1
+
+    def tamper(self, store: Any, run_id: str, change: Callable[[bytes], bytes]) -> None:
+        path = store.folder(run_id) / "log.jsonl"
+        path.write_bytes(change(path.read_bytes()))
+
+    def lose_blob(self, store: Any, run_id: str, digest: str) -> None:
+        (store.folder(run_id) / "blobs" / digest[3:5] / digest[3:]).unlink()
