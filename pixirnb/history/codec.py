@@ -45,6 +45,9 @@ CHAIN_VALUE: Final = slice(45, 77)
 """Where the chain value stands in every line."""
 
 _AT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_DIGITS: Final = 4300
+"""Digits of an integer that Python and the compiled parser still read."""
+_LONG: Final = re.compile(rb"\d{%d}" % (_DIGITS + 1))
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _AT_END: Final = 35
 """Bytes up to and with the closing quote of `at`: there the chain member begins."""
@@ -100,8 +103,10 @@ def encode(event: Event, previous: str) -> tuple[bytes, str]:
     Raises InternalError(code=`event_unencodable`): whoever makes events sees to it that their data
     is JSON.
     """
-    if _AT.fullmatch(event.at) is None or event.seq < 1:
-        raise _unencodable(event, f"`at` {event.at!r} or `seq` is not of the form of a log")
+    if _AT.fullmatch(event.at) is None or event.seq < 1 or not event.kind.isidentifier():
+        raise _unencodable(
+            event, f"its time {event.at!r}, number or kind has not the form of a log's"
+        )
     try:
         try:
             body = _body(event, event.data)
@@ -236,8 +241,8 @@ def _text(ordered: Any) -> bytes:
         text = to_json(ordered, inf_nan_mode="constants")
     except ValueError as reason:
         raise NotCanonicalError(str(reason)) from None
-    if b"NaN" in text or b"Infinity" in text:
-        _refuse_non_finite(ordered)
+    if b"NaN" in text or b"Infinity" in text or (len(text) > _DIGITS and _LONG.search(text)):
+        _refuse_unreadable(ordered)
     return text
 
 
@@ -268,16 +273,18 @@ def _ordered(value: Any, depth: int) -> Any:
     raise NotCanonicalError(f"a {type(value).__name__}, which is not JSON")
 
 
-def _refuse_non_finite(value: Any) -> None:
-    """Raise for a NaN or an infinity in `value`; a string may say so too, and is welcome."""
+def _refuse_unreadable(value: Any) -> None:
+    """Raise for a NaN, an infinity or an endless integer; a string may look like one and pass."""
     if isinstance(value, float) and not isfinite(value):
         raise NotCanonicalError(f"{value} is not JSON")
+    if isinstance(value, int) and abs(value) >= 10**_DIGITS:
+        raise NotCanonicalError(f"an integer of more than {_DIGITS} digits")
     if isinstance(value, dict):
         for item in value.values():
-            _refuse_non_finite(item)
+            _refuse_unreadable(item)
     elif isinstance(value, list):
         for item in value:
-            _refuse_non_finite(item)
+            _refuse_unreadable(item)
 
 
 def _mended(data: dict[str, Any]) -> dict[str, Any]:
