@@ -1,0 +1,102 @@
+"""How each status looks, everywhere: a word, a one-column symbol, a tone and a shape. Views choose nothing else about it.
+
+Only the run status `completed` has the tone `good`; a single step that is ready has its own, `ready`. Shapes differ as well as
+colours, so that a grey print and a colour-blind reader see the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pixirnb.views.plain import line
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The look of one status."""
+
+    key: str
+    """Our own name of the shape; safe as a CSS class."""
+    word: str
+    symbol: str
+    """One terminal column."""
+    tone: str
+    """A class of the palette: good ready bad late half ask live idle."""
+
+
+_RUN: Final = {
+    mark.key: mark
+    for mark in (
+        Mark("completed", "completed", "✓", "good"),
+        Mark("running", "running", "▸", "live"),
+        Mark("interrupted", "interrupted", "■", "half"),
+        Mark("needs_orchestrator", "needs a decision", "◆", "ask"),
+        Mark("partial", "partial", "◐", "half"),
+        Mark("timed_out", "timed out", "◷", "late"),
+        Mark("failed", "failed", "✗", "bad"),
+    )
+}
+_STEP: Final = {
+    mark.key: mark
+    for mark in (
+        Mark("checkpoint_ready", "ready", "✓", "ready"),
+        Mark("failed", "failed", "✗", "bad"),
+        Mark("timed_out", "timed out", "◷", "late"),
+        Mark("partial", "partial", "◐", "half"),
+        Mark("needs_orchestrator", "needs a decision", "◆", "ask"),
+        Mark("held", "held", "‖", "idle"),
+        Mark("cancelled", "cancelled", "⊘", "bad"),
+        Mark("interrupted", "interrupted", "■", "half"),
+        Mark("detached", "detached", "⊖", "late"),
+        Mark("running", "running", "▸", "live"),
+        Mark("ended", "ended, not judged", "◌", "live"),
+        Mark("queued", "not started", "○", "idle"),
+    )
+}
+PLANNED: Final = Mark("planned", "planned", "○", "idle")
+UNKNOWN: Final = Mark("unknown", "unknown", "?", "idle")
+REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
+WARNING: Final = Mark("warning", "warning", "!", "half")
+
+_FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
+
+
+def run_mark(status: Any) -> Mark:
+    """The look of a run's status; a status that is none gets a neutral one that shows its text."""
+    return _look(_RUN, status)
+
+
+def step_mark(step: Mapping[str, Any]) -> Mark:
+    """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none."""
+    checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
+    if checkpoint is not None:
+        if checkpoint == "failed" and attempt in _FAILED_AS:
+            return _STEP[attempt]
+        return _look(_STEP, checkpoint)
+    if attempt in {"running", "queued"}:
+        return _STEP[attempt]
+    # Ended, and no checkpoint decided yet: whatever the attempt claims of itself, nothing may build on it.
+    return _STEP["queued" if attempt in {None, "not_applicable"} else "ended"]
+
+
+def count_mark(name: str) -> Mark:
+    """The look of a key of an outcome's `counts`."""
+    return _look(_STEP, name)
+
+
+def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
+    """How often each mark occurs, in the order of the table above."""
+    counts: dict[Mark, int] = {}
+    for mark in marks:
+        counts[mark] = counts.get(mark, 0) + 1
+    order = {key: place for place, key in enumerate(_STEP)}
+    return sorted(counts.items(), key=lambda pair: (order.get(pair[0].key, 99), pair[0].word))
+
+
+def _look(table: Mapping[str, Mark], status: Any) -> Mark:
+    known = table.get(status) if isinstance(status, str) else None
+    if known is not None:
+        return known
+    return Mark("unknown", line(status, 40) or "unknown", "?", "idle")

@@ -1,0 +1,281 @@
+"""Where each step of a workflow stands in a picture: column = wave, rows ordered so that few edges cross.
+
+`layout` is deterministic and knows no status, so a plan, a live run and a finished one have the same coordinates. Rows lie on
+one grid over all columns; an edge that passes a column goes through an empty cell or between two rows, never through a box.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+SWEEPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Sizes in pixels."""
+
+    width: float = 132.0
+    height: float = 38.0
+    gap_x: float = 44.0
+    gap_y: float = 14.0
+    margin: float = 14.0
+    lane_gap: float = 24.0
+    """Extra room above each lane, for its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a step is drawn."""
+
+    id: str
+    column: int
+    row: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """An edge, from the right of its source to the left of its target, level at every point."""
+
+    source: str
+    target: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A drawn graph, steps in the order given."""
+
+    boxes: tuple[Box, ...]
+    curves: tuple[Curve, ...]
+    width: float
+    height: float
+    columns: int
+    crossings: int
+    """Pairs of edges between the same two columns that cross."""
+    lanes: tuple[tuple[float, float], ...]
+    """Top and bottom of each lane; one where there are none."""
+
+
+def layout(
+    ids: Sequence[str],
+    waves: Sequence[Sequence[str]],
+    edges: Iterable[tuple[str, str]],
+    *,
+    lanes: Mapping[str, int] | None = None,
+    grid: Grid | None = None,
+) -> Layout:
+    """Place `ids`, each in the column of the wave that names it, and route `edges` (dependency, dependent).
+
+    A step that no wave names stands in the first column; edges to unknown steps are left out. `lanes` keeps groups of
+    steps apart: a lane's steps share rows with no other lane.
+    """
+    grid = grid or Grid()
+    index = {step: place for place, step in enumerate(ids)}
+    column = [0] * len(index)
+    for place, wave in enumerate(waves):
+        for step in wave:
+            if step in index:
+                column[index[step]] = place
+    lane = [0] * len(index)
+    for step, place in (lanes or {}).items():
+        if step in index:
+            lane[index[step]] = place
+    pairs = list(dict.fromkeys((index[a], index[b]) for a, b in edges if a in index and b in index))
+    columns = [[] for _ in range(max(column, default=-1) + 1)]  # type: list[list[int]]
+    for place in sorted(range(len(index)), key=lambda node: lane[node]):
+        columns[column[place]].append(place)
+    crossings = _untangle(columns, column, lane, pairs)
+    rows, spans = _rows(columns, lane, pairs)
+    return _drawn(list(index), column, rows, spans, pairs, grid, crossings, len(columns))
+
+
+def _untangle(
+    columns: list[list[int]], column: list[int], lane: list[int], pairs: list[tuple[int, int]]
+) -> int:
+    """Reorder `columns` in place by barycenter sweeps, keeping the best order met; returns its crossings."""
+    before, after = _neighbours(len(column), pairs)
+    place = [0.0] * len(column)
+    for nodes in columns:
+        _centre(nodes, place)
+    best, fewest = [list(nodes) for nodes in columns], _crossings(column, place, pairs)
+    for sweep in range(SWEEPS):
+        if fewest == 0:
+            break
+        near = before if sweep % 2 == 0 else after
+        for nodes in columns if sweep % 2 == 0 else reversed(columns):
+            wish = {}
+            for node in nodes:
+                around = near[node]
+                mean = sum(place[n] for n in around) / len(around) if around else place[node]
+                wish[node] = (lane[node], mean)
+            nodes.sort(key=wish.__getitem__)
+            _centre(nodes, place)
+        count = _crossings(column, place, pairs)
+        if count < fewest:
+            best, fewest = [list(nodes) for nodes in columns], count
+    columns[:] = best
+    return fewest
+
+
+def _neighbours(
+    count: int, pairs: list[tuple[int, int]]
+) -> tuple[list[list[int]], list[list[int]]]:
+    before: list[list[int]] = [[] for _ in range(count)]
+    after: list[list[int]] = [[] for _ in range(count)]
+    for source, target in pairs:
+        before[target].append(source)
+        after[source].append(target)
+    return before, after
+
+
+def _centre(nodes: list[int], place: list[float]) -> None:
+    middle = (len(nodes) - 1) / 2
+    for rank, node in enumerate(nodes):
+        place[node] = rank - middle
+
+
+def _crossings(column: list[int], place: list[float], pairs: list[tuple[int, int]]) -> int:
+    """Inversions among edges that join the same two columns."""
+    groups: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for source, target in pairs:
+        key = (column[source], column[target])
+        groups.setdefault(key, []).append((place[source], place[target]))
+    total = 0
+    for ends in groups.values():
+        ends.sort()
+        seen: list[float] = []
+        for _, end in ends:
+            total += len(seen) - bisect_right(seen, end)
+            insort(seen, end)
+    return total
+
+
+def _rows(
+    columns: list[list[int]], lane: list[int], pairs: list[tuple[int, int]]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """A row of the grid for each node, near its neighbours, order kept; and the rows of each lane."""
+    count = max(lane, default=0) + 1
+    cells: list[list[list[int]]] = []
+    tallest = [1 if not lane else 0] * count
+    for nodes in columns:
+        split: list[list[int]] = [[] for _ in range(count)]
+        for node in nodes:
+            split[lane[node]].append(node)
+        cells.append(split)
+        tallest = [max(old, len(part)) for old, part in zip(tallest, split, strict=True)]
+    spans, top = [], 0
+    for height in tallest:
+        spans.append((top, top + height))
+        top += height
+    rows = [0] * len(lane)
+    for split in cells:
+        for part, (first, last) in zip(split, spans, strict=True):
+            start = first + (last - first - len(part)) // 2
+            for rank, node in enumerate(part):
+                rows[node] = start + rank
+    before, after = _neighbours(len(lane), pairs)
+    for near, order in ((before, cells), (after, cells[::-1]), (before, cells)):
+        for split in order:
+            for part, (first, last) in zip(split, spans, strict=True):
+                if len(part) < last - first:
+                    _settle(part, rows, near, first, last)
+    return rows, spans
+
+
+def _settle(
+    nodes: list[int], rows: list[int], near: list[list[int]], first: int, last: int
+) -> None:
+    """Move a column's nodes toward the mean row of their neighbours: a monotone least-squares fit."""
+    pools: list[tuple[float, int]] = []
+    for rank, node in enumerate(nodes):
+        around = near[node]
+        wish = sum(rows[n] for n in around) / len(around) if around else float(rows[node])
+        total, size = wish - rank, 1
+        while pools and pools[-1][0] / pools[-1][1] >= total / size:
+            total, size = total + pools[-1][0], size + pools[-1][1]
+            pools.pop()
+        pools.append((total, size))
+    highest, rank = last - len(nodes), 0
+    for total, size in pools:
+        start = min(max(round(total / size), first), highest)
+        for _ in range(size):
+            rows[nodes[rank]] = start + rank
+            rank += 1
+
+
+def _drawn(
+    ids: list[str],
+    column: list[int],
+    rows: list[int],
+    spans: list[tuple[int, int]],
+    pairs: list[tuple[int, int]],
+    grid: Grid,
+    crossings: int,
+    columns: int,
+) -> Layout:
+    pitch_x, pitch_y = grid.width + grid.gap_x, grid.height + grid.gap_y
+    many = len(spans) > 1
+    extra: list[float] = []
+    for place, (first, last) in enumerate(spans):
+        extra += [(place + 1) * grid.lane_gap if many else 0.0] * (last - first)
+    tops = [grid.margin + row * pitch_y + extra[row] for row in range(len(extra))]
+    boxes = tuple(
+        Box(
+            id=step,
+            column=column[node],
+            row=rows[node],
+            x=grid.margin + column[node] * pitch_x,
+            y=tops[rows[node]],
+            width=grid.width,
+            height=grid.height,
+        )
+        for node, step in enumerate(ids)
+    )
+    taken = {(box.column, box.row) for box in boxes}
+    curves = tuple(
+        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid)) for a, b in pairs
+    )
+    bands = tuple(
+        (tops[first] - (grid.lane_gap - 4 if many else 6), tops[last - 1] + grid.height + 6)
+        for first, last in spans
+        if last > first
+    )
+    return Layout(
+        boxes=boxes,
+        curves=curves,
+        width=2 * grid.margin + max(columns, 1) * pitch_x - grid.gap_x,
+        height=(tops[-1] if tops else grid.margin) + grid.height + grid.margin,
+        columns=columns,
+        crossings=crossings,
+        lanes=bands,
+    )
+
+
+def _route(
+    source: Box, target: Box, taken: set[tuple[int, int]], tops: list[float], grid: Grid
+) -> tuple[tuple[float, float], ...]:
+    start = (source.x + source.width, source.y + source.height / 2)
+    end = (target.x, target.y + target.height / 2)
+    between = range(source.column + 1, target.column)
+    if not between:
+        return (start, end)
+    level = None
+    for row in (target.row, source.row):
+        if all((passed, row) not in taken for passed in between):
+            level = tops[row] + grid.height / 2
+            break
+    if level is None:
+        # The gap beside the target's row that faces the source; a few tracks keep neighbours apart.
+        edge = target.y if start[1] <= end[1] else target.y + grid.height + grid.gap_y
+        level = edge - grid.gap_y / 2 + ((source.row + source.column) % 3 - 1) * grid.gap_y / 4
+    pitch = grid.width + grid.gap_x
+    first = grid.margin + between[0] * pitch
+    last = grid.margin + between[-1] * pitch + grid.width
+    return (start, (first, level), (last, level), end)
