@@ -69,7 +69,7 @@ def _command(value: object) -> str | tuple[str, ...]:
         raise mistake(
             "wrong_type",
             f"{shown(value)} is neither a command line nor an argv list",
-            "write text for `sh -c`, or a list of texts",
+            "put it in quotes, or write a list of texts",
         )
     if not value or not value[0]:
         raise mistake("empty", "the argv list has no program", "begin it with a program's name")
@@ -125,6 +125,8 @@ def json_object(value: object) -> dict[str, Any]:
 
 def shown(value: object) -> str:
     """`value` as a sentence shows it: short."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 

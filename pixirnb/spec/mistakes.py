@@ -72,6 +72,8 @@ def translate(error: ValidationError) -> list[Mistake]:
     return [
         _mistake(raw["type"], loc_parts(raw["loc"]), raw["input"], raw.get("ctx", {}), raw["loc"])
         for raw in error.errors(include_url=False)
+        # A list whose items are all wrong counts as empty to pydantic.
+        if raw["type"] != "too_short" or not raw["input"]
     ]
 
 

@@ -28,6 +28,7 @@ class Places:
             return None
         if self._lines is None:
             self._lines = self.finder(self.text)
+            self._lines.setdefault((), min(self._lines.values(), default=1))
         while parts and parts not in self._lines:
             parts = parts[:-1]
         return self._lines.get(parts)

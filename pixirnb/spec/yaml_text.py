@@ -76,7 +76,9 @@ def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -
         _Builder(parser, reading, with_lines).build()
         reading.is_whole = True
     except yaml.YAMLError as error:
-        reading.mistakes.append(explain(error, text))
+        last = explain(error, text)
+        if not any((last.code, last.line) == (seen.code, seen.line) for seen in reading.mistakes):
+            reading.mistakes.append(last)
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         reading.mistakes.append(
@@ -211,10 +213,10 @@ class _Builder:
         """Remember a key, or say why it is none."""
         container = self.container
         if type(key) is not str:
-            self.add("bad_key", f"the key `{getattr(event, 'value', key)}` is not text", "put it in quotes", event)
-            key = str(key)
+            key = str(getattr(event, "value", key))
+            self.add("bad_key", f"the key `{key}` is not text", "put it in quotes", event, key)
         elif key == "<<" and type(event) is ScalarEvent and event.implicit[0]:
-            self.add("merge_key", "`<<` does not merge here", "write the keys out", event)
+            self.add("merge_key", "`<<` does not merge here", "write the keys out", event, key)
         line = event.start_mark.line + 1
         if key in container:
             first = self.lines.get((*self.path(), key)) if self.lines is not None else None
@@ -312,9 +314,8 @@ class _Builder:
 
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
-            self.add(
-                "yaml_tag", f"the tag `{event.tag}` means nothing here", "take the tag out", event
-            )
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self.add("yaml_tag", f"the tag `{tag}` means nothing here", "take the tag out", event)
 
     def not_json(self, event: Any) -> None:
         self.add(

@@ -1,0 +1,140 @@
+"""Everything there is to know of a workflow before it runs, worked out once: report and plan are views of it.
+
+    Workflow, Facts ──analyse──▶ Analysis ──report──▶ PlanReport
+                                          └─compile─▶ Plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pixirnb.planning import checks
+from pixirnb.planning.availability import check_availability
+from pixirnb.planning.conflicts import Claim, ConflictReport, find_conflicts
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.graph import Graph, build_graph, topological_levels
+from pixirnb.planning.path_checks import check_functions, check_paths
+from pixirnb.planning.paths import Pattern
+from pixirnb.planning.reference_checks import StepReferences, check_targets, read_references
+from pixirnb.planning.resolution import EVERYTHING, Resolved, Resolver
+from pixirnb.planning.waves import Schedule, play
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.steps import MergeStep, Step
+from pixirnb.spec.workflow import Workflow
+
+Phases = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis:
+    """A workflow and what follows from it. Lists are by step index, in spec order."""
+
+    workflow: Workflow
+    facts: Facts
+    graph: Graph
+    levels: list[list[int]]
+    resolved: list[Resolved]
+    references: list[StepReferences]
+    claims: list[Claim | None]
+    conflicts: ConflictReport
+    schedule: Schedule
+    phases: Phases
+    mistakes: list[Mistake]
+    """Errors: where there is one, nothing runs."""
+
+
+def analyse(workflow: Workflow, facts: Facts) -> Analysis:
+    """Work out all of it, mistakes and all. Pure; never raises for what an author can write."""
+    found: list[Mistake] = []
+    graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
+    levels = topological_levels(graph)
+    resolver = Resolver(workflow)
+    by_id: dict[str, Step] = {}
+    if any(isinstance(step, MergeStep) for step in workflow.steps):
+        by_id = {step.id: step for step in workflow.steps}
+    resolved = [resolver.resolve(step, by_id) for step in workflow.steps]
+    references = [
+        read_references(step.spec, ("steps", position)) for position, step in enumerate(resolved)
+    ]
+    patterns: dict[str, Pattern] = {}
+    found += checks.check_graph(graph, levels)
+    found += checks.check_repeats(workflow)
+    found += checks.check_roles(workflow, resolved)
+    found += checks.check_phases(workflow, graph)
+    found += checks.check_patterns(workflow, patterns)
+    found += checks.check_schemas(workflow)
+    found += checks.check_inputs(workflow)
+    found += _reference_mistakes(workflow, references, graph)
+    found += check_availability(workflow)
+    found += check_paths(workflow, facts)
+    found += check_functions(workflow, facts)
+    claims = _claims(resolved, patterns)
+    conflicts = find_conflicts(claims, graph, levels=levels)
+    schedule = play(graph, claims, conflicts, workflow.max_concurrency)
+    return Analysis(
+        workflow,
+        facts,
+        graph,
+        levels,
+        resolved,
+        references,
+        claims,
+        conflicts,
+        schedule,
+        _phases(workflow, graph),
+        found,
+    )
+
+
+def _reference_mistakes(
+    workflow: Workflow, references: list[StepReferences], graph: Graph
+) -> Iterator[Mistake]:
+    for position, found in enumerate(references):
+        if found.references or found.when is not None:
+            yield from check_targets(workflow, position, found, graph)
+        yield from found.mistakes
+
+
+def _claims(resolved: list[Resolved], patterns: dict[str, Pattern]) -> list[Claim | None]:
+    everything = Pattern.parse(EVERYTHING[0])
+    known = {**patterns, everything.text: everything}
+    shared: dict[tuple[object, ...], Claim] = {}
+    claims: list[Claim | None] = []
+    for step in resolved:
+        if not (step.reads or step.writes):
+            claims.append(None)
+            continue
+        key = (step.reads, step.writes, step.workspace)
+        claim = shared.get(key)
+        if claim is None:
+            # A pattern that cannot be read is an error already; without it the rest can still be shown.
+            claim = shared[key] = Claim(
+                tuple([known[text] for text in step.reads if text in known]),
+                tuple([known[text] for text in step.writes if text in known]),
+                step.workspace == "shared",
+            )
+        claims.append(claim)
+    return claims
+
+
+def _phases(workflow: Workflow, graph: Graph) -> Phases:
+    if not workflow.phases and not any(step.phase for step in workflow.steps):
+        return ((workflow.name, tuple(range(len(graph.ids)))),)
+    members: dict[str, list[int]] = {}
+    placed: set[int] = set()
+    for phase in workflow.phases:
+        named = members.setdefault(phase.name, [])
+        for name in phase.steps:
+            position = graph.index.get(name)
+            if position is not None and position not in placed:
+                named.append(position)
+                placed.add(position)
+    for position, step in enumerate(workflow.steps):
+        if step.phase is not None and position not in placed:
+            members.setdefault(step.phase, []).append(position)
+            placed.add(position)
+    rest = [position for position in range(len(graph.ids)) if position not in placed]
+    if rest:
+        members["rest"] = members.pop("rest", []) + rest
+    return tuple((name, tuple(sorted(steps))) for name, steps in members.items())

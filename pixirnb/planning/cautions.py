@@ -1,0 +1,190 @@
+"""Warnings of a plan: what will run, and yet not as its author may expect. Each has a code, a place and a fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.resolution import STANDARD_TIMEOUT_MS
+from pixirnb.spec.durations import format_duration
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import AgentStep
+from pixirnb.spec.suggestions import did_you_mean
+
+MANY_DEPENDENCIES: Final = 5
+
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SECRET_VALUE: Final = re.compile(
+    r"(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\.|eyJ)[\w.-]{8,}|-----BEGIN [A-Z ]*KEY"
+)
+
+
+def cautions(analysis: Analysis) -> Iterator[Mistake]:
+    """Every warning of the plan."""
+    yield from _dependencies(analysis)
+    yield from _timeouts(analysis)
+    yield from _writers(analysis)
+    yield from _widths(analysis)
+    yield from _places(analysis)
+    yield from _agents(analysis)
+    yield from _phases(analysis)
+    yield from _secrets(analysis)
+
+
+def _dependencies(analysis: Analysis) -> Iterator[Mistake]:
+    for position, edges in enumerate(analysis.graph.depends_on):
+        if len(edges) >= MANY_DEPENDENCIES:
+            yield Mistake(
+                "decompose",
+                ("steps", position, "depends_on"),
+                f"`{analysis.graph.ids[position]}` waits for {len(edges)} steps at once",
+                "put a step that gathers some of them in between",
+            )
+
+
+def _timeouts(analysis: Analysis) -> Iterator[Mistake]:
+    for position, step in enumerate(analysis.resolved):
+        limit = step.timeout_ms
+        if limit is None or limit <= STANDARD_TIMEOUT_MS or step.spec.allow_long_timeout:
+            continue
+        parts: PathParts = ("defaults", "timeout")
+        if step.timeout_source == "step":
+            parts = ("steps", position, "timeout")
+        elif step.timeout_source == "agent" and isinstance(step.spec, AgentStep):
+            parts = ("agents", str(step.spec.agent), "timeout")
+        yield Mistake(
+            "timeout_long",
+            parts,
+            f"a time-out of {format_duration(limit)} is longer than 30 minutes",
+            "cut the work into smaller steps, or write `allow_long_timeout: true` on the step",
+        )
+
+
+def _writers(analysis: Analysis) -> Iterator[Mistake]:
+    undeclared = [number for number, step in enumerate(analysis.resolved) if step.is_undeclared]
+    if undeclared and analysis.workflow.undeclared_writers == "allow":
+        names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
+        more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
+        yield Mistake(
+            "undeclared_writers",
+            ("steps", undeclared[0]),
+            f"{names}{more} say nothing about the files they write, so nothing keeps them apart",
+            "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
+        )
+    for position in sorted(analysis.conflicts.steps):
+        step = analysis.resolved[position]
+        if step.is_wide or (step.is_undeclared and step.writes):
+            yield Mistake(
+                "serialized_for_want_of_write_set",
+                ("steps", position),
+                f"`{step.spec.id}` names no write_set, so it runs beside no step it might disturb",
+                "add `write_set` with what it writes",
+            )
+
+
+def _widths(analysis: Analysis) -> Iterator[Mistake]:
+    most = analysis.workflow.max_concurrency
+    widest = max(analysis.levels, key=len, default=[])
+    if len(widest) > most:
+        yield Mistake(
+            "wave_wide",
+            ("max_concurrency",),
+            f"{len(widest)} steps could start together, {most} may",
+            "raise `max_concurrency`, or leave it: they take turns",
+        )
+
+
+def _places(analysis: Analysis) -> Iterator[Mistake]:
+    paths = analysis.facts.paths
+    for name, path in analysis.workflow.repos.items():
+        fact = paths.get(path)
+        if fact is not None and fact.exists and not fact.is_git:
+            yield Mistake(
+                "repo_not_git",
+                ("repos", name),
+                f"`{path}` is not a git repository",
+                "run `git init` there, or correct the path",
+            )
+    root = paths.get(".")
+    if root is not None and not root.is_writable:
+        yield Mistake(
+            "workspace_not_writable",
+            (),
+            f"the workspace {analysis.facts.workspace} cannot be written",
+            "choose another with --workspace",
+        )
+
+
+def _agents(analysis: Analysis) -> Iterator[Mistake]:
+    used: set[str] = set()
+    for position, step in enumerate(analysis.resolved):
+        if not isinstance(step.spec, AgentStep):
+            continue
+        used.add(str(step.spec.agent))
+        if not step.spec.verify and step.spec.output is None:
+            yield Mistake(
+                "agent_unverified",
+                ("steps", position),
+                f"nothing verifies what `{step.spec.id}` says it did",
+                "add `verify`, or an `output` schema",
+            )
+    for name, agent in analysis.workflow.agents.items():
+        if name not in used:
+            yield Mistake(
+                "agent_unused", ("agents", name), f"no step uses the agent `{name}`", "take it out"
+            )
+        for step_id in agent.script or ():
+            if step_id != "*" and step_id not in analysis.graph.index:
+                yield Mistake(
+                    "script_unknown_step",
+                    ("agents", name, "script", step_id),
+                    f"the script speaks of `{step_id}`, which is no step",
+                    did_you_mean(step_id, analysis.graph.ids, otherwise="take it out"),
+                )
+
+
+def _phases(analysis: Analysis) -> Iterator[Mistake]:
+    if len(analysis.phases) < 2:
+        return
+    phase_of = {step: name for name, steps in analysis.phases for step in steps}
+    listed = {phase.name: number for number, phase in enumerate(analysis.workflow.phases)}
+    told: set[str] = set()
+    for number, wave in enumerate(analysis.schedule.waves):
+        names = list(dict.fromkeys(phase_of[step] for step in wave if step in phase_of))
+        if len(names) < 2:
+            continue
+        for name in names:
+            if name in told or name == "rest":
+                continue
+            told.add(name)
+            others = ", ".join(f"`{other}`" for other in names if other != name)
+            first = next(step for step in wave if phase_of.get(step) == name)
+            yield Mistake(
+                "phase_splits_wave",
+                ("phases", listed[name]) if name in listed else ("steps", first, "phase"),
+                f"steps of the phase `{name}` start beside steps of {others} (wave {number})",
+                "let the later phase depend on the earlier, or make one phase of both",
+            )
+
+
+def _secrets(analysis: Analysis) -> Iterator[Mistake]:
+    shared = [(("defaults",), analysis.workflow.defaults.env)]
+    places: list[tuple[PathParts, dict[str, str]]] = [*shared]
+    places += [
+        (("steps", position), step.env) for position, step in enumerate(analysis.workflow.steps)
+    ]
+    for parts, env in places:
+        for name, value in env.items():
+            if "{{" in value:
+                continue
+            named = _SECRET_NAME.search(name) and len(value) >= 8 and "/" not in value
+            if named or _SECRET_VALUE.search(value):
+                yield Mistake(
+                    "secret_in_env",
+                    (*parts, "env", name),
+                    f"the value of `{name}` looks like a secret, and the spec is kept in every log",
+                    "set it in the environment of the kernel, and leave it out of the spec",
+                )

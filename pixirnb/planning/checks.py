@@ -1,0 +1,247 @@
+"""What is wrong with a workflow that each key by itself cannot show: names, cycles, phases, sets, schemas, inputs.
+
+Each check yields Mistakes and knows nothing of the others. None looks at the world: `path_checks` does, through Facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.planning.graph import Graph, cycle_text, find_cycles
+from pixirnb.planning.paths import Pattern
+from pixirnb.planning.resolution import Resolved
+from pixirnb.spec.inputs import misfit
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import AgentStep, Shared
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+UNREACHABLE_NAMED: Final = 100
+"""Unreachable steps named one by one; of more, the rest are counted."""
+
+_SETS: Final = ("read_set", "write_set", "artifacts")
+
+
+def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[Mistake]:
+    """Ids used twice, dependencies on nobody, cycles, and what waits behind them for ever."""
+    for twice in graph.duplicates:
+        yield Mistake(
+            "duplicate_id",
+            ("steps", twice.step, "id"),
+            f"`{twice.id}` is already the id of steps[{twice.first}]",
+            "give it another id",
+        )
+    blocked: dict[int, str] = {}
+    for unknown in graph.unknown:
+        near = f"did you mean `{unknown.near[0]}`?" if unknown.near else ""
+        yield Mistake(
+            "unknown_dependency",
+            ("steps", unknown.step, "depends_on", unknown.place),
+            f"there is no step `{unknown.name}`",
+            near or f"add a step `{unknown.name}`, or take it out of depends_on",
+        )
+        blocked.setdefault(unknown.step, f"`{unknown.name}`, which does not exist")
+    on_cycle: set[int] = set()
+    if sum(map(len, levels)) < len(graph.ids):
+        for cycle in find_cycles(graph):
+            on_cycle.update(cycle)
+            text = cycle_text(graph, cycle)
+            yield Mistake(
+                "cycle",
+                ("steps", cycle[0], "depends_on"),
+                f"these steps wait for each other: {text}",
+                "take one of these dependencies out",
+            )
+            for step in cycle:
+                blocked.setdefault(step, f"the cycle {text}")
+    yield from _unreachable(graph, blocked, on_cycle)
+
+
+def _unreachable(graph: Graph, blocked: dict[int, str], on_cycle: set[int]) -> Iterator[Mistake]:
+    own = set(blocked)
+    waiting = list(blocked)
+    while waiting:
+        step = waiting.pop()
+        for later in graph.dependents[step]:
+            if later not in blocked:
+                blocked[later] = blocked[step]
+                waiting.append(later)
+    behind = sorted(set(blocked) - own - on_cycle)
+    for count, step in enumerate(behind):
+        if count == UNREACHABLE_NAMED:
+            yield Mistake(
+                "unreachable",
+                ("steps", step),
+                f"{len(behind) - count} more steps can never start",
+                "mend what they wait for",
+            )
+            return
+        yield Mistake(
+            "unreachable",
+            ("steps", step),
+            f"`{graph.ids[step]}` can never start: it waits for {blocked[step]}",
+            "mend what it waits for",
+        )
+
+
+def check_repeats(workflow: Workflow) -> Iterator[Mistake]:
+    """Dependencies written twice."""
+    for position, step in enumerate(workflow.steps):
+        names = step.depends_on
+        if len(names) > 1 and len(set(names)) < len(names):
+            for place, name in enumerate(names):
+                if name in names[:place]:
+                    yield Mistake(
+                        "duplicate_dependency",
+                        ("steps", position, "depends_on", place),
+                        f"`{name}` is already among these dependencies",
+                        "keep one of them",
+                    )
+
+
+def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mistake]:
+    """Tasks for nobody, and read-only steps that write."""
+    for position, step in enumerate(resolved):
+        parts: PathParts = ("steps", position)
+        spec = step.spec
+        if isinstance(spec, AgentStep):
+            written: PathParts = ("defaults", "agent")
+            if "agent" in workflow.steps[position].model_fields_set:
+                written = (*parts, "agent")
+            if spec.agent is None:
+                known = ", ".join(workflow.agents) or "none is declared yet"
+                yield Mistake(
+                    "agent_missing",
+                    (*parts, "task"),
+                    f"`{spec.id}` has a task and no agent",
+                    f"add `agent:` (agents: {known})",
+                )
+            elif step.agent is None:
+                yield Mistake(
+                    "agent_unknown",
+                    written,
+                    f"there is no agent `{spec.agent}`",
+                    did_you_mean(
+                        spec.agent, workflow.agents, otherwise="declare it under `agents`"
+                    ),
+                )
+        if step.posture == "read_only" and step.writes:
+            yield Mistake(
+                "read_only_writes",
+                (*parts, "write_set"),
+                f"`{spec.id}` is read_only and has a write_set",
+                "take the write_set out, or write `posture: writer`",
+            )
+        elif spec.kind == "merge" and spec.posture == "read_only":
+            yield Mistake(
+                "read_only_writes",
+                (*parts, "posture"),
+                f"`{spec.id}` is read_only and merges",
+                "take the posture out: a merge writes",
+            )
+
+
+def check_phases(workflow: Workflow, graph: Graph) -> Iterator[Mistake]:
+    """Phases named twice, steps in two of them, and steps that do not exist."""
+    names: set[str] = set()
+    listed: dict[str, str] = {}
+    for number, phase in enumerate(workflow.phases):
+        if phase.name in names:
+            yield Mistake(
+                "duplicate_phase",
+                ("phases", number, "name"),
+                f"there is already a phase `{phase.name}`",
+                "give it another name, or make one phase of both",
+            )
+        names.add(phase.name)
+        for place, step in enumerate(phase.steps):
+            parts: PathParts = ("phases", number, "steps", place)
+            if step not in graph.index:
+                yield Mistake(
+                    "phase_unknown_step",
+                    parts,
+                    f"there is no step `{step}`",
+                    did_you_mean(step, graph.ids, otherwise="take it out of the phase"),
+                )
+            elif step in listed:
+                yield Mistake(
+                    "phase_twice",
+                    parts,
+                    f"`{step}` is already in the phase `{listed[step]}`",
+                    "keep it in one phase",
+                )
+            listed.setdefault(step, phase.name)
+    for position, each in enumerate(workflow.steps):
+        if each.phase is not None and each.id in listed:
+            yield Mistake(
+                "phase_twice",
+                ("steps", position, "phase"),
+                f"`{each.id}` says its phase and is listed by the phase `{listed[each.id]}`",
+                "say it in one place",
+            )
+
+
+def check_patterns(workflow: Workflow, patterns: dict[str, Pattern]) -> Iterator[Mistake]:
+    """Globs that cannot be read. Fills `patterns` with those that can, by their text."""
+    shared: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    shared += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in shared:
+        for key in _SETS:
+            for place, text in enumerate(getattr(step, key) or ()):
+                if text in patterns:
+                    continue
+                try:
+                    patterns[text] = Pattern.parse(text)
+                except ValueError as wrong:
+                    yield Mistake(
+                        "bad_pattern",
+                        (*parts, key, place),
+                        str(wrong).rstrip("."),
+                        "write a glob relative to the workspace, such as src/**",
+                    )
+
+
+def check_schemas(workflow: Workflow) -> Iterator[Mistake]:
+    """JSON schemas that are none."""
+    for parts, schema in _schemas(workflow):
+        if (wrong := schema_error(schema)) is not None:
+            yield Mistake("bad_schema", parts, wrong, "see json-schema.org, draft 2020-12")
+
+
+def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
+    shared: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    shared += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in shared:
+        if isinstance(step.output, Mapping):
+            yield (*parts, "output"), step.output
+        for place, check in enumerate(step.verify):
+            if check.json_schema is not None:
+                yield (*parts, "verify", place, "schema"), check.json_schema
+
+
+def schema_error(schema: Mapping[str, Any]) -> str | None:
+    """Why `schema` is no JSON schema, one sentence; None where it is one."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(
+            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
+    except SchemaError as wrong:
+        where = "/".join(map(str, wrong.absolute_path))
+        return f"not a JSON schema: {wrong.message}" + (f" (at {where})" if where else "")
+    return None
+
+
+def check_inputs(workflow: Workflow) -> Iterator[Mistake]:
+    """Defaults that an input's own type or choices refuse."""
+    for name, declared in workflow.inputs.items():
+        for place, choice in enumerate(declared.enum or ()):
+            bare = declared.model_copy(update={"enum": None})
+            if (wrong := misfit(bare, choice)) is not None:
+                yield Mistake("input_invalid", ("inputs", name, "enum", place), *wrong)
+        if not declared.is_required and (wrong := misfit(declared, declared.default)) is not None:
+            yield Mistake("input_invalid", ("inputs", name, "default"), *wrong)

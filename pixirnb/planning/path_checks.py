@@ -1,0 +1,85 @@
+"""Paths and notebook functions a workflow names, against what was found: missing, escaping, not a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pixirnb.planning.facts import Facts
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+
+def check_paths(workflow: Workflow, facts: Facts) -> Iterator[Mistake]:
+    """Folders that are not there, and steps that would leave the workspace."""
+    if not facts.paths:
+        return
+    for name, path in workflow.repos.items():
+        yield from _folder(facts, path, ("repos", name), may_leave=True)
+    for name, agent in workflow.agents.items():
+        if agent.cwd is not None:
+            yield from _folder(facts, agent.cwd, ("agents", name, "cwd"), may_leave=True)
+        for place, path in enumerate(agent.additional_paths):
+            yield from _there(facts, path, ("agents", name, "additional_paths", place))
+    shared = [(("defaults",), workflow.defaults)]
+    shared += [(("steps", number), step) for number, step in enumerate(workflow.steps)]  # type: ignore[misc]  # because steps inherit from what defaults are
+    for parts, step in shared:
+        if step.cwd is not None:
+            yield from _folder(facts, step.cwd, (*parts, "cwd"), may_leave=False)
+        for place, path in enumerate(step.additional_paths):
+            yield from _there(facts, path, (*parts, "additional_paths", place))
+
+
+def check_functions(workflow: Workflow, facts: Facts) -> Iterator[Mistake]:
+    """Calls of notebook functions that nobody defined."""
+    if facts.functions is None:
+        return
+    for position, step in enumerate(workflow.steps):
+        parts: PathParts = ("steps", position)
+        if isinstance(step, PythonStep) and step.call.startswith(":"):
+            yield from _function(facts.functions, step.call, (*parts, "call"))
+        for place, check in enumerate(step.verify):
+            if check.python is not None and check.python.startswith(":"):
+                yield from _function(facts.functions, check.python, (*parts, "verify", place))
+
+
+def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[Mistake]:
+    if call not in known:
+        yield Mistake(
+            "function_missing",
+            parts,
+            f"the notebook has no function `{call[1:]}` whose source is known",
+            did_you_mean(call, sorted(known), otherwise=f"define `{call[1:]}` in a cell above"),
+        )
+
+
+def _folder(facts: Facts, path: str, parts: PathParts, *, may_leave: bool) -> Iterator[Mistake]:
+    fact = facts.paths.get(path)
+    if fact is None:
+        return
+    if not may_leave and not fact.is_inside:
+        yield Mistake(
+            "path_escapes",
+            parts,
+            f"`{path}` is outside the workspace {facts.workspace}",
+            "name a folder of the workspace",
+        )
+    elif not fact.exists:
+        yield from _there(facts, path, parts)
+    elif not fact.is_directory:
+        yield Mistake(
+            "path_not_directory", parts, f"`{path}` is not a folder", "name the folder around it"
+        )
+
+
+def _there(facts: Facts, path: str, parts: PathParts) -> Iterator[Mistake]:
+    fact = facts.paths.get(path)
+    if fact is not None and not fact.exists:
+        yield Mistake(
+            "path_missing",
+            parts,
+            f"`{path}` does not exist in {facts.workspace}",
+            "create it, or correct the path",
+        )

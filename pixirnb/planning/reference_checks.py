@@ -1,0 +1,149 @@
+"""References and conditions of a workflow: read once, and checked to name inputs that exist and steps that ran before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.planning.graph import Graph
+from pixirnb.spec.conditions import BadCondition, Condition, parse_condition
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.references import BadReference, Reference, references_in, shell_template
+from pixirnb.spec.steps import AgentStep, DecisionStep, PythonStep, ShellStep, Step
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+_PLAIN_ONLY: Final = ("read_set", "write_set", "artifacts", "additional_paths", "carry")
+"""Fields the plan must know before anything runs: no reference can stand there."""
+
+
+@dataclass(slots=True)
+class StepReferences:
+    """What one step refers to."""
+
+    references: tuple[Reference, ...] = ()
+    """Of payload, env, cwd and checks, in order of appearance."""
+    when: Condition | None = None
+    mistakes: list[Mistake] = field(default_factory=list)
+
+
+_NOTHING: Final = StepReferences()
+
+
+def read_references(step: Step, parts: PathParts) -> StepReferences:
+    """Every reference of a step, defaults merged in; `parts` is where the step stands. Checks only their grammar."""
+    found: list[Reference] = []
+    mistakes: list[Mistake] = []
+    for tail, value, is_script in _places(step):
+        try:
+            found += shell_template(value).references if is_script else references_in(value)
+        except BadReference as wrong:
+            mistakes.append(_bad((*parts, *tail), wrong))
+    when: Condition | None = None
+    if step.when is not None:
+        try:
+            when = parse_condition(step.when)
+        except (BadCondition, BadReference) as wrong:
+            mistakes.append(_bad((*parts, "when"), wrong))
+    for name in _PLAIN_ONLY:
+        value = getattr(step, name)
+        if value and any("{{" in text for text in value):
+            mistakes.append(
+                Mistake(
+                    "reference_not_allowed",
+                    (*parts, name),
+                    f"`{name}` must be known before the run, so it can hold no reference",
+                    "write it out",
+                )
+            )
+    if not found and not mistakes and when is None:
+        return _NOTHING
+    return StepReferences(tuple(found), when, mistakes)
+
+
+def _bad(parts: PathParts, wrong: BadCondition | BadReference) -> Mistake:
+    return Mistake(wrong.code, parts, wrong.message.rstrip("."), wrong.fix.rstrip("."))
+
+
+def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
+    """Path within the step, value, and whether it is a script for a shell."""
+    match step:
+        case ShellStep(run=run):
+            if isinstance(run, str):
+                if "{{" in run:
+                    yield ("run",), run, True
+            else:
+                yield ("run",), run, False
+        case PythonStep(arguments=arguments):
+            if arguments:
+                yield ("with",), arguments, False
+        case AgentStep(task=task):
+            yield ("task",), task, False
+        case DecisionStep(ask=ask):
+            yield ("ask", "question"), ask.question, False
+    for name, value in step.env.items():
+        yield ("env", name), value, False
+    if step.cwd is not None:
+        yield ("cwd",), step.cwd, False
+    for number, check in enumerate(step.verify):
+        if check.command is not None:
+            yield ("verify", number, "command"), check.command, isinstance(check.command, str)
+
+
+def check_targets(
+    workflow: Workflow,
+    position: int,
+    found: StepReferences,
+    graph: Graph,
+) -> Iterator[Mistake]:
+    """Mistakes in what a step's references and condition name."""
+    step = workflow.steps[position]
+    where: PathParts = ("steps", position)
+    in_when = found.when.references if found.when is not None else ()
+    for reference, parts in [
+        *((reference, where) for reference in found.references),
+        *((reference, (*where, "when")) for reference in in_when),
+    ]:
+        if reference.source == "input" and reference.name not in workflow.inputs:
+            yield Mistake(
+                "reference_unknown_input",
+                _at(step, parts, reference),
+                f"{reference.text} names no input of this workflow",
+                did_you_mean(
+                    reference.name,
+                    workflow.inputs,
+                    otherwise=f"declare `{reference.name}` under `inputs`",
+                ),
+            )
+        elif reference.source == "step":
+            target = graph.index.get(reference.name)
+            if target is None:
+                yield Mistake(
+                    "reference_unknown_step",
+                    _at(step, parts, reference),
+                    f"{reference.text} names no step of this workflow",
+                    did_you_mean(
+                        reference.name, graph.ids, otherwise="refer to a step this one depends on"
+                    ),
+                )
+            elif not graph.is_ancestor(target, position):
+                yield Mistake(
+                    "reference_not_ancestor",
+                    _at(step, parts, reference),
+                    f"{reference.text} names a step that `{step.id}` does not depend on",
+                    f"add `{reference.name}` to depends_on of `{step.id}`"
+                    if target != position
+                    else "a step cannot refer to itself",
+                )
+
+
+def _at(step: Step, parts: PathParts, reference: Reference) -> PathParts:
+    """The field of the step in which the reference stands."""
+    if parts[-1] == "when":
+        return parts
+    for tail, value, _ in _places(step):
+        if reference in references_in(value):
+            return (*parts, *tail)
+    return parts

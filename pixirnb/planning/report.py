@@ -1,0 +1,251 @@
+"""The plan as people and tools see it, and as the machine drives it. Pure: runs nothing, touches nothing.
+
+    report(workflow, facts)                 what would happen, mistakes and warnings included; never raises
+    compile_plan(workflow, facts, sources)  the Plan of a sound workflow; raises InvalidSpec with every mistake
+    require(loaded)                         a Workflow out of what a loader read; raises InvalidSpec with every mistake
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.errors import Problem
+from pixirnb.planning.analysis import Analysis, analyse
+from pixirnb.planning.cautions import cautions
+from pixirnb.planning.digest import spec_digest
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.loader import Loaded
+from pixirnb.spec.mistakes import Mistake, problems, refusal
+from pixirnb.spec.steps import AgentStep
+from pixirnb.spec.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a run of the workflow would do. Steps are named by id, in spec order."""
+
+    workflow: str
+    spec_digest: str
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    levels: tuple[tuple[str, ...], ...]
+    """Topological generations."""
+    waves: tuple[tuple[str, ...], ...]
+    """What would start together if all goes well: levels cut by conflicts and max_concurrency."""
+    conflicts: tuple[dict[str, Any], ...]
+    """`{steps: [a, b], rule, paths: [a's, b's]}`, at most 1,000 of `conflict_count`."""
+    conflict_count: int
+    serialized: tuple[tuple[str, str], ...]
+    """A step, and the one after which it starts because they conflict."""
+    critical_path: tuple[str, ...]
+    """The longest chain of dependencies."""
+    peak_concurrency: int
+    """Steps in the widest wave."""
+    agent_minutes: float
+    """Upper bound: time-outs of agent steps, times their attempts."""
+    agents: dict[str, tuple[str, ...]]
+    repos: dict[str, dict[str, Any]]
+    timeouts: dict[str, tuple[int | None, str]]
+    """Milliseconds, and which level said so."""
+    phases: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can run."""
+        return not self.errors
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of a plan."""
+        return {
+            "ok": self.ok,
+            "workflow": self.workflow,
+            "spec_digest": self.spec_digest,
+            "errors": [problem.document() for problem in self.errors],
+            "warnings": [problem.document() for problem in self.warnings],
+            "levels": [list(level) for level in self.levels],
+            "waves": [list(wave) for wave in self.waves],
+            "conflicts": [dict(conflict) for conflict in self.conflicts],
+            "conflict_count": self.conflict_count,
+            "serialized": [{"step": step, "after": after} for step, after in self.serialized],
+            "critical_path": list(self.critical_path),
+            "peak_concurrency": self.peak_concurrency,
+            "agent_minutes": self.agent_minutes,
+            "agents": {name: list(steps) for name, steps in self.agents.items()},
+            "repos": {name: dict(repo) for name, repo in self.repos.items()},
+            "timeouts": {
+                step: {"ms": ms, "source": source} for step, (ms, source) in self.timeouts.items()
+            },
+            "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
+        }
+
+
+def report(workflow: Workflow, facts: Facts) -> PlanReport:
+    """What a run would do, and everything wrong or doubtful about it. Never raises for what an author can write."""
+    return report_of(analyse(workflow, facts))
+
+
+def compile_plan(workflow: Workflow, facts: Facts, sources: Mapping[str, str]) -> Plan:
+    """The plan that the machine drives. Raises InvalidSpec with every mistake."""
+    return plan_of(analyse(workflow, facts), sources)
+
+
+def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
+    """The workflow that was loaded. Raises InvalidSpec with the mistakes of its structure and of its meaning.
+
+    What this version cannot do yet is for the plan to say: such a workflow loads. Without `facts`, paths and
+    notebook functions are not looked at.
+    """
+    found = problems_of(loaded, facts)
+    if loaded.workflow is None or found:
+        raise refusal(found, loaded.places.source)
+    return loaded.workflow
+
+
+def problems_of(loaded: Loaded, facts: Facts | None = None) -> tuple[Problem, ...]:
+    """Every mistake in what was loaded, in the order of the text."""
+    known = facts if facts is not None else Facts()
+    if loaded.workflow is not None:
+        found = analyse(loaded.workflow, known).mistakes
+    elif loaded.salvage is not None:
+        salvage = loaded.salvage
+        # What was taken out must not be missed: of a damaged step, and of names that are lost, nothing more is said.
+        found = [
+            mistake
+            for mistake in analyse(salvage.workflow, known).mistakes
+            if not _is_echo(mistake, salvage.damaged, salvage.lost)
+        ]
+    else:
+        found = []
+    meant = [mistake for mistake in found if mistake.code != "not_yet_available"]
+    return problems([*loaded.mistakes, *meant], loaded.places)
+
+
+def _is_echo(mistake: Mistake, damaged: frozenset[int], lost: frozenset[str]) -> bool:
+    parts = mistake.parts
+    if len(parts) > 1 and parts[0] == "steps" and parts[1] in damaged:
+        return True
+    if mistake.code in {"unreachable", "reference_not_ancestor"}:
+        return bool(damaged or lost)
+    return any(f"`{name}`" in mistake.message or f".{name}" in mistake.message for name in lost)
+
+
+def report_of(analysis: Analysis) -> PlanReport:
+    """The report of an analysis."""
+    workflow, ids = analysis.workflow, analysis.graph.ids
+    waves = analysis.schedule.waves
+    agents: dict[str, tuple[str, ...]] = dict.fromkeys(workflow.agents, ())
+    minutes = 0.0
+    for step in analysis.resolved:
+        if isinstance(step.spec, AgentStep):
+            minutes += (step.timeout_ms or 0) * step.retry.max_attempts / 60_000
+            if step.spec.agent in agents:
+                agents[step.spec.agent] = (*agents[step.spec.agent], step.spec.id)
+    return PlanReport(
+        workflow=workflow.name,
+        spec_digest=spec_digest(workflow),
+        errors=problems(analysis.mistakes, workflow.places),
+        warnings=problems(cautions(analysis), workflow.places),
+        levels=tuple([tuple([ids[step] for step in level]) for level in analysis.levels]),
+        waves=tuple([tuple([ids[step] for step in wave]) for wave in waves]),
+        conflicts=tuple(
+            {
+                "steps": [ids[conflict.a], ids[conflict.b]],
+                "rule": conflict.rule,
+                "paths": list(conflict.paths),
+            }
+            for conflict in analysis.conflicts.listed
+        ),
+        conflict_count=analysis.conflicts.count,
+        serialized=tuple(
+            [(ids[step], ids[after]) for step, after in analysis.schedule.serialized]
+        ),
+        critical_path=tuple([ids[step] for step in _critical_path(analysis)]),
+        peak_concurrency=max(map(len, waves), default=0),
+        agent_minutes=round(minutes, 3),
+        agents=agents,
+        repos={
+            name: _repo(path, analysis.facts.paths.get(path))
+            for name, path in workflow.repos.items()
+        },
+        timeouts={
+            step.spec.id: (step.timeout_ms, step.timeout_source) for step in analysis.resolved
+        },
+        phases=tuple(
+            (name, tuple([ids[step] for step in steps])) for name, steps in analysis.phases
+        ),
+    )
+
+
+def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
+    """The Plan of an analysis. Raises InvalidSpec with every mistake."""
+    workflow = analysis.workflow
+    if analysis.mistakes:
+        raise refusal(problems(analysis.mistakes, workflow.places), workflow.places.source)
+    graph = analysis.graph
+    wave_of = [0] * len(graph.ids)
+    for number, wave in enumerate(analysis.schedule.waves):
+        for step in wave:
+            wave_of[step] = number
+    phase_of = [""] * len(graph.ids)
+    for name, members in analysis.phases:
+        for step in members:
+            phase_of[step] = name
+    steps = tuple(
+        [
+            PlannedStep(
+                position,
+                step.spec.id,
+                step.spec.kind,
+                step.spec,
+                step.agent,
+                tuple(graph.depends_on[position]),
+                tuple(graph.dependents[position]),
+                wave_of[position],
+                step.timeout_ms,
+                step.timeout_source,
+                step.retry,
+                step.posture,
+                step.reads,
+                step.writes,
+                step.workspace,
+                step.process,
+                phase_of[position],
+                analysis.references[position].when,
+                analysis.references[position].references,
+            )
+            for position, step in enumerate(analysis.resolved)
+        ]
+    )
+    return Plan(
+        workflow,
+        steps,
+        graph.index,
+        analysis.phases,
+        workflow.max_concurrency,
+        workflow.timeout,
+        dict(sources),
+    )
+
+
+def _critical_path(analysis: Analysis) -> list[int]:
+    """Follow, from the first step of the last level upward, the first dependency one level above."""
+    levels, depends_on = analysis.levels, analysis.graph.depends_on
+    if not levels:
+        return []
+    path = [levels[-1][0]]
+    for level in reversed(levels[:-1]):
+        here = set(level)
+        path.append(min(step for step in depends_on[path[-1]] if step in here))
+    return path[::-1]
+
+
+def _repo(path: str, fact: PathFact | None) -> dict[str, Any]:
+    return {
+        "path": path,
+        "exists": fact is not None and fact.exists,
+        "git": fact is not None and fact.is_git,
+        "writable": fact is not None and fact.is_writable,
+    }

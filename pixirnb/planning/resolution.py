@@ -1,0 +1,134 @@
+"""One step, resolved: which time-out, retry, posture, claims and workspace are in force, and who said so.
+
+Levels, first that speaks: step > agent > `defaults` > the contract's standard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pixirnb.planning.plan import Posture
+from pixirnb.spec.policies import Agent, Retry
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
+from pixirnb.spec.workflow import Workflow
+
+STANDARD_TIMEOUT_MS: Final = 30 * 60_000
+EVERYTHING: Final = ("**/*",)
+NOTHING: Final[tuple[str, ...]] = ()
+ONE_ATTEMPT: Final = Retry()
+
+TimeoutSource = Literal["step", "agent", "defaults", "standard", "none"]
+
+
+@dataclass(slots=True)
+class Resolved:
+    """What a step comes to before anything is known of its neighbours."""
+
+    spec: Step
+    agent: Agent | None
+    timeout_ms: int | None
+    timeout_source: TimeoutSource
+    retry: Retry
+    posture: Posture
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    workspace: Literal["shared", "isolated"]
+    process: bool
+    is_undeclared: bool
+    """A shell step that says nothing about what it reads and writes."""
+    is_wide: bool
+    """Claims to write everything only because it names nothing."""
+
+
+class Resolver:
+    """Resolves the steps of one workflow; levels shared by all steps are looked up once."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.workflow = workflow
+        self.defaults = workflow.defaults
+        # Time-outs and retries have an agent between step and defaults: they cannot be merged into the step.
+        self.merged = frozenset(workflow.defaults.model_fields_set - {"timeout", "retry"})
+        self.serialize = workflow.undeclared_writers == "serialize"
+
+    def resolve(self, step: Step, by_id: Mapping[str, Step]) -> Resolved:
+        """The step with all levels applied. `by_id` finds the steps a merge brings back."""
+        spec = self._with_defaults(step) if self.merged else step
+        agent: Agent | None = None
+        if isinstance(spec, AgentStep) and spec.agent is not None:
+            agent = self.workflow.agents.get(spec.agent)
+        timeout_ms, source = self._timeout(spec, agent)
+        retry = spec.retry or (agent.retry if agent else None) or self.defaults.retry or ONE_ATTEMPT
+        posture, reads, writes, is_undeclared, is_wide = self._claims(spec, agent, by_id)
+        return Resolved(
+            spec,
+            agent,
+            timeout_ms,
+            source,
+            retry,
+            posture,
+            reads,
+            writes,
+            spec.workspace or "shared",
+            isinstance(spec, PythonStep)
+            and (
+                posture == "writer"
+                or bool(spec.process)
+                or (retry.max_attempts > 1 and "timeout" in retry.classes)
+            ),
+            is_undeclared,
+            is_wide,
+        )
+
+    def _with_defaults(self, step: Step) -> Step:
+        written, known = step.model_fields_set, type(step).model_fields
+        update = {
+            name: getattr(self.defaults, name)
+            for name in self.merged
+            if name not in written and name in known
+        }
+        return step.model_copy(update=update) if update else step
+
+    def _timeout(self, spec: Step, agent: Agent | None) -> tuple[int | None, TimeoutSource]:
+        if spec.timeout is not None:
+            return spec.timeout, "step"
+        if isinstance(spec, DecisionStep):
+            return None, "none"
+        if agent is not None and agent.timeout is not None:
+            return agent.timeout, "agent"
+        if self.defaults.timeout is not None:
+            return self.defaults.timeout, "defaults"
+        return STANDARD_TIMEOUT_MS, "standard"
+
+    def _claims(
+        self, spec: Step, agent: Agent | None, by_id: Mapping[str, Step]
+    ) -> tuple[Posture, tuple[str, ...], tuple[str, ...], bool, bool]:
+        """Posture, reads, writes, whether undeclared, whether it claims everything for want of a set."""
+        reads, writes = spec.read_set, spec.write_set
+        match spec:
+            case DecisionStep():
+                return "read_only", NOTHING, NOTHING, False, False
+            case MergeStep():
+                brought = [
+                    pattern
+                    for name in spec.merge
+                    if name in by_id
+                    for pattern in by_id[name].write_set or EVERYTHING
+                ]
+                merged = tuple(dict.fromkeys(brought)) or EVERYTHING
+                return "writer", reads or NOTHING, merged, False, False
+            case ShellStep():
+                if spec.posture is None and reads is None and writes is None:
+                    claimed = EVERYTHING if self.serialize else NOTHING
+                    return "undeclared", NOTHING, claimed, True, False
+                posture = spec.posture or ("writer" if writes else "read_only")
+            case PythonStep():
+                posture = spec.posture or ("writer" if writes else "read_only")
+            case AgentStep():
+                posture = spec.posture or (agent.posture if agent else None) or "writer"
+        if posture == "writer":
+            return "writer", reads or NOTHING, writes or EVERYTHING, False, not writes
+        if reads is None:
+            reads = NOTHING if isinstance(spec, PythonStep) else EVERYTHING
+        return "read_only", reads, writes or NOTHING, False, False
