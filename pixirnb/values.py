@@ -31,7 +31,7 @@ _KEY_BYTES: Final = 32
 _PURPOSE: Final = b"pixirnb value"
 
 
-class Unserialisable(Exception):
+class Unserialisable(Exception):  # noqa: N818 — named as the error kind it becomes
     """Raised when an object cannot be stored. The text is one sentence for the author of the step."""
 
 
@@ -205,6 +205,8 @@ def _parquet(value: object) -> tuple[StoredValue, bytes] | None:
     if not is_table and type(value) is not getattr(pandas, "DataFrame", ()):
         return None
     frame: Any = value
+    if not is_table and any(type(label) is not str for label in frame.columns):
+        return None
     try:
         import pyarrow
         import pyarrow.parquet
@@ -237,7 +239,7 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     try:
         data = pickle.dumps(value, protocol=5)
-    except Exception as error:  # noqa: BLE001 — an object's own __reduce__ may raise anything
+    except Exception as error:  # an object's own __reduce__ may raise anything
         raise Unserialisable(
             f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}): "
             "return data or write a file."

@@ -10,8 +10,10 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import anyio
@@ -22,7 +24,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.ports import Ended, Job, Output, Progress, Report, Started, StopReason
 from pixirnb.runners import processes, reaper, trees
 from pixirnb.runners.frames import FrameReader
-from pixirnb.runners.supervisor import Supervisor
+from pixirnb.runners.supervisor import PACKAGE, Supervisor
 
 CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 32
@@ -58,6 +60,13 @@ async def perform(supervisor: Supervisor, job: Job, order: Order) -> Ended:
         )
     finally:
         await attempt.close()
+
+
+def child_path() -> list[str]:
+    """This process's `sys.path` for a function child elsewhere; our own package can always be found on it."""
+    entries = [os.fspath(entry) or str(Path.cwd()) for entry in sys.path]
+    home = str(PACKAGE.parent)
+    return entries if home in entries else [*entries, home]
 
 
 @dataclass(slots=True)
@@ -129,7 +138,8 @@ class _Attempt:
                 self.pipes[name], writing = os.pipe()
                 far.append(writing)
                 os.set_blocking(self.pipes[name], False)
-            await self.supervisor.hand_over([theirs.fileno(), *far])
+            is_python = self.order.header["kind"] == "python"
+            await self.supervisor.hand_over([theirs.fileno(), *far], is_python=is_python)
         finally:
             theirs.close()
             for descriptor in far:

@@ -19,10 +19,10 @@ class FrameWriter:
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
-    def write(self, frame: str, data: bytes = b"", **fields: Any) -> None:
+    def write(self, frame: str, payload: bytes = b"", **fields: Any) -> None:
         """Write one frame. `fields` must be JSON; raises TypeError where they are not. A closed pipe is silent."""
-        line = json.dumps({"frame": frame, "bytes": len(data), **fields}).encode() + b"\n"
-        rest = memoryview(line + data)
+        line = json.dumps({"frame": frame, "bytes": len(payload), **fields}).encode() + b"\n"
+        rest = memoryview(line + payload)
         with self._lock:
             try:
                 while rest:

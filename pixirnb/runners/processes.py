@@ -1,5 +1,6 @@
-"""Finding and ending what a dead owner left behind: every process of a step bears the tag `PIXIRNB_STEP=<run>/<step>.<attempt>`.
+"""Finding and ending what a dead owner left behind.
 
+Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment.
 The last resort, for when no reaper is left that knows its tree. Only processes of this user are looked at.
 """
 

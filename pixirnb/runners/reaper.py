@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from pixirnb.runners import trees
@@ -39,29 +40,37 @@ KILL_LIMIT_S: Final = 5.0
 _SWEEP_EVERY_S: Final = 0.02
 
 
-def serve(
-    control: socket.socket,
-    stdout: int,
-    stderr: int,
-    report: int | None,
-    lifeline: int,
-    native: trees.Native,
-) -> None:
-    """Run one step to the end of its tree. The file descriptors are this process's own copies."""
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The far ends of a step's channels, as the engine passed them on."""
+
+    control: socket.socket
+    stdout: int
+    stderr: int
+    report: int | None
+    """Where a function writes its frames; None for an exec'ed argv."""
+
+    def pipes(self) -> list[int]:
+        """What only the child may keep open."""
+        return [end for end in (self.stdout, self.stderr, self.report) if end is not None]
+
+
+def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
+    """Run one step to the end of its tree. `ends` are this process's own copies."""
     wake = watch_children()
-    request = _receive(control)
+    request = _receive(ends.control)
     if request is None:
         return
     header, tail = request
     native.become_subreaper()
     native.wear_tag(header["tag"])
-    reaper = _Reaper(control, lifeline, wake)
-    reaper.start(header, tail, stdout, stderr, report)
-    os.close(stdout)
-    os.close(stderr)
-    if report is not None:
-        os.close(report)
-    reaper.run()
+    reaper = _Reaper(ends.control, lifeline, wake)
+    reaper.start(header, tail, ends)
+    for descriptor in ends.pipes():
+        os.close(descriptor)
+    exited = reaper.run()
+    native.wear_tag("")  # nothing of the step is left: a look for strays must not find its undertaker
+    say(ends.control, exited)
 
 
 def watch_children() -> int:
@@ -110,17 +119,16 @@ class _Reaper:
         self._deadline: float | None = None
         self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False}
 
-    def start(
-        self, header: dict[str, Any], tail: bytes, stdout: int, stderr: int, report: int | None
-    ) -> None:
+    def start(self, header: dict[str, Any], tail: bytes, ends: Ends) -> None:
         self._birth, birth_end = os.pipe()
         self._child = os.fork()
         if self._child == 0:
-            _be_the_child(header, tail, stdout, stderr, report, birth_end)
+            _be_the_child(header, tail, ends, birth_end)
         os.close(birth_end)
         self._poll.register(self._birth, select.POLLIN)
 
-    def run(self) -> None:
+    def run(self) -> dict[str, Any]:
+        """Watch over the tree until nothing of it is left; what to say of its end."""
         while not self._is_gone():
             for descriptor, _ in self._poll.poll(self._patience()):
                 if descriptor == self._control.fileno():
@@ -148,7 +156,7 @@ class _Reaper:
         if self._status is not None:
             code = os.waitstatus_to_exitcode(self._status)
             self._said |= {"code": code} if code >= 0 else {"signal": -code}
-        say(self._control, self._said)
+        return self._said
 
     def _patience(self) -> float | None:
         if self._killing:
@@ -241,9 +249,7 @@ def _receive_exactly(control: socket.socket, length: int) -> bytes | None:
     return bytes(data)
 
 
-def _be_the_child(
-    header: dict[str, Any], tail: bytes, stdout: int, stderr: int, report: int | None, birth: int
-) -> NoReturn:
+def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends, birth: int) -> NoReturn:
     """Become the step's own process: exec its argv, or call one of our functions. Never returns."""
     phase = "prepare"
     try:
@@ -253,9 +259,9 @@ def _be_the_child(
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         nothing = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((nothing, 0), (stdout, 1), (stderr, 2)):
+        for source, target in ((nothing, 0), (ends.stdout, 1), (ends.stderr, 2)):
             os.dup2(source, target)
-        kept = sorted({birth} | ({report} if report is not None else set()))
+        kept = sorted({birth} if ends.report is None else {birth, ends.report})
         for low, high in zip([2, *kept], [*kept, 1 << 20], strict=True):
             os.closerange(low + 1, high)
         phase = "cwd"
@@ -264,11 +270,11 @@ def _be_the_child(
             phase = "exec"
             os.execvpe(header["argv"][0], header["argv"], header["env"])  # noqa: S606 — the workflow's own command
         os.close(birth)
-        assert report is not None
-        _call(header, tail, report)
+        assert ends.report is not None
+        _call(header, tail, ends.report)
     except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        words = {"spawn_failed": phase, "errno": number, "reason": str(error)}
+        errno = error.errno if isinstance(error, OSError) else None
+        words = {"spawn_failed": phase, "errno": errno, "reason": str(error)}
         if header["kind"] == "exec":
             words["command"] = header["argv"][0]
         os.write(birth, json.dumps(words).encode())
@@ -282,15 +288,15 @@ def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
     try:
         os.environ.clear()
         os.environ.update(header["env"])
-        sys.path[:] = header["sys_path"]
-        # The supervisor stands on hollow packages (see supervisor_process): the user's code must see the real ones.
-        for name in [name for name in sys.modules if name.partition(".")[0] == "pixirnb"]:
-            del sys.modules[name]
         if header["kind"] == "script":
             from pixirnb.runners.script import run_script
 
             code = run_script(header, report)
         else:
+            sys.path[:] = header["sys_path"]
+            # The supervisor stands on hollow packages (see supervisor_process): the user's code must see the real ones.
+            for name in [name for name in sys.modules if name.partition(".")[0] == "pixirnb"]:
+                del sys.modules[name]
             from pixirnb.runners.python_child import run_function
 
             code = run_function(header, tail, report)

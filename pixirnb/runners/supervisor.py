@@ -20,7 +20,7 @@ import anyio
 
 from pixirnb.errors import Cannot
 from pixirnb.runners import trees
-from pixirnb.runners.supervisor_process import BOOTSTRAP
+from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, PYTHON
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -76,7 +76,7 @@ class Supervisor:
     ) -> None:
         await self.aclose()
 
-    async def hand_over(self, descriptors: list[int]) -> None:
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
         """Pass a step's far ends (control, stdout, stderr, report if any) to a fresh reaper.
 
         They stay open here: closing our copies is the caller's. Raises OSError where no process can be started.
@@ -86,7 +86,7 @@ class Supervisor:
                 self._be_alive()
                 assert self._channel is not None
                 try:
-                    await self._send(self._channel, descriptors)
+                    await self._send(self._channel, PYTHON if is_python else ANY, descriptors)
                     return
                 except (BrokenPipeError, ConnectionResetError):
                     if last_try:
@@ -110,14 +110,9 @@ class Supervisor:
         if process is None:
             return
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(self._shutdown_limit_s):
-                while process.poll() is None:
-                    await anyio.sleep(0.005)
-            if process.poll() is None:
+            if not await _has_ended(process, self._shutdown_limit_s):
                 process.kill()
-                with anyio.move_on_after(self._shutdown_limit_s):
-                    while process.poll() is None:
-                        await anyio.sleep(0.005)
+                await _has_ended(process, self._shutdown_limit_s)
 
     def _is_dead(self) -> bool:
         # `poll` answers even where someone else has taken the exit status: ECHILD counts as an end.
@@ -167,10 +162,10 @@ class Supervisor:
         self._channel = ours
 
     @staticmethod
-    async def _send(channel: socket.socket, descriptors: list[int]) -> None:
+    async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:
         while True:
             try:
-                socket.send_fds(channel, [b"+"], descriptors)
+                socket.send_fds(channel, [mark], descriptors)
                 return
             except BlockingIOError:
                 await anyio.wait_writable(channel)
@@ -178,3 +173,11 @@ class Supervisor:
                 if error.errno != errno.ETOOMANYREFS:
                     raise
                 await anyio.sleep(0.01)
+
+
+async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Look, never wait(): a status someone else has taken would be waited for till the end of days."""
+    with anyio.move_on_after(limit_s):
+        while process.poll() is None:  # noqa: ASYNC110 — nobody tells us; Popen.wait would block
+            await anyio.sleep(0.005)
+    return process.poll() is not None

@@ -9,6 +9,7 @@ The process is started with hollow `pixirnb` packages (`BOOTSTRAP`), so that imp
 
 from __future__ import annotations
 
+import importlib
 import os
 import select
 import signal
@@ -30,6 +31,10 @@ supervise(int(sys.argv[2]), int(sys.argv[3]))
 """
 """What `python -c` runs: arguments are our package's folder, the channel's descriptor and the engine's pid."""
 
+ANY: Final = b"+"
+PYTHON: Final = b"p"
+"""The byte that comes with a step's descriptors: whether the step is a Python function."""
+
 LAST_WAIT_S: Final = 12.0
 """How long reapers may take to end their trees once the engine is gone."""
 
@@ -44,6 +49,9 @@ def supervise(channel_descriptor: int, engine: int) -> None:
 class _Supervisor:
     def __init__(self, channel: socket.socket, engine: int) -> None:
         self._channel = channel
+        importlib.import_module(
+            "pixirnb.runners.script"
+        )  # our own, small: spares every scripted child the search
         self._native = trees.Native()
         self._native.become_subreaper()
         self._lifeline, self._lifeline_end = os.pipe()
@@ -84,6 +92,8 @@ class _Supervisor:
         if not data:
             self._over = True
         elif len(descriptors) >= 3:
+            if data == PYTHON:
+                _warm_up()
             self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -92,10 +102,9 @@ class _Supervisor:
         try:
             pid = os.fork()
         except OSError as error:
-            control = socket.socket(fileno=os.dup(descriptors[0]))
-            words = {"spawn_failed": "fork", "errno": error.errno, "reason": str(error)}
-            reaper.say(control, words)
-            control.close()
+            with socket.socket(fileno=os.dup(descriptors[0])) as engine:
+                words = {"spawn_failed": "fork", "errno": error.errno, "reason": str(error)}
+                reaper.say(engine, words)
             return
         if pid:
             self._reapers.add(pid)
@@ -109,14 +118,10 @@ class _Supervisor:
             if self._engine is not None:
                 os.close(self._engine)
             control, stdout, stderr, *report = descriptors
-            reaper.serve(
-                socket.socket(fileno=control),
-                stdout,
-                stderr,
-                report[0] if report else None,
-                self._lifeline,
-                self._native,
+            ends = reaper.Ends(
+                socket.socket(fileno=control), stdout, stderr, report[0] if report else None
             )
+            reaper.serve(ends, self._lifeline, self._native)
             status = 0
         finally:
             os._exit(status)
@@ -144,3 +149,22 @@ def _watch_process(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
+
+
+def _warm_up() -> None:
+    """Import once what every Python child would import again: all of it standard library, and only when it is needed."""
+    for name in _OF_PYTHON_CHILDREN:
+        importlib.import_module(name)
+
+
+_OF_PYTHON_CHILDREN: Final = (
+    "dataclasses",
+    "hashlib",
+    "hmac",
+    "inspect",
+    "linecache",
+    "pickle",
+    "secrets",
+    "textwrap",
+    "traceback",
+)

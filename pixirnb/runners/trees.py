@@ -107,9 +107,8 @@ def _children(pid: int) -> list[int]:
     tasks = f"/proc/{pid}/task"
     found: list[int] = []
     try:
-        for thread in os.listdir(tasks):
-            with open(f"{tasks}/{thread}/children", "rb") as file:
-                found += [int(child) for child in file.read().split()]
+        for thread in Path(tasks).iterdir():
+            found += [int(child) for child in (thread / "children").read_bytes().split()]
     except (FileNotFoundError, ProcessLookupError):
         if not found and Path(tasks).exists() and not Path(f"{tasks}/{pid}/children").exists():
             return _children_by_parent(pid)  # a kernel built without CONFIG_PROC_CHILDREN
@@ -120,14 +119,14 @@ def _children(pid: int) -> list[int]:
 
 def _children_by_parent(parent: int) -> list[int]:
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
             try:
-                stat = Path(f"/proc/{name}/stat").read_bytes()
+                stat = (folder / "stat").read_bytes()
             except OSError:
                 continue
             if int(stat.rpartition(b")")[2].split()[1]) == parent:
-                found.append(int(name))
+                found.append(int(folder.name))
     return found
 
 

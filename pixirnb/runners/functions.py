@@ -1,0 +1,144 @@
+"""Finding and calling the function of a Python step, the same way in a thread and in a child process.
+
+`module:function` is imported; the step's `cwd` and workspace are appended to `sys.path` (once, and last, so that nothing that
+was importable before changes its meaning). `:name` is executed from its pinned source in an empty namespace: it sees its
+arguments and its own imports, nothing of the notebook. Coroutine functions are awaited in an event loop of their own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import linecache
+import sys
+import textwrap
+import threading
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+TRACEBACK_LINES: Final = 20
+
+_path_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no value: an `error_kind` of ports.Ended, a sentence, and details."""
+
+    kind: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class FunctionMissing(Exception):  # noqa: N818 — named as the error kind it becomes
+    """Raised when the call names a module or function that is not there."""
+
+
+def add_to_path(folders: Iterable[str]) -> None:
+    """Append folders to `sys.path`, those that are not there yet."""
+    with _path_lock:
+        for folder in folders:
+            if folder not in sys.path:
+                sys.path.append(folder)
+
+
+def call(
+    target: str,
+    arguments: dict[str, Any],
+    source: str | None,
+    *,
+    may_nest: bool = False,
+) -> Any | Failure:
+    """Call `target` with `arguments` by name; its value, or a Failure for whatever it raised, exits included.
+
+    Args:
+        may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
+    """
+    try:
+        function = _from_source(target[1:], source) if target.startswith(":") else _imported(target)
+        value = function(**arguments)
+        if inspect.isawaitable(value):
+            value = _await(value, may_nest=may_nest)
+        return value
+    except FunctionMissing as error:
+        return Failure("function_missing", str(error))
+    except BaseException as error:  # noqa: BLE001 — exits and interrupts raised by a step are the step's failures
+        return failure_of(error)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """`ValueError: …` and the last lines of the traceback, our own frames left out."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frames))
+    lines = text.rstrip("\n").split("\n")
+    message = "".join(traceback.format_exception_only(error)).strip()
+    return Failure(
+        "exception",
+        message,
+        {"traceback": "\n".join(lines[-TRACEBACK_LINES:]), "type": type(error).__name__},
+    )
+
+
+def _imported(target: str) -> Callable[..., Any]:
+    module_name, _, name = target.partition(":")
+    try:
+        module = _import(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
+            raise FunctionMissing(
+                f"there is no module {error.name!r} to find {target!r} in; "
+                "looked in sys.path, the step's directory and the workspace."
+            ) from error
+        raise
+    found: Any = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise FunctionMissing(f"module {module_name!r} has no function {name!r}.") from error
+    if not callable(found):
+        raise FunctionMissing(f"{target!r} is a {type(found).__name__}, not a function.")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        # An earlier step may have written the module a moment ago: the finders' directory caches do not know it yet.
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+
+def _from_source(name: str, source: str | None) -> Callable[..., Any]:
+    if source is None:
+        raise FunctionMissing(f"the source of {name!r} was not pinned with the run.")
+    text = textwrap.dedent(source)
+    filename = f"<step function {name}>"
+    # So that a traceback shows the author's lines, though there is no file.
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": "__pixirnb_step__", "__builtins__": __builtins__}
+    exec(compile(text, filename, "exec"), namespace)  # noqa: S102 — the step's own source is what is to be run
+    function = namespace.get(name)
+    if not callable(function):
+        raise FunctionMissing(f"the pinned source defines no function {name!r}.")
+    found: Callable[..., Any] = function
+    return found
+
+
+def _await(value: Any, *, may_nest: bool) -> Any:
+    import anyio
+
+    async def wait_for_value() -> Any:
+        if may_nest:
+            import nest_asyncio
+
+            nest_asyncio.apply()
+        return await value
+
+    return anyio.run(wait_for_value)

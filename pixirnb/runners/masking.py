@@ -1,0 +1,89 @@
+"""Keeping secrets out of logs and views: values of variables whose names look secret become `***`, across chunk borders too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+STARS: Final = "***"
+SHORTEST: Final = 8
+"""Shorter values are left alone: masking `yes` or `1` would garble every log and protect nothing."""
+
+_SECRET_NAME: Final = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+
+
+def secret_values(env: Mapping[str, str]) -> list[str]:
+    """Values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
+    found = {value for name, value in env.items() if _SECRET_NAME.search(name)}
+    return sorted(value for value in found if len(value) >= SHORTEST)
+
+
+class Mask:
+    """Replaces secrets. Where two begin at the same place the longer one is taken."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        # An empty value would be everywhere.
+        longest_first = sorted(
+            {value for value in values if value}, key=lambda value: (-len(value), value)
+        )
+        self.secrets: tuple[bytes, ...] = tuple(
+            value.encode(errors="surrogateescape") for value in longest_first
+        )
+        self._text = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        return text if self._text is None else self._text.sub(STARS, text)
+
+    def stream(self) -> StreamMask:
+        """A masker for one stream of bytes."""
+        return StreamMask(self)
+
+
+class StreamMask:
+    """Masks bytes that come in chunks cut anywhere.
+
+    Only bytes that may be the beginning of a secret are held back, so ordinary lines pass at once.
+    """
+
+    def __init__(self, mask: Mask) -> None:
+        self._secrets = mask.secrets
+        self._find = re.compile(b"|".join(map(re.escape, self._secrets))) if self._secrets else None
+        self._firsts = frozenset(secret[0] for secret in self._secrets)
+        self._longest = max(map(len, self._secrets), default=0)
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of the stream is safe to show now."""
+        if self._find is None:
+            return chunk
+        data = self._held + chunk
+        shown: list[bytes] = []
+        at = 0
+        while True:
+            safe_to = self._possible_beginning(data, at)
+            match = self._find.search(data, at)
+            if match is None or match.start() >= safe_to:
+                break
+            shown += [data[at : match.start()], STARS.encode()]
+            at = match.end()
+        shown.append(data[at:safe_to])
+        self._held = data[safe_to:]
+        return b"".join(shown)
+
+    def flush(self) -> bytes:
+        """What was held back, at the end of the stream."""
+        held, self._held = self._held, b""
+        return held if self._find is None else self._find.sub(STARS.encode(), held)
+
+    def _possible_beginning(self, data: bytes, start: int) -> int:
+        """Where the last bytes begin that more bytes could make a secret; the end where there are none."""
+        for at in range(max(start, len(data) - self._longest + 1), len(data)):
+            if data[at] in self._firsts:
+                tail = data[at:]
+                if any(
+                    len(tail) < len(secret) and secret.startswith(tail) for secret in self._secrets
+                ):
+                    return at
+        return len(data)

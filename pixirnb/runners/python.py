@@ -1,0 +1,150 @@
+"""Python steps: a function called in a fresh daemon thread, or (`process: true`) in a killable child.
+
+In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the job's `cwd`
+and `env` do not apply and a module once imported is not read again. A thread cannot be killed: when it must stop it is left
+alone, reported `detached` at once, and says when it has returned at last. In a child everything is the step's own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import pickle
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+
+from pixirnb import values
+from pixirnb.errors import InternalError, StateUnusable
+from pixirnb.history.events import StoredValue
+from pixirnb.ids import attempt_name
+from pixirnb.ports import Ended, Job, Output, Progress, PythonWork, RunnerEvent, Started
+from pixirnb.runners import attempt, functions, reporter, threads
+from pixirnb.runners.mailbox import Mailbox
+from pixirnb.runners.supervisor import Supervisor
+
+
+class PythonRunner:
+    """Performs `PythonWork`. The supervisor is only woken for steps that run as a process."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    async def perform(self, job: Job) -> Ended:
+        """Call the function and store what it returns. See `ports.Runner`."""
+        work = job.work
+        if not isinstance(work, PythonWork):
+            raise InternalError(f"the python runner was handed {type(work).__name__}.")
+        if not work.process:
+            return await _in_thread(job, work)
+        header = {
+            "kind": "python",
+            "call": work.call,
+            "source": work.source,
+            "workspace": str(job.workspace),
+            "sys_path": attempt.child_path(),
+        }
+        try:
+            arguments = pickle.dumps(work.arguments, protocol=5)
+        except Exception as error:  # noqa: BLE001 — an argument's own __reduce__ may raise anything
+            message = f"an argument cannot be handed to a process: {type(error).__name__}: {error}"
+            return Ended("failed", error_kind="spawn_failed", message=message)
+        return await attempt.perform(
+            self._supervisor, job, attempt.Order(header, arguments, result=_of_process)
+        )
+
+
+@dataclass(slots=True)
+class _Thread:
+    """What the loop knows of a step's thread. Touched on the loop's thread only, but for `perform`."""
+
+    job: Job
+    work: PythonWork
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    returned: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: Ended | None = None
+    is_abandoned: bool = False
+
+    def perform(self) -> None:
+        """The whole life of the thread. Runs in an empty context, so that nothing it shows lands in a cell."""
+        ended = contextvars.Context().run(self._call)
+        if not self.mailbox.post(partial(self._return, ended)):
+            self.job.on_thread_returned()
+
+    def _call(self) -> Ended:
+        reporter.listen_in_this_thread(
+            lambda fraction, message: self._emit(Progress(fraction, message))
+        )
+        functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
+        with threads.own_output(lambda name, chunk: self._emit(Output(name, chunk))):
+            outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
+            if isinstance(outcome, functions.Failure):
+                return _failed(outcome)
+            try:
+                return _completed(*values.encode(outcome))
+            except values.Unserialisable as error:
+                return Ended("failed", error_kind="output_unserialisable", message=str(error))
+            except BaseException as error:  # noqa: BLE001 — a value's own methods ran in there
+                return _failed(functions.failure_of(error))
+
+    def _emit(self, event: RunnerEvent) -> None:
+        self.mailbox.post(partial(self._pass_on, event))
+
+    def _pass_on(self, event: RunnerEvent) -> None:
+        if not self.is_abandoned:
+            self.job.emit(event)
+
+    def _return(self, ended: Ended) -> None:
+        if self.is_abandoned:
+            self.job.on_thread_returned()
+        else:
+            self.ended = ended
+            self.returned.cancel()
+
+
+async def _in_thread(job: Job, work: PythonWork) -> Ended:
+    thread = _Thread(job, work)
+    name = f"pixirnb {attempt_name(job.step, job.attempt)}"
+    try:
+        threading.Thread(target=thread.perform, name=name, daemon=True).start()
+    except RuntimeError as error:
+        message = f"the system refused a new thread: {error}."
+        return Ended("failed", error_kind="spawn_failed", message=message)
+    try:
+        job.emit(Started(None))
+        # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
+        with thread.returned:
+            await job.stop.wait()
+    finally:
+        thread.is_abandoned = thread.ended is None
+    if thread.ended is not None:
+        return thread.ended
+    reason = job.stop.reason
+    return Ended(
+        "detached",
+        message="a thread cannot be ended: it goes on by itself and keeps its claims until it returns.",
+        details={"reason": reason},
+    )
+
+
+def _of_process(frame: dict[str, Any], data: bytes) -> Ended:
+    if frame["frame"] == "value":
+        return _completed(frame["stored"], data if frame["has_data"] else None)
+    return _failed(functions.Failure(frame["kind"], frame["message"], frame["details"]))
+
+
+def _completed(stored: StoredValue, data: bytes | None) -> Ended:
+    if stored["format"] == "pickle":
+        try:
+            stored = values.sign(stored, data, values.user_key())
+        except StateUnusable as error:
+            return Ended("failed", error_kind="output_unserialisable", message=error.message)
+    return Ended("completed", value=stored, payload=data)
+
+
+def _failed(failure: functions.Failure) -> Ended:
+    return Ended(
+        "failed", error_kind=failure.kind, message=failure.message, details=failure.details
+    )

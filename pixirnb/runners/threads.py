@@ -1,0 +1,123 @@
+"""What a Python step prints in a thread: heard as its output, never by the notebook cell that happens to be current.
+
+    step thread ── print ──▶ sys.stdout (a `_Switch`) ──▶ that thread's own stream ──▶ the step's mailbox ──▶ engine loop
+    any other thread ────────▶ the same `_Switch` ──────▶ whatever sys.stdout was before
+
+The switches stand in `sys.stdout` and `sys.stderr` only while step threads run; the last one to leave puts back what was
+there, unless someone has put another stream on top meanwhile: then the switch stays below it and just passes everything on.
+Not heard: threads the step starts itself, a logging handler that was given a stream earlier, and what C code writes.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TextIO
+
+StreamName = Literal["stdout", "stderr"]
+Writer = Callable[[StreamName, bytes], None]
+
+_here = threading.local()
+_lock = threading.Lock()
+_running = 0
+
+
+@contextmanager
+def own_output(writer: Writer) -> Iterator[None]:
+    """Give the calling thread a standard output and error of its own, until the block ends."""
+    streams = _here.streams = _Streams(writer)
+    _enter()
+    try:
+        yield
+    finally:
+        for stream in streams.values():
+            try:
+                stream.flush()
+            except ValueError:
+                pass  # the step closed its own output
+        _leave()
+        _here.streams = None
+
+
+def _enter() -> None:
+    global _running
+    with _lock:
+        _running += 1
+        for name in ("stdout", "stderr"):
+            current = getattr(sys, name)
+            if not isinstance(current, _Switch):
+                setattr(sys, name, _Switch(name, current))
+
+
+def _leave() -> None:
+    global _running
+    with _lock:
+        _running -= 1
+        if _running == 0:
+            for name in ("stdout", "stderr"):
+                current = getattr(sys, name)
+                if isinstance(current, _Switch):
+                    setattr(sys, name, current.below)
+
+
+class _Switch:
+    """A text stream that is another one for each step thread, and the one below for everybody else."""
+
+    def __init__(self, name: str, below: TextIO | None) -> None:
+        self.below = below
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._stream(), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream())
+
+    def write(self, text: str) -> int:
+        """What `print` calls."""
+        stream = self._stream()
+        return len(text) if stream is None else stream.write(text)
+
+    def flush(self) -> None:
+        """Flush the stream of the calling thread."""
+        stream = self._stream()
+        if stream is not None:
+            stream.flush()
+
+    def _stream(self) -> Any:
+        streams = getattr(_here, "streams", None)
+        return self.below if streams is None else streams[self._name]
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, name: StreamName, writer: Writer) -> None:
+        super().__init__()
+        self._name = name
+        self._writer = writer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        chunk = bytes(data)
+        if chunk:
+            self._writer(self._name, chunk)
+        return len(chunk)
+
+
+class _Streams(dict[str, io.TextIOWrapper]):
+    """One thread's streams, made when first written to: most steps print nothing."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def __missing__(self, name: StreamName) -> io.TextIOWrapper:
+        raw = io.BufferedWriter(_Raw(name, self._writer))
+        self[name] = io.TextIOWrapper(
+            raw, encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
+        return self[name]
