@@ -7,7 +7,7 @@ with, so that ten thousand `part-0001-*.csv` are not compared with each other.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ class PatternIndex:
         for prefix in pattern.prefixes:
             path = [self._roots[pattern.repo]]
             for segment in prefix:
-                path.append(path[-1].children[segment])  # noqa: PERF401 - each builds on the last
+                path.append(path[-1].children[segment])
             path[-1].ends.remove(entry)
             for depth in range(len(prefix), 0, -1):
                 if path[depth].ends or path[depth].children:
@@ -170,9 +170,11 @@ class _Affixes:
 
     def cost(self, affix: str) -> int:
         """How many would have to be asked, roughly."""
-        if not affix:
-            return len(self.sorted)
-        return len(self.segments.get("", ())) + self._end(affix) - bisect_left(self.sorted, affix)
+        shorter = sum(len(self.segments.get(affix[:length], ())) for length in range(len(affix)))
+        longer = self.sorted[bisect_left(self.sorted, affix) : self._end(affix)]
+        return shorter + (
+            len(longer) if len(longer) > _FEW else sum(len(self.segments[key]) for key in longer)
+        )
 
     def compatible(self, affix: str) -> Iterator[Segment]:
         """Those of which one's characters continue the other's."""
@@ -182,8 +184,9 @@ class _Affixes:
             yield from self.segments[self.sorted[place]]
 
     def _end(self, affix: str) -> int:
-        # No file name holds a character behind this one, so all that begins with `affix` is before.
-        return bisect_left(self.sorted, affix + "\U0010ffff" * 2) if affix else len(self.sorted)
+        """Behind the last one that begins with `affix`."""
+        size = len(affix)
+        return bisect_right(self.sorted, affix, key=lambda other: other[:size])
 
 
 def _head(segment: Segment) -> str:
