@@ -19,12 +19,11 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with everything a developer needs (once; again when pyproject.toml changes)
 
-# `venv` is asked for the Python it would use, not for ours: a later PYTHON= must not meet a stale stamp's venv.
 $(STAMP): pyproject.toml
 	@command -v "$(PYTHON)" > /dev/null || { echo "make: no '$(PYTHON)' here; name a Python >= 3.11: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: pixirnb needs Python >= 3.11, '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1); name another: make PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { echo "make: pixirnb needs Python >= 3.11; '$(PYTHON)' says: $$("$(PYTHON)" -V 2>&1 | head -n 1); name another: make PYTHON=python3.12" >&2; exit 1; }
 	@echo "setting up $(VENV) (once, a minute or two)"
-	@test -x $(PY) || "$(PYTHON)" -m venv $(VENV) || { echo "make: could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@$(PY) -m pip --version > /dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV) || { echo "make: could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 

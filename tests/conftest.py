@@ -1,0 +1,56 @@
+"""What holds for every test: a home of its own, no socket but loopback, no state left from another test run.
+
+Everything here happens before the first import of pixirnb, so that no module sees the developer's own home.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+LOOPBACK = ("127.", "::1", "localhost")
+GUARDED = frozenset({"socket.connect", "socket.bind", "socket.sendto"})
+
+HOME = tempfile.mkdtemp(prefix="pixirnb-home-")
+os.environ.update(
+    HOME=HOME,
+    XDG_CONFIG_HOME=os.path.join(HOME, ".config"),  # noqa: PTH118 - environment values are text
+    GIT_CONFIG_NOSYSTEM="1",
+    GIT_TERMINAL_PROMPT="0",
+)
+for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+    os.environ.pop(name, None)
+
+# No deadline: a shared machine pauses when it likes. No database: a run of the tests leaves nothing in the checkout.
+settings.register_profile(
+    "pixirnb",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("pixirnb")
+
+
+def _refuse_strangers(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in GUARDED:
+        return
+    address = arguments[1]
+    if isinstance(address, tuple) and not str(address[0]).startswith(LOOPBACK):
+        raise AssertionError(f"a test wanted {event} with {address}: only loopback is allowed")
+
+
+sys.addaudithook(_refuse_strangers)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_home_goes_away() -> Iterator[None]:
+    yield
+    shutil.rmtree(HOME, ignore_errors=True)

@@ -1,0 +1,193 @@
+"""How the house is kept: small files named by nouns, one place for each dangerous thing, nothing of one machine."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "pixirnb"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+TEXTS = [
+    path
+    for folder in ("pixirnb", "tests", "docs", "examples", "notebooks", "benchmarks", ".ci")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".md", ".yaml", ".ipynb", ".js", ".css", ".toml", ".jsonl", ""}
+    and path.is_file()
+    and "__pycache__" not in path.parts
+    and ".ipynb_checkpoints" not in path.parts
+] + [
+    ROOT / name
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml")
+]
+
+GRAB_BAGS = frozenset(
+    {"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers", "tools"}
+)
+
+# Where the world's time and chance may enter: everything else is handed a clock or an id.
+CLOCK_KEEPERS = ("engine/clock.py", "store/", "runners/", "notebook/", "testing/")
+BANNED_CALLS = {
+    "datetime.now": CLOCK_KEEPERS,
+    "datetime.utcnow": (),
+    "datetime.today": CLOCK_KEEPERS,
+    "time.time": CLOCK_KEEPERS,
+    "time.time_ns": CLOCK_KEEPERS,
+    "uuid.uuid4": CLOCK_KEEPERS,
+    "uuid4": CLOCK_KEEPERS,
+    "eval": ("runners/",),
+    "exec": ("runners/",),
+    "compile": ("runners/", "notebook/"),
+}
+PICKLES = frozenset({"pickle", "cloudpickle", "dill", "marshal", "shelve"})
+
+
+def inside(path: Path) -> str:
+    """The path within the package, as posix text."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` for a name or attribute chain; empty for anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{base}.{attr}" if (base := dotted(value)) else ""
+        case _:
+            return ""
+
+
+def calls(path: Path) -> Iterator[tuple[str, int]]:
+    """Every call by dotted name, with its line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and (name := dotted(node.func)):
+            yield name, node.lineno
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Every imported module, with its line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "", node.lineno
+
+
+def test_no_file_of_the_package_is_longer_than_400_lines() -> None:
+    long = {
+        inside(path): lines
+        for path in SOURCES
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > 400
+    }
+    assert long == {}
+
+
+def test_every_module_begins_with_what_it_is_for() -> None:
+    silent = [
+        inside(path)
+        for path in SOURCES
+        if path.name != "__init__.py"
+        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_packages_hold_no_logic_of_their_own() -> None:
+    busy = []
+    for path in SOURCES:
+        if path.name == "__init__.py" and path.parent != PACKAGE:
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            if any(
+                not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+                for node in body
+            ):
+                busy.append(inside(path))
+    assert busy == []
+
+
+def test_no_file_is_a_grab_bag() -> None:
+    names = [
+        path
+        for path in SOURCES
+        if path.stem.strip("_") in GRAB_BAGS or path.parent.name in GRAB_BAGS - {"tools"}
+    ]
+    assert [inside(path) for path in names] == []
+
+
+@pytest.mark.parametrize("name", sorted(BANNED_CALLS))
+def test_time_chance_and_evaluation_enter_only_where_they_may(name: str) -> None:
+    allowed = BANNED_CALLS[name]
+    found = [
+        f"{inside(path)}:{line}"
+        for path in SOURCES
+        if not inside(path).startswith(tuple(allowed) or ("\0",))
+        for called, line in calls(path)
+        if called == name or (("." in name) and called.endswith("." + name))
+    ]
+    assert found == []
+
+
+def test_only_values_unpickles() -> None:
+    found = [
+        f"{inside(path)}:{line}"
+        for path in SOURCES
+        if inside(path) != "values.py"
+        for module, line in imports(path)
+        if module.partition(".")[0] in PICKLES
+    ]
+    assert found == []
+
+
+def test_tests_use_fakes_and_never_mocks() -> None:
+    mocked = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in TESTS
+        for module, line in [*imports(path), *calls(path)]
+        if module.startswith("unittest.mock")
+        or module.endswith(("monkeypatch.setattr", "monkeypatch.setitem"))
+    ]
+    assert mocked == []
+
+
+def test_tests_are_never_skipped() -> None:
+    skipped = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in TESTS
+        for name, line in calls(path)
+        if name in {"pytest.skip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.importorskip"}
+    ]
+    assert skipped == []
+
+
+def test_nothing_names_a_machine_or_a_registry() -> None:
+    homes = "|".join(("home", "root", "Users", "work"))
+    machine = re.compile(rf"(?<![\w.}}/~*-])/({homes})/[A-Za-z.][\w.-]*")
+    registry = re.compile(
+        "(" + "|".join((r"pypi\.(org|python)", r"files\.pythonhosted", "--index-url")) + ")"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in TEXTS
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+        )
+        if machine.search(line) or registry.search(line)
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    word = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
+    found = [
+        f"{inside(path)}:{number}"
+        for path in SOURCES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if word.search(line)
+    ]
+    assert found == []
