@@ -250,10 +250,10 @@ class FileStore:
         if not is_run_id(run_id):
             raise _unknown(run_id, self.state)
         try:
-            refuse_planted(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            if self.state.exists():
+            if os.path.lexists(self.state):
                 refuse_foreign(self.state)
+            refuse_planted(folder)
+        except FileNotFoundError:
             raise _unknown(run_id, self.state) from None
         except OSError as error:
             raise unusable(folder, error) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from os.path import commonprefix
+from os.path import commonpath
 from typing import Any
 
 import pytest
@@ -219,7 +219,7 @@ def test_every_inserted_or_removed_byte_is_found() -> None:
                 continue
             decoded = decode_lines(changed)
             assert decoded.damage is not None, (position, changed)
-            same = len(commonprefix([data, changed]))
+            same = len(commonpath([data, changed]))
             assert decoded.damage.line == data.count(b"\n", 0, same) + 1
 
 
