@@ -116,6 +116,13 @@ class FileBlobs:
             raise blob_damaged(digest)
         return data
 
+    def path(self, digest: str) -> Path | None:
+        """The file that holds a blob, for handing on by name; None when it is not there.
+
+        Its bytes are not checked; nobody may change them.
+        """
+        return self._path(digest) if self.has(digest) else None
+
     def has(self, digest: str) -> bool:
         """Whether the blob is there (not whether it is intact)."""
         return _DIGEST.fullmatch(digest) is not None and self._path(digest).is_file()

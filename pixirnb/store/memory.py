@@ -61,6 +61,10 @@ class MemoryBlobs:
             raise blob_damaged(digest)
         return self.stored[digest]
 
+    def path(self, digest: str) -> Path | None:  # noqa: ARG002 - the protocol's
+        """None: there is no file."""
+        return None
+
     def has(self, digest: str) -> bool:
         """Whether the blob is there (not whether it is intact)."""
         return digest in self.stored

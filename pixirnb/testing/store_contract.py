@@ -380,12 +380,15 @@ class StoreContract:
         assert blobs.get(digest) == b"some bytes"
         assert blobs.get(empty) == b""
         assert blobs.has(digest)
+        path = blobs.path(digest)
+        assert path is None or path.read_bytes() == b"some bytes"
 
     def test_a_missing_blob_is_said_to_be_missing(self, store: RunStore) -> None:
         self.kept(store, story(1))
         blobs = store.blobs(RUN)
         for digest in ("b2:" + "0" * 64, "b2:../../x", "", "sha:" + "0" * 64):
             assert not blobs.has(digest)
+            assert blobs.path(digest) is None
             with pytest.raises(LogDamaged) as missing:
                 blobs.get(digest)
             assert missing.value.code == "blob_missing"
