@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from pixirnb.planning import checks
 from pixirnb.planning.availability import check_availability
@@ -16,13 +17,15 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.graph import Graph, build_graph, topological_levels
 from pixirnb.planning.path_checks import check_functions, check_paths
 from pixirnb.planning.paths import Pattern
+from pixirnb.planning.plain_sets import PlainSets
 from pixirnb.planning.reference_checks import StepReferences, check_targets, read_references
-from pixirnb.planning.resolution import EVERYTHING, Resolved, Resolver
+from pixirnb.planning.resolution import Resolved, Resolver
 from pixirnb.planning.waves import Schedule, play
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.steps import MergeStep, Step
 from pixirnb.spec.workflow import Workflow
 
+NO_CONFLICTS: Final = ConflictReport((), 0, frozenset())
 Phases = tuple[tuple[str, tuple[int, ...]], ...]
 
 
@@ -36,7 +39,6 @@ class Analysis:
     levels: list[list[int]]
     resolved: list[Resolved]
     references: list[StepReferences]
-    claims: list[Claim | None]
     conflicts: ConflictReport
     schedule: Schedule
     phases: Phases
@@ -58,19 +60,24 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
         read_references(step.spec, ("steps", position)) for position, step in enumerate(resolved)
     ]
     patterns: dict[str, Pattern] = {}
+    plain = PlainSets()
     found += checks.check_graph(graph, levels)
     found += checks.check_repeats(workflow)
     found += checks.check_roles(workflow, resolved)
     found += checks.check_phases(workflow, graph)
-    found += checks.check_patterns(workflow, patterns)
+    found += checks.check_patterns(workflow, plain, patterns)
     found += checks.check_schemas(workflow)
     found += checks.check_inputs(workflow)
     found += _reference_mistakes(workflow, references, graph)
     found += check_availability(workflow)
     found += check_paths(workflow, facts)
     found += check_functions(workflow, facts)
-    claims = _claims(resolved, patterns)
-    conflicts = find_conflicts(claims, graph, levels=levels)
+    # Where plain paths prove that nobody meets anybody, nobody needs a claim to be kept apart.
+    claims: list[Claim | None] = []
+    conflicts = NO_CONFLICTS
+    if not plain.are_disjoint([(step.reads, step.writes) for step in resolved]):
+        claims = _claims(resolved, patterns)
+        conflicts = find_conflicts(claims, graph, levels=levels)
     schedule = play(graph, claims, conflicts, workflow.max_concurrency)
     return Analysis(
         workflow,
@@ -79,7 +86,6 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
         levels,
         resolved,
         references,
-        claims,
         conflicts,
         schedule,
         _phases(workflow, graph),
@@ -97,8 +103,6 @@ def _reference_mistakes(
 
 
 def _claims(resolved: list[Resolved], patterns: dict[str, Pattern]) -> list[Claim | None]:
-    everything = Pattern.parse(EVERYTHING[0])
-    known = {**patterns, everything.text: everything}
     shared: dict[tuple[object, ...], Claim] = {}
     claims: list[Claim | None] = []
     for step in resolved:
@@ -108,18 +112,31 @@ def _claims(resolved: list[Resolved], patterns: dict[str, Pattern]) -> list[Clai
         key = (step.reads, step.writes, step.workspace)
         claim = shared.get(key)
         if claim is None:
-            # A pattern that cannot be read is an error already; without it the rest can still be shown.
             claim = shared[key] = Claim(
-                tuple([known[text] for text in step.reads if text in known]),
-                tuple([known[text] for text in step.writes if text in known]),
+                _patterns(step.reads, patterns),
+                _patterns(step.writes, patterns),
                 step.workspace == "shared",
             )
         claims.append(claim)
     return claims
 
 
+def _patterns(texts: tuple[str, ...], known: dict[str, Pattern]) -> tuple[Pattern, ...]:
+    found: list[Pattern] = []
+    for text in texts:
+        pattern = known.get(text)
+        if pattern is None:
+            try:
+                pattern = known[text] = Pattern.parse(text)
+            except ValueError:
+                # It is among the mistakes already; without it the rest can still be shown.
+                continue
+        found.append(pattern)
+    return tuple(found)
+
+
 def _phases(workflow: Workflow, graph: Graph) -> Phases:
-    if not workflow.phases and not any(step.phase for step in workflow.steps):
+    if not workflow.phases and all(step.phase is None for step in workflow.steps):
         return ((workflow.name, tuple(range(len(graph.ids)))),)
     members: dict[str, list[int]] = {}
     placed: set[int] = set()

@@ -14,6 +14,7 @@ from pixirnb.spec.steps import MergeStep, Shared
 from pixirnb.spec.workflow import Workflow
 
 _LATER_KEYS: Final = frozenset({"carry", "seams"})
+_TELLING: Final = _LATER_KEYS | {"workspace", "cwd", "additional_paths", "read_set", "write_set"}
 _PATH_KEYS: Final = ("additional_paths", "read_set", "write_set")
 
 
@@ -41,9 +42,11 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
 
 
 def _shared(parts: PathParts, step: Shared) -> Iterator[Mistake]:
+    written = step.model_fields_set
+    if written.isdisjoint(_TELLING):
+        return
     if step.workspace == "isolated":
         yield _later((*parts, "workspace"), "`workspace: isolated`", "write `workspace: shared`")
-    written = step.model_fields_set
     if not written.isdisjoint(_LATER_KEYS):
         for key in sorted(_LATER_KEYS & written):
             yield _later((*parts, key), f"`{key}`", f"take `{key}` out")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
 from pixirnb.planning.paths import Pattern
+from pixirnb.planning.plain_sets import PlainSets
 from pixirnb.planning.resolution import Resolved
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.mistakes import Mistake
@@ -21,7 +22,7 @@ from pixirnb.spec.workflow import Workflow
 UNREACHABLE_NAMED: Final = 100
 """Unreachable steps named one by one; of more, the rest are counted."""
 
-_SETS: Final = ("read_set", "write_set", "artifacts")
+_SETS: Final = frozenset({"read_set", "write_set", "artifacts"})
 
 
 def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[Mistake]:
@@ -183,24 +184,42 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[Mistake]:
             )
 
 
-def check_patterns(workflow: Workflow, patterns: dict[str, Pattern]) -> Iterator[Mistake]:
-    """Globs that cannot be read. Fills `patterns` with those that can, by their text."""
-    shared: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
-    shared += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
-    for parts, step in shared:
-        for key in _SETS:
+def check_patterns(
+    workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern]
+) -> Iterator[Mistake]:
+    """Globs that cannot be read. Fills `patterns` with those that can and are not plain paths, by their text."""
+    for parts, step in _sharing(workflow, _SETS):
+        for key in step.model_fields_set & _SETS:
             for place, text in enumerate(getattr(step, key) or ()):
-                if text in patterns:
+                if plain.path(text) is not None or text in patterns:
+                    continue
+                where = (*parts, key, place)
+                if "{{" in text:
+                    yield Mistake(
+                        "reference_not_allowed",
+                        where,
+                        f"`{key}` must be known before the run, so it can hold no reference",
+                        "write it out",
+                    )
                     continue
                 try:
                     patterns[text] = Pattern.parse(text)
                 except ValueError as wrong:
                     yield Mistake(
                         "bad_pattern",
-                        (*parts, key, place),
+                        where,
                         str(wrong).rstrip("."),
                         "write a glob relative to the workspace, such as src/**",
                     )
+
+
+def _sharing(workflow: Workflow, keys: frozenset[str]) -> Iterator[tuple[PathParts, Shared]]:
+    """Defaults and steps in which one of the keys is written, with their place."""
+    if not workflow.defaults.model_fields_set.isdisjoint(keys):
+        yield ("defaults",), workflow.defaults
+    for position, step in enumerate(workflow.steps):
+        if not step.model_fields_set.isdisjoint(keys):
+            yield ("steps", position), step
 
 
 def check_schemas(workflow: Workflow) -> Iterator[Mistake]:
@@ -211,9 +230,7 @@ def check_schemas(workflow: Workflow) -> Iterator[Mistake]:
 
 
 def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
-    shared: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
-    shared += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
-    for parts, step in shared:
+    for parts, step in _sharing(workflow, frozenset({"output", "verify"})):
         if isinstance(step.output, Mapping):
             yield (*parts, "output"), step.output
         for place, check in enumerate(step.verify):

@@ -15,8 +15,7 @@ from pixirnb.spec.steps import AgentStep, DecisionStep, PythonStep, ShellStep, S
 from pixirnb.spec.suggestions import did_you_mean
 from pixirnb.spec.workflow import Workflow
 
-_PLAIN_ONLY: Final = ("read_set", "write_set", "artifacts", "additional_paths", "carry")
-"""Fields the plan must know before anything runs: no reference can stand there."""
+_MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when"})
 
 
 @dataclass(slots=True)
@@ -34,6 +33,13 @@ _NOTHING: Final = StepReferences()
 
 def read_references(step: Step, parts: PathParts) -> StepReferences:
     """Every reference of a step, defaults merged in; `parts` is where the step stands. Checks only their grammar."""
+    if (
+        type(step) is ShellStep
+        and type(step.run) is str
+        and "{{" not in step.run
+        and step.model_fields_set.isdisjoint(_MAY_REFER)
+    ):
+        return _NOTHING
     found: list[Reference] = []
     mistakes: list[Mistake] = []
     for tail, value, is_script in _places(step):
@@ -47,17 +53,6 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
             when = parse_condition(step.when)
         except (BadCondition, BadReference) as wrong:
             mistakes.append(_bad((*parts, "when"), wrong))
-    for name in _PLAIN_ONLY:
-        value = getattr(step, name)
-        if value and any("{{" in text for text in value):
-            mistakes.append(
-                Mistake(
-                    "reference_not_allowed",
-                    (*parts, name),
-                    f"`{name}` must be known before the run, so it can hold no reference",
-                    "write it out",
-                )
-            )
     if not found and not mistakes and when is None:
         return _NOTHING
     return StepReferences(tuple(found), when, mistakes)

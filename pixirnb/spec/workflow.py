@@ -6,7 +6,7 @@ level is applied. Durations are in milliseconds. `planning` says what should hap
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, StrictInt
 
@@ -47,7 +47,3 @@ class Workflow(SpecModel):
         """The same workflow, knowing where it stands in a text. Changes this object: for loaders only."""
         self._places = places
         return self
-
-    def canonical(self) -> dict[str, Any]:
-        """Only what was written, in the author's spelling, as plain JSON. Loads back to an equal workflow."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
