@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import anyio
+
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event, StoredValue
 
@@ -30,6 +32,10 @@ class Blobs(Protocol):
 
     def get(self, digest: str) -> bytes:
         """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
+        ...
+
+    def path(self, digest: str) -> Path | None:
+        """The file that holds a blob, for handing on by name; None for stores without files."""
         ...
 
     def has(self, digest: str) -> bool:
@@ -134,6 +140,10 @@ class Clock(Protocol):
 
     async def sleep_until(self, deadline: float) -> None:
         """Return at or soon after monotonic `deadline`."""
+        ...
+
+    async def wait(self, event: anyio.Event, deadline: float | None) -> None:
+        """Return when the event is set or the deadline comes; None: only when the event is set."""
         ...
 
 

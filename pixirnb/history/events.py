@@ -59,9 +59,7 @@ RunStatus = Literal[
     "timed_out",
     "failed",
 ]
-HeldKind = Literal[
-    "dependency", "when", "run_stopped", "run_timeout", "cancelled", "not_selected"
-]
+HeldKind = Literal["dependency", "when", "run_stopped", "run_timeout", "cancelled", "not_selected"]
 ResumeAction = Literal["reuse", "rerun", "hold"]
 ResumeReason = Literal[
     "ready",
@@ -216,6 +214,8 @@ class AttemptEnded(TypedDict):
     payload: NotRequired[dict[str, Any] | None]
     """`{schema_id, provenance, validation}` of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
+    tail: NotRequired[str]
+    """The last of what it printed, where it was not clean: the next attempt's failure context."""
     session_id: NotRequired[str | None]
 
 
@@ -236,6 +236,8 @@ class RetryPlanned(TypedDict):
     delay_ms: int
     timeout_ms: int | None
     retry_class: str
+    error: ErrorData
+    """Why the attempt before was not ready."""
 
 
 class CheckpointDecided(TypedDict):

@@ -58,7 +58,7 @@ class StepState:
     recheck: bool = False
     """Ready before the resume; reused after all if its fingerprint turns out unchanged."""
     errors: list[dict[str, Any]] = field(default_factory=list)
-    """One entry an ended attempt that was not ready: `{attempt, kind, message}`."""
+    """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -216,11 +216,6 @@ def _attempt_ended(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
-    error = data["error"]
-    if error is not None:
-        step.errors.append(
-            {"attempt": data["attempt"], "kind": error["kind"], "message": error["message"]}
-        )
 
 
 def _verification_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -233,6 +228,7 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
     step = run.step(data["step"])
     step.stage = "retrying"
     step.retry = data
+    _remember(step, data["error"])
 
 
 def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -249,6 +245,20 @@ def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> No
     step.error = data["error"]
     step.limitations = data["limitations"]
     step.digest = data["digest"]
+    _remember(step, data["error"])
+
+
+def _remember(step: StepState, error: dict[str, Any] | None) -> None:
+    if error is not None:
+        tail = (step.ended or {}).get("tail", "")
+        step.errors.append(
+            {
+                "attempt": step.attempt,
+                "kind": error["kind"],
+                "message": error["message"],
+                "tail": tail,
+            }
+        )
 
 
 def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:

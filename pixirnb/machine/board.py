@@ -1,7 +1,7 @@
 """The plan joined with the history: what is ready, what runs, what it claims, and what the operator asked for.
 
-`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what its own edges
-cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
+`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what
+its own edges cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
 this process and live only here.
 """
 
@@ -74,7 +74,7 @@ class Board:
     def lookup(self, reference: Reference) -> Any:
         """The value a reference stands for. Raises ValueNotLoaded where it lies in a blob; None where there is none."""
         if reference.source == "input":
-            return _field(self.run.inputs.get(reference.name), reference.fields)
+            return pick(self.run.inputs.get(reference.name), reference.fields)
         if reference.source == "run":
             return self.run.run_id
         step = self.run.step(reference.name)
@@ -84,8 +84,8 @@ class Board:
         if "blob" in stored:
             if reference.name not in self.values:
                 raise ValueNotLoaded(reference.name)
-            return _field(self.values[reference.name], reference.fields)
-        return _field(stored.get("value"), reference.fields)
+            return pick(self.values[reference.name], reference.fields)
+        return pick(stored.get("value"), reference.fields)
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ def claim_of(step: PlannedStep) -> Claim | None:
     )
 
 
-def _field(value: Any, fields: tuple[str, ...]) -> Any:
+def pick(value: Any, fields: tuple[str, ...]) -> Any:
     """Follow `.name` and `.0` into plain data; None where the path leads nowhere."""
     for name in fields:
         if isinstance(value, dict):

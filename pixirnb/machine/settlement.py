@@ -93,6 +93,7 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
             "delay_ms": delay,
             "timeout_ms": retry.timeout_ms(step, retries=tries),
             "retry_class": kind,
+            "error": verdict.error,
         },
     )
 

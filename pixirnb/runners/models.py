@@ -14,7 +14,7 @@ def problems(model: str, value: Any) -> list[str]:
     Raises ImportError or AttributeError where there is no such model.
     """
     module, _, name = model.partition(":")
-    declared = importlib.import_module(module)
+    declared: Any = importlib.import_module(module)
     for part in name.split("."):
         declared = getattr(declared, part)
     try:

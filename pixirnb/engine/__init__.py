@@ -1,0 +1,1 @@
+"""Drives runs: the loop, the attempts, live news, and the thread they live on."""

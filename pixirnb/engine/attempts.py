@@ -1,0 +1,378 @@
+"""One attempt from intent to facts: resolve the work, run it, look at what it left, make its checks, say how it ended.
+
+Nothing here decides anything: what an end means is the machine's business. An attempt never raises; a bug of ours becomes an
+`internal_error` of the step, with its traceback in the details.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from pixirnb import values
+from pixirnb.engine.artifacts import collect
+from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
+from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.payload import Payload, check_payload
+from pixirnb.engine.readings import marker_of, own_words
+from pixirnb.engine.work import Assignment, WorkRefused, assign, shell_text
+from pixirnb.errors import PixirnbError
+from pixirnb.history.events import Draft, StoredValue
+from pixirnb.history.state import RunState, StepState
+from pixirnb.ids import attempt_name
+from pixirnb.planning.plan import Kind, PlannedStep
+from pixirnb.ports import (
+    Clock,
+    Ended,
+    Job,
+    Output,
+    Progress,
+    PythonWork,
+    Report,
+    RunLog,
+    Runner,
+    RunnerEvent,
+    ShellWork,
+    Started,
+    StopReason,
+    Work,
+)
+from pixirnb.runners.checks import Left, perform_checks
+from pixirnb.runners.masking import Mask, secret_values
+from pixirnb.spec.references import Reference
+
+_STOPPED: Final[dict[str, tuple[str, str]]] = {
+    "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
+    "cancelled": ("cancelled", "It was cancelled by the operator."),
+    "interrupted": ("interrupted", "It was interrupted by the operator."),
+}
+
+
+class StopSignal:
+    """The engine's wish that an attempt end; the first reason stands."""
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self._event = anyio.Event()
+
+    def set(self, reason: StopReason) -> None:
+        """Ask for the end. Asking again changes nothing."""
+        if self.reason is None:
+            self.reason = reason
+            self._event.set()
+
+    async def wait(self) -> StopReason:
+        """Return when the end is wanted."""
+        await self._event.wait()
+        assert self.reason is not None
+        return self.reason
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One attempt under way, as the loop sees it."""
+
+    step: PlannedStep
+    number: int
+    timeout_ms: int | None
+    started: float
+    stop: StopSignal = field(default_factory=StopSignal)
+    last_output: float = 0.0
+    """Monotonic time of the last output; the start where there was none."""
+    is_stalled: bool = False
+    """Said to be stalled since its last output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every attempt of a run shares."""
+
+    run: RunState
+    log: RunLog
+    clock: Clock
+    runners: Mapping[Kind, Runner]
+    sources: Mapping[str, str]
+    lookup: Callable[[Reference], Any]
+    """The value of a reference, blobs included. May read the disk."""
+    publish: Callable[[Live], None]
+    on_started: Callable[[PlannedStep, int, int | None], None]
+    on_thread_returned: Callable[[PlannedStep], None]
+    grace_s: float
+
+
+async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
+    """Run the attempt to its end; the facts are `verification_recorded` (if checks were made) and `attempt_ended`."""
+    performance = _Performance(attempt, state, around)
+    try:
+        return await performance.run()
+    except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
+        trace = "".join(traceback.format_exception(error))[-2000:]
+        message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
+        return [performance.ended(Ended("failed", "internal_error", message, {"traceback": trace}))]
+    finally:
+        performance.close()
+
+
+class _Performance:
+    def __init__(self, attempt: Attempt, state: StepState, around: Surroundings) -> None:
+        self.attempt = attempt
+        self.state = state
+        self.around = around
+        self.step = attempt.step
+        self.name = attempt_name(self.step.id, attempt.number)
+        self.report: dict[str, Any] | None = None
+        self.capture: Capture | None = None
+        self.mask = Mask([])
+
+    async def run(self) -> list[Draft]:
+        try:
+            if self.step.references:  # a value may have to be read from a blob
+                assignment = await anyio.to_thread.run_sync(self._assign)
+            else:
+                assignment = self._assign()
+        except WorkRefused as refused:
+            return [self.ended(Ended("failed", refused.kind, str(refused)))]
+        except PixirnbError as error:
+            return [self.ended(Ended("failed", error.code, f"{error.message} {error.fix}".strip()))]
+        self.mask = Mask(secret_values(assignment.env))
+        self.capture = Capture(self._log_path(), self.mask, self._live)
+        job = self._job(assignment.work, assignment, self._hear)
+        ended = await self.around.runners[self.step.kind].perform(job)
+        self.capture.finish()
+        return await self._conclude(ended, assignment)
+
+    async def _conclude(self, ended: Ended, assignment: Assignment) -> list[Draft]:
+        capture, step = self.capture, self.step
+        assert capture is not None
+        text = capture.text()
+        if step.kind == "agent":
+            text = own_words(text, assignment.work)
+            self.report = self.report or marker_of(text)
+        artifacts: list[dict[str, Any]] = []
+        if step.spec.artifacts:
+            is_clean = ended.status == "completed"
+            artifacts = await anyio.to_thread.run_sync(self._artifacts, is_clean)
+        output = await self._output(ended, text)
+        facts: list[Draft] = []
+        payload: Payload | None = None
+        if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
+            value = await anyio.to_thread.run_sync(self._typed_value, ended, text)
+            payload = await check_payload(step, value, text, self._nested(assignment))
+            value = value if payload is None else payload.value
+            if payload is not None and payload.is_parsed:
+                output = await self._stored(*values.encode(value))
+            left = Left(
+                workspace=assignment.cwd if step.agent else Path(self.around.run.workspace),
+                cwd=assignment.cwd,
+                exit_code=ended.exit_code,
+                text=text,
+                value=value,
+                sources=dict(self.around.sources),
+            )
+            checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
+            if self.attempt.stop.reason is not None:
+                ended = Ended(self.attempt.stop.reason)
+            elif checks:
+                record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
+                facts.append(Draft("verification_recorded", self.mask_all(record)))
+        facts.append(self.ended(ended, output=output, artifacts=artifacts, payload=payload))
+        return facts
+
+    # --- the job and its nested ones ----------------------------------------------------------------------------
+
+    def _assign(self) -> Assignment:
+        around = self.around
+        return assign(self.step, self.state, around.run, around.lookup, sources=around.sources)
+
+    def _job(self, work: Work, assignment: Assignment, emit: Callable[[RunnerEvent], None]) -> Job:
+        return Job(
+            run_id=self.around.run.run_id,
+            step=self.step.id,
+            attempt=self.attempt.number,
+            work=work,
+            cwd=assignment.cwd,
+            workspace=Path(self.around.run.workspace),
+            env=assignment.env,
+            stop=self.attempt.stop,
+            emit=emit,
+            on_thread_returned=lambda: self.around.on_thread_returned(self.step),
+            grace_s=self.around.grace_s,
+        )
+
+    def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
+        """Runs a check's command or function in the step's place, quietly: its output is evidence, not the step's."""
+
+        async def nested(work: Work) -> tuple[Ended, str]:
+            env = dict(assignment.env)
+            if isinstance(work, ShellWork) and isinstance(work.run, str):
+                work = ShellWork(shell_text(work.run, self.around.lookup, env))
+            printed: list[bytes] = []
+
+            def hear(event: RunnerEvent) -> None:
+                if isinstance(event, Output):
+                    self.attempt.last_output = self.around.clock.now()
+                    printed.append(event.chunk)
+
+            job = self._job(work, replace(assignment, env=env), hear)
+            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
+            ended = await self.around.runners[kind].perform(job)
+            return ended, self.mask.text(b"".join(printed).decode("utf-8", errors="replace"))
+
+        return nested
+
+    # --- what it says while it runs -----------------------------------------------------------------------------
+
+    def _hear(self, event: RunnerEvent) -> None:
+        assert self.capture is not None
+        match event:
+            case Started(pid):
+                self.around.on_started(self.step, self.attempt.number, pid)
+            case Output():
+                self.attempt.last_output = self.around.clock.now()
+                self.attempt.is_stalled = False
+                self.capture.take(event)
+            case Progress(fraction, message):
+                data = {"fraction": fraction, "message": self.mask.text(message)}
+                self._publish(STEP_PROGRESS, data)
+            case Report("checkpoint", data):
+                self.report = data
+            case Report(_, data):
+                self._publish(
+                    STEP_PROGRESS, {"fraction": None, "message": f"tool {data.get('name')}"}
+                )
+
+    def _live(self, stream: str, chunk: bytes) -> None:
+        text = chunk.decode("utf-8", errors="replace")
+        self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
+
+    def _publish(self, topic: str, data: dict[str, Any]) -> None:
+        self.around.publish(Live(topic, self.step.id, self.attempt.number, data))
+
+    # --- what it left -------------------------------------------------------------------------------------------
+
+    def _log_path(self) -> Path | None:
+        folder = self.around.log.folder
+        return None if folder is None else folder / "output" / f"{self.name}.log"
+
+    def _artifacts(self, is_clean: bool) -> list[dict[str, Any]]:
+        around = self.around
+        elapsed = around.clock.now() - self.attempt.started
+        return collect(
+            self.step.spec.artifacts,
+            Path(around.run.workspace),
+            around.log.blobs,
+            newer_than_s=None if is_clean else elapsed,
+        )
+
+    def _typed_value(self, ended: Ended, text: str) -> Any:
+        if self.step.kind == "python":
+            if ended.value is None:
+                return None
+            key = values.user_key() if ended.value["format"] == "pickle" else None
+            return values.decode(ended.value, ended.payload, key)
+        if self.report is not None and "output" in self.report:
+            return self.report["output"]
+        return text
+
+    async def _output(self, ended: Ended, text: str) -> StoredValue:
+        if self.step.kind == "python":
+            if ended.value is None:
+                return {"format": "none"}
+            return await self._stored(ended.value, ended.payload)
+        if self.report is not None and "output" in self.report:
+            return await self._stored(*values.encode(self.report["output"]))
+        return await self._stored(*values.encode(text))
+
+    async def _stored(self, stored: StoredValue, data: bytes | None) -> StoredValue:
+        masked: StoredValue = self.mask_all(stored) if data is None else stored
+        if data is None:
+            return masked
+        if stored["format"] in {"text", "json"}:
+            data = self.mask.text(data.decode("utf-8")).encode("utf-8")
+        digest = await anyio.to_thread.run_sync(self.around.log.blobs.put, data)
+        return {**stored, "blob": digest, "bytes": len(data)}
+
+    def mask_all(self, value: Any) -> Any:
+        """Plain data with secrets masked in every text."""
+        if isinstance(value, str):
+            return self.mask.text(value)
+        if isinstance(value, dict):
+            return {key: self.mask_all(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.mask_all(item) for item in value]
+        return value
+
+    def ended(
+        self,
+        ended: Ended,
+        *,
+        output: StoredValue | None = None,
+        artifacts: list[dict[str, Any]] | None = None,
+        payload: Payload | None = None,
+    ) -> Draft:
+        """The fact of the end."""
+        elapsed_ms = round((self.around.clock.now() - self.attempt.started) * 1000)
+        data: dict[str, Any] = {
+            "step": self.step.id,
+            "attempt": self.attempt.number,
+            "status": ended.status,
+            "error": self._error(ended),
+            "elapsed_ms": elapsed_ms,
+            "summary": self._summary(ended),
+            "exit_code": ended.exit_code,
+            "signal": ended.signal,
+        }
+        if output is not None:
+            data["output"] = output
+        if self.report is not None:
+            data["report"] = self.mask_all(self.report)
+        if artifacts:
+            data["artifacts"] = artifacts
+        if payload is not None:
+            data["payload"] = self.mask_all(payload.record())
+        if ended.strays:
+            data["strays"] = ended.strays
+        if self.capture is not None:
+            data["output_log"] = self.capture.record(f"output/{self.name}.log")
+            if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
+                data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
+        return Draft("attempt_ended", data)
+
+    def _error(self, ended: Ended) -> dict[str, Any] | None:
+        if ended.status == "completed":
+            return None
+        kind, message = ended.error_kind, ended.message
+        details = dict(ended.details)
+        if ended.status in _STOPPED:
+            kind, sentence = _STOPPED[ended.status]
+            limit = f"{(self.attempt.timeout_ms or 0) / 1000:g} s"
+            message = sentence.format(limit=limit)
+        elif ended.status == "detached":
+            kind = "detached"
+            message = message or "Its thread cannot be ended and goes on by itself."
+        return {
+            "kind": kind or "failed",
+            "message": self.mask.text(message)[:SUMMARY_LIMIT],
+            "details": self.mask_all(details),
+        }
+
+    def _summary(self, ended: Ended) -> str:
+        if self.report is not None and self.report.get("summary"):
+            return self.mask.text(str(self.report["summary"]))[:SUMMARY_LIMIT]
+        if self.step.kind == "python" and ended.value is not None:
+            value = ended.value.get("value")
+            if value is not None:
+                lines = self.mask.text(str(value)).strip().splitlines()
+                return lines[-1][:SUMMARY_LIMIT] if lines else ""
+        return "" if self.capture is None else self.capture.summary()
+
+    def close(self) -> None:
+        """Give the files back."""
+        if self.capture is not None:
+            self.capture.close()

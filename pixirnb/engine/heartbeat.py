@@ -1,0 +1,47 @@
+"""Signs of life of running steps: how long since each last said anything, and which ones seem stuck. Source: contract.md §5.
+
+The age of the last output is what counts, not that a timer ticks: a heartbeat of a dead process would be a lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pixirnb.engine.attempts import Attempt
+from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED, Live
+from pixirnb.ports import Clock
+
+EVERY_S: Final = 1.0
+
+
+async def watch(
+    running: Mapping[str, Attempt],
+    clock: Clock,
+    publish: Callable[[Live], None],
+    *,
+    heartbeat_s: float,
+    stall_after_s: float,
+) -> None:
+    """Look at every running attempt each second, for ever: a heartbeat every `heartbeat_s`, one word at each stall."""
+    beaten: dict[tuple[str, int], float] = {}
+    while True:
+        await clock.sleep_until(clock.now() + EVERY_S)
+        now = clock.now()
+        beaten = {
+            (a.step.id, a.number): beaten.get((a.step.id, a.number), a.started)
+            for a in running.values()
+        }
+        for attempt in list(running.values()):
+            age_s = now - attempt.last_output
+            news = {
+                "last_output_age_ms": round(age_s * 1000),
+                "elapsed_ms": round((now - attempt.started) * 1000),
+            }
+            key = (attempt.step.id, attempt.number)
+            if now - beaten[key] >= heartbeat_s:
+                beaten[key] = now
+                publish(Live(STEP_HEARTBEAT, attempt.step.id, attempt.number, news))
+            if age_s >= stall_after_s and not attempt.is_stalled:
+                attempt.is_stalled = True
+                publish(Live(STEP_STALLED, attempt.step.id, attempt.number, news))

@@ -1,0 +1,187 @@
+"""The engine of a process: one background thread with one event loop, on which all its live runs are driven.
+
+It never prints: output travels as news and in the logs. When the process ends in good order, live runs are interrupted and
+their end is recorded; when it is killed, the supervisor sees its lifeline end and takes every process tree with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import anyio
+from anyio.from_thread import BlockingPortal
+
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.clock import SystemClock
+from pixirnb.engine.live import ENGINE_THREAD, LiveRun
+from pixirnb.engine.outputs import Outputs
+from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.errors import InternalError
+from pixirnb.history.events import Draft
+from pixirnb.history.state import RunState
+from pixirnb.machine.board import Board
+from pixirnb.planning.plan import Kind, Plan
+from pixirnb.ports import RunLog, Runner
+from pixirnb.runners.python import PythonRunner
+from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.runners.shell import ShellRunner
+from pixirnb.runners.supervisor import Supervisor
+
+FAREWELL_S: Final = 10.0
+"""How long a process that ends waits for its live runs to record their interrupt."""
+
+
+class Engine:
+    """Drives runs on a thread of its own. Made on first use; `engine()` is the one of this process."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._lock = threading.Lock()
+        self._portal: BlockingPortal | None = None
+        self._thread: threading.Thread | None = None
+        self._runners: Mapping[Kind, Runner] = {}
+        self._live: dict[str, LiveRun] = {}
+        self._detached: dict[str, dict[str, int]] = {}
+        """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
+
+    def launch(
+        self,
+        plan: Plan,
+        log: RunLog,
+        run: RunState,
+        opening: Sequence[Draft],
+        listeners: Sequence[Listener] = (),
+    ) -> LiveRun:
+        """Drive a run from `opening` to rest, in the background. The log is closed when it is done."""
+        portal = self._running_portal()
+        clock = SystemClock()
+        board = Board(plan, run, clock.now())
+        scheduler = Scheduler(
+            plan=plan,
+            board=board,
+            log=log,
+            clock=clock,
+            runners=self._runners,
+            lookup=Outputs(run, log.blobs).lookup,
+            settings=self.settings,
+            post_from_thread=lambda call: _post(portal, call),
+            on_returned=lambda step: self._thread_returned(log.run_id, step),
+        )
+        for step, attempt in self._detached.pop(log.run_id, {}).items():
+            if step in plan.index:
+                board.detached[plan.index[step]] = attempt
+        for listener in listeners:
+            scheduler.broadcast.listen(listener)
+        scheduler.durable.extend(log.reading.events)
+        live = LiveRun(scheduler, portal)
+        self._live[log.run_id] = live
+        portal.start_task_soon(self._drive, live, list(opening))
+        return live
+
+    def find(self, run_id: str) -> LiveRun | None:
+        """The live run of this process with that id."""
+        return self._live.get(run_id)
+
+    def live_runs(self) -> list[LiveRun]:
+        """All that this process drives now."""
+        return [live for live in list(self._live.values()) if not live.ended.is_set()]
+
+    def close(self) -> None:
+        """Interrupt what is live, let it record that, and end the supervisor. Bounded; safe to call twice."""
+        thread, portal = self._thread, self._portal
+        if thread is None or portal is None or not thread.is_alive():
+            return
+        live = self.live_runs()
+        for run in live:
+            run.stop("interrupt")
+        for run in live:
+            run.ended.wait(FAREWELL_S)
+        portal.start_task_soon(portal.stop, True)
+        thread.join(FAREWELL_S)
+
+    async def _drive(self, live: LiveRun, opening: list[Draft]) -> None:
+        scheduler = live.scheduler
+        try:
+            await scheduler.drive(opening)
+        except Exception as error:  # noqa: BLE001 - kept as the run's failure and raised where it is waited for
+            trace = "".join(traceback.format_exception(error))[-4000:]
+            live.failure = InternalError(
+                f"pixirnb's loop for {scheduler.log.run_id} broke: {error!r}.",
+                fix="Please report this. The log is sound: the run can be resumed.",
+                details={"traceback": trace},
+            )
+        finally:
+            self._live.pop(scheduler.log.run_id, None)
+            left = scheduler.board.detached.items()
+            if left:
+                names = {scheduler.plan.steps[i].id: attempt for i, attempt in left}
+                self._detached[scheduler.log.run_id] = names
+            scheduler.log.close()
+            live.ended.set()
+
+    def _thread_returned(self, run_id: str, step: str) -> None:
+        self._detached.get(run_id, {}).pop(step, None)
+        live = self._live.get(run_id)
+        if live is not None and step in live.scheduler.plan.index:
+            live.scheduler.release(step)
+
+    def _running_portal(self) -> BlockingPortal:
+        with self._lock:
+            if self._portal is None or self._thread is None or not self._thread.is_alive():
+                ready = threading.Event()
+                self._thread = threading.Thread(
+                    target=anyio.run, args=(self._main, ready), name=ENGINE_THREAD, daemon=True
+                )
+                self._thread.start()
+                ready.wait()
+                atexit.register(self.close)
+            if self._portal is None:
+                raise InternalError("the engine's thread did not start.")
+            return self._portal
+
+    async def _main(self, ready: threading.Event) -> None:
+        try:
+            async with Supervisor() as supervisor, BlockingPortal() as portal:
+                shell = ShellRunner(supervisor)
+                python = PythonRunner(supervisor)
+                self._runners = {
+                    "shell": shell,
+                    "python": python,
+                    "agent": ScriptedRunner(supervisor),
+                }
+                self._portal = portal
+                ready.set()
+                await portal.sleep_until_stopped()
+        finally:
+            self._portal = None
+            ready.set()
+
+
+def _post(portal: BlockingPortal, call: object) -> None:
+    """From a thread that outlived its step; the loop may be gone by now, and then nobody waits for the news."""
+    try:
+        portal.start_task_soon(_call, call)
+    except RuntimeError:
+        return
+
+
+async def _call(call: object) -> None:
+    assert callable(call)
+    call()
+
+
+_ENGINE: Engine | None = None
+_ENGINE_LOCK = threading.Lock()
+
+
+def engine() -> Engine:
+    """The engine of this process."""
+    global _ENGINE
+    with _ENGINE_LOCK:
+        if _ENGINE is None:
+            _ENGINE = Engine()
+        return _ENGINE

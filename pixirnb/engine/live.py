@@ -1,0 +1,79 @@
+"""A run this process drives, as other threads may touch it: wishes go in, snapshots and news come out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+from anyio.from_thread import BlockingPortal
+
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.scheduler import Scheduler, Stimulus
+from pixirnb.errors import InternalError
+from pixirnb.history.events import Draft
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.board import RunStop
+from pixirnb.machine.outcome import RunOutcome, outcome
+
+ENGINE_THREAD: Final = "pixirnb-engine"
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class LiveRun:
+    """One live run. Every method may be called from any thread."""
+
+    scheduler: Scheduler
+    portal: BlockingPortal
+    ended: threading.Event = field(default_factory=threading.Event)
+    failure: InternalError | None = None
+    """A bug of ours that ended the loop. None for every run that ended by itself, however badly."""
+
+    def stop(self, how: RunStop) -> None:
+        """Ask the run to end. Returns at once."""
+        self._soon(lambda: self.scheduler.stop(how))
+
+    def cancel_step(self, step: str) -> None:
+        """Give one step up. Returns at once."""
+        self._soon(lambda: self.scheduler.cancel_step(step))
+
+    def record(self, facts: Sequence[Draft]) -> None:
+        """Hand the loop facts that came from a person. Returns at once."""
+        self._soon(lambda: self.scheduler.post(Stimulus(tuple(facts))))
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener, called on the engine's thread; returns what takes it away."""
+        leave = self.ask(lambda scheduler: scheduler.broadcast.listen(listener))
+        return lambda: self._soon(leave)
+
+    def ask(self, question: Callable[[Scheduler], T]) -> T:
+        """Answer a question where the run's state holds still. It must not block."""
+        if self.ended.is_set() or threading.current_thread().name == ENGINE_THREAD:
+            return question(self.scheduler)
+        return self.portal.call(question, self.scheduler)
+
+    def outcome(self) -> RunOutcome:
+        """How the run stands now."""
+        return self.ask(self._outcome)
+
+    def _outcome(self, scheduler: Scheduler) -> RunOutcome:
+        if scheduler.write_error is None:
+            return outcome(scheduler.plan, scheduler.board.run, is_live=not self.ended.is_set())
+        # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.
+        known: RunState = fold(scheduler.durable)
+        found = outcome(scheduler.plan, known, is_live=False)
+        reasons = [r for r in found.reasons if r["code"] != "owner_died"]
+        reasons.insert(0, {"code": "log_write_failed", "step": None})
+        summary = f"{found.summary.rstrip('.')}; {scheduler.write_error.message}"
+        return replace(found, status="interrupted", reasons=reasons, summary=summary)
+
+    def _soon(self, call: Callable[[], object]) -> None:
+        if not self.ended.is_set():
+            self.portal.start_task_soon(_call, call)
+
+
+async def _call(call: Callable[[], object]) -> None:
+    call()

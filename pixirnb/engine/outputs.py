@@ -1,0 +1,59 @@
+"""Outputs of steps, read back: from the log where they are small, from blobs where they are not.
+
+What a reference stands for is defined here for a running step; `Board.lookup` answers the same question for the machine, which
+may not read a disk. Source: contract.md §1 (references), §3 (values).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pixirnb import values
+from pixirnb.engine.work import WorkRefused
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import StoredValue
+from pixirnb.history.state import RunState, StepState
+from pixirnb.machine.board import pick
+from pixirnb.ports import Blobs
+from pixirnb.spec.references import Reference, as_text
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs of one run."""
+
+    run: RunState
+    blobs: Blobs
+
+    def value(self, step: StepState, *, trust: bool = False) -> Any:
+        """The typed value a step left. Raises Cannot (`value_not_trusted`, `value_unreadable`) or LogDamaged."""
+        stored = cast("StoredValue", stored_output(step))
+        data = self.blobs.get(stored["blob"]) if "blob" in stored else None
+        key = values.user_key() if stored["format"] == "pickle" and not trust else None
+        return values.decode(stored, data, key, trust=trust)
+
+    def lookup(self, reference: Reference) -> Any:
+        """What a reference stands for. Raises as `value` does, and WorkRefused where there is no file to name."""
+        if reference.source == "run":
+            return self.run.run_id
+        if reference.source == "input":
+            return pick(self.run.inputs.get(reference.name), reference.fields)
+        step = self.run.step(reference.name)
+        if reference.part == "summary":
+            return (step.ended or {}).get("summary", "")
+        if reference.part == "output_path":
+            return self._path(reference, step)
+        return pick(self.value(step), reference.fields)
+
+    def _path(self, reference: Reference, step: StepState) -> str:
+        stored = stored_output(step)
+        digest = stored.get("blob")
+        if digest is None:
+            digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
+        path = self.blobs.path(digest)
+        if path is None:
+            raise WorkRefused(
+                "no_output_path", f"{reference.text} needs a run folder, and this store keeps none."
+            )
+        return str(path)

@@ -1,0 +1,69 @@
+"""A step's declared `output`: the typed payload, and whether what the step left is one. Source: contract.md §1, §4."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.machine.fingerprint import digest
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.ports import Ended, PythonWork, Work
+from pixirnb.runners.checks import schema_problems
+
+Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
+
+_PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The verdict on a declared output."""
+
+    schema_id: str
+    provenance: str
+    problems: list[str]
+    value: Any
+    is_parsed: bool
+    """The value was read out of text, and is stored in its stead."""
+
+    def record(self) -> dict[str, Any]:
+        """For `attempt_ended.payload`."""
+        return {
+            "schema_id": self.schema_id,
+            "provenance": self.provenance,
+            "validation": {"passed": not self.problems, "errors": self.problems},
+        }
+
+
+async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested) -> Payload | None:
+    """Look at what a step left with its declared output in hand; None where it declares none."""
+    declared = step.spec.output
+    if declared is None:
+        return None
+    schema_id = declared if isinstance(declared, str) else digest("schema", declared)
+    provenance = _PROVENANCE.get(step.kind, "event_fold")
+    is_parsed = False
+    if step.kind == "shell" or (step.kind == "agent" and value == text):
+        try:
+            value = json.loads(text)
+            is_parsed = True
+        except ValueError as error:
+            return Payload(schema_id, provenance, [f"it is not JSON: {error}"], value, is_parsed)
+    if isinstance(declared, str):
+        problems = await _model_problems(declared, value, nested)
+    else:
+        problems = schema_problems(value, dict(declared))
+    return Payload(schema_id, provenance, problems, value, is_parsed)
+
+
+async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
+    """The user's model is imported and called where the user's code runs: as a step's function, not as ours."""
+    arguments = {"model": model, "value": value}
+    work = PythonWork("pixirnb.runners.models:problems", arguments, None, process=False)
+    ended, _ = await nested(work)
+    if ended.status != "completed":
+        return [ended.message or f"checking it against {model} ended as {ended.status}"]
+    found = None if ended.value is None else ended.value.get("value")
+    return list(found or [])

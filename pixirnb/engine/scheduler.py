@@ -1,0 +1,275 @@
+"""The loop of one live run: gather, decide, commit, perform (docs/adr/0001-the-loop.md).
+
+It owns the run's board and is the only writer of its log. Everything that happens reaches it as a `Stimulus` in its inbox, on
+the engine's thread; what it decides is decided by `machine.advance`. When the disk refuses an event, nothing more is recorded or
+started: running attempts are ended and the run is over, as far as this process goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from pixirnb.engine import attempts
+from pixirnb.engine.attempts import Attempt, Surroundings
+from pixirnb.engine.broadcast import Broadcast, Live
+from pixirnb.engine.heartbeat import watch
+from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.events import Draft, Event
+from pixirnb.machine.advance import advance
+from pixirnb.machine.board import Board, RunStop
+from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
+from pixirnb.planning.plan import Kind, Plan, PlannedStep
+from pixirnb.ports import Clock, RunLog, Runner
+from pixirnb.spec.references import Reference
+
+COMMIT_WINDOW_S: Final = 0.002
+"""How long a turn waits for company while other attempts are running."""
+RIDER_PATIENCE_S: Final = 0.1
+"""How long an `attempt_started` waits for a group to ride with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """Something that happened: facts to record, or a wish of the operator to be noted."""
+
+    facts: tuple[Draft, ...] = ()
+    note: Callable[[Board], None] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Settings:
+    """What an engine may be set to, for all its runs."""
+
+    grace_s: float = 5.0
+    heartbeat_s: float = 30.0
+    stall_after_s: float = 45.0
+
+
+@dataclass(slots=True, eq=False)
+class Scheduler:
+    """One live run. Create it, then `await drive(...)` once. All methods belong to the engine's thread."""
+
+    plan: Plan
+    board: Board
+    log: RunLog
+    clock: Clock
+    runners: Mapping[Kind, Runner]
+    lookup: Callable[[Reference], Any]
+    settings: Settings = field(default_factory=Settings)
+    broadcast: Broadcast = field(default_factory=Broadcast)
+    post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
+    """Runs a call on the engine's thread, from any other."""
+    on_returned: Callable[[str], None] = lambda step: None
+    """Told on the engine's thread that a step's detached thread returned."""
+    write_error: LogWriteFailed | None = None
+    durable: list[Event] = field(default_factory=list)
+    """The events on disk: the history the run was acquired with, and every group committed since."""
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """What runs now, by step."""
+    _inbox: list[Stimulus] = field(default_factory=list)
+    _riders: list[Draft] = field(default_factory=list)
+    _riders_since: float = 0.0
+    _wanted: frozenset[str] = frozenset()
+    """Steps whose outputs a `when` asks for."""
+    _arrived: anyio.Event = field(default_factory=anyio.Event)
+    _wake_at: float | None = None
+    _group: anyio.abc.TaskGroup | None = None
+
+    def __post_init__(self) -> None:
+        asked = (step.when for step in self.plan.steps if step.when is not None)
+        references = [reference for when in asked for reference in when.references]
+        self._wanted = frozenset(ref.name for ref in references if ref.source == "step")
+
+    async def drive(self, opening: Sequence[Draft]) -> None:
+        """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            group.start_soon(self._watch)
+            await self._turn([Stimulus(tuple(opening))])
+            while not self._is_over():
+                await self._turn(await self._gather())
+            group.cancel_scope.cancel()
+
+    # --- what reaches it ----------------------------------------------------------------------------------------
+
+    def post(self, stimulus: Stimulus) -> None:
+        """Something happened."""
+        self._inbox.append(stimulus)
+        self._arrived.set()
+
+    def stop(self, how: RunStop) -> None:
+        """The operator wants the run to end: cancel, drain or interrupt. A harder wish overrides a softer one."""
+
+        def note(board: Board) -> None:
+            if board.stop is None or board.stop == "drain":
+                board.stop = how
+
+        self.post(Stimulus(note=note))
+
+    def cancel_step(self, step: str) -> None:
+        """The operator gives one step up."""
+        index = self.plan.index[step]
+        self.post(Stimulus(note=lambda board: board.cancelled.add(index)))
+
+    def publish(self, news: Live) -> None:
+        """Tell listeners something that is not recorded."""
+        self.broadcast.publish([news])
+
+    async def _watch(self) -> None:
+        await watch(
+            self.attempts,
+            self.clock,
+            self.publish,
+            heartbeat_s=self.settings.heartbeat_s,
+            stall_after_s=self.settings.stall_after_s,
+        )
+
+    # --- gather -------------------------------------------------------------------------------------------------
+
+    async def _gather(self) -> list[Stimulus]:
+        while not self._inbox:
+            deadline = self._deadline()
+            if deadline is not None and self.clock.now() >= deadline:
+                break
+            await self.clock.wait(self._arrived, deadline)
+            self._arrived = anyio.Event()
+        if self._inbox:
+            # While others are under way their ends may be near: one sync can serve them all.
+            window = self.clock.now() + COMMIT_WINDOW_S
+            while self.attempts and self.clock.now() < window:
+                self._arrived = anyio.Event()
+                await self.clock.wait(self._arrived, window)
+        taken, self._inbox = self._inbox, []
+        self._arrived = anyio.Event()
+        return taken
+
+    def _deadline(self) -> float | None:
+        if not self._riders:
+            return self._wake_at
+        ride = self._riders_since + RIDER_PATIENCE_S
+        return ride if self._wake_at is None else min(ride, self._wake_at)
+
+    # --- decide, commit, perform --------------------------------------------------------------------------------
+
+    async def _turn(self, stimuli: Sequence[Stimulus]) -> None:
+        now, at = self.clock.now(), self.clock.wall()
+        events: list[Event] = []
+
+        def record(draft: Draft) -> None:
+            event = Event(self.board.run.seq + 1, at, draft.kind, draft.data)
+            self.board.apply(event, now)
+            events.append(event)
+
+        riders, self._riders = self._riders, []
+        for draft in riders:
+            record(draft)
+        for stimulus in stimuli:
+            if stimulus.note is not None:
+                stimulus.note(self.board)
+            for draft in stimulus.facts:
+                record(draft)
+        await self._load_values(events)
+        instructions: dict[Instruction, None] = {}
+        while True:
+            answer = advance(self.plan, self.board, now)
+            instructions.update(dict.fromkeys(answer.instructions))
+            if not answer.events:
+                self._wake_at = answer.wake_at
+                break
+            for draft in answer.events:
+                record(draft)
+        if await self._commit(events):
+            self._perform(instructions)
+
+    async def _load_values(self, events: Sequence[Event]) -> None:
+        """Hand the board the large outputs that a `when` may ask for."""
+        for event in events:
+            name = event.data.get("step", "")
+            if event.kind != "attempt_ended" or name not in self._wanted:
+                continue
+            if "blob" in (event.data.get("output") or {}):
+                whole = Reference("step", name, "output", (), "", 0, 0)
+                try:
+                    value = await anyio.to_thread.run_sync(self.lookup, whole)
+                except PixirnbError:
+                    continue  # the board then reads it as nothing, and the step that needs it says so
+                self.board.values[name] = value
+
+    async def _commit(self, events: Sequence[Event]) -> bool:
+        if self.write_error is not None:
+            return False
+        if not events:
+            return True
+        try:
+            await anyio.to_thread.run_sync(self.log.append, events)
+        except LogWriteFailed as error:
+            self.write_error = error
+            for attempt in self.attempts.values():
+                attempt.stop.set("interrupted")
+            return False
+        self.durable.extend(events)
+        self.broadcast.publish(events)
+        return True
+
+    def _perform(self, instructions: Mapping[Instruction, None]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case StartAttempt(name, number, timeout_ms):
+                    self._start(self.plan.steps[self.plan.index[name]], number, timeout_ms)
+                case StopAttempt(name, number, reason):
+                    attempt = self.attempts.get(name)
+                    if attempt is not None and attempt.number == number:
+                        attempt.stop.set(reason)
+
+    def _start(self, step: PlannedStep, number: int, timeout_ms: int | None) -> None:
+        assert self._group is not None
+        started = self.clock.now()
+        attempt = Attempt(step, number, timeout_ms, started, last_output=started)
+        self.attempts[step.id] = attempt
+        self._group.start_soon(self._perform_attempt, attempt)
+
+    async def _perform_attempt(self, attempt: Attempt) -> None:
+        state = self.board.state(attempt.step.index)
+        facts = await attempts.perform(attempt, state, self._surroundings())
+        del self.attempts[attempt.step.id]
+        self.post(Stimulus(tuple(facts)))
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            run=self.board.run,
+            log=self.log,
+            clock=self.clock,
+            runners=self.runners,
+            sources=self.plan.sources,
+            lookup=self.lookup,
+            publish=self.publish,
+            on_started=self._on_started,
+            on_thread_returned=self._on_thread_returned,
+            grace_s=self.settings.grace_s,
+        )
+
+    def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:
+        data = {"step": step.id, "attempt": attempt, "pid": pid}
+        if not self._riders:
+            self._riders_since = self.clock.now()
+        self._riders.append(Draft("attempt_started", data))
+        self._arrived.set()
+
+    def _on_thread_returned(self, step: PlannedStep) -> None:
+        self.post_from_thread(lambda: self.on_returned(step.id))
+
+    def release(self, step: str) -> None:
+        """A thread that outlived its step returned: its claims are free."""
+        index = self.plan.index[step]
+        self.post(Stimulus(note=lambda board: board.release(index)))
+
+    def _is_over(self) -> bool:
+        if self.write_error is not None:
+            return not self.attempts
+        return self.board.run.finished is not None

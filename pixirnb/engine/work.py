@@ -1,0 +1,159 @@
+"""What a step is asked to do, resolved: references filled in, place and environment chosen, nothing pasted into a shell.
+
+A reference in a shell text travels as an environment variable, in an argv list as one argument, in a python step's `with` as
+the typed value. Source: contract.md §1 (references, environment), §5 (failure context).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.history.state import RunState, StepState
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.ports import PythonWork, ScriptedWork, ShellWork, Work
+from pixirnb.spec.references import (
+    SHELL_VARIABLE,
+    Reference,
+    as_text,
+    render_value,
+    shell_template,
+)
+from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
+
+REFERENCE_LIMIT: Final = 64 * 1024
+_FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
+"""What an agent's environment holds besides the names its spec passes on."""
+
+Lookup = Callable[[Reference], Any]
+
+
+class WorkRefused(Exception):  # noqa: N818 - named as what happens to the attempt
+    """Raised when a step cannot be given what it refers to; `kind` is the error kind of the attempt."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A step's work with everything filled in."""
+
+    work: Work
+    cwd: Path
+    env: dict[str, str]
+
+
+def assign(
+    step: PlannedStep,
+    state: StepState,
+    run: RunState,
+    lookup: Lookup,
+    *,
+    sources: Mapping[str, str],
+) -> Assignment:
+    """Resolve one attempt of a step. Raises WorkRefused."""
+    try:
+        return _assign(step, state, run, lookup, sources)
+    except (TypeError, ValueError) as error:
+        message = f"A value this step refers to cannot be written as text: {error}"
+        raise WorkRefused("reference_not_text", message) from error
+
+
+def _assign(
+    step: PlannedStep,
+    state: StepState,
+    run: RunState,
+    lookup: Lookup,
+    sources: Mapping[str, str],
+) -> Assignment:
+    workspace = Path(run.workspace)
+    env = _environment(step)
+    env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
+    env["PIXIRNB_RUN_ID"] = run.run_id
+    if step.retry.include_failure_context and state.errors:
+        env["PIXIRNB_FAILURE_CONTEXT"] = _failure_context(state)
+    spec = step.spec
+    work: Work
+    if isinstance(spec, ShellStep):
+        if isinstance(spec.run, str):
+            work = ShellWork(shell_text(spec.run, lookup, env))
+        else:
+            work = ShellWork([as_text(render_value(part, lookup)) for part in spec.run])
+    elif isinstance(spec, PythonStep):
+        work = PythonWork(
+            call=spec.call,
+            arguments=render_value(spec.arguments, lookup),
+            source=sources.get(spec.call),
+            process=step.process,
+        )
+    elif isinstance(spec, AgentStep):
+        work = _scripted(step, state, as_text(render_value(spec.task, lookup)))
+    else:
+        raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
+    return Assignment(work, _cwd(step, workspace, lookup), env)
+
+
+def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
+    """The script of a shell text; its references go into `env`. Raises WorkRefused."""
+    template = shell_template(text)
+    for number, reference in enumerate(template.references, start=1):
+        value = as_text(lookup(reference))
+        if len(value.encode("utf-8", errors="replace")) > REFERENCE_LIMIT:
+            raise WorkRefused(
+                "reference_too_large",
+                f"{reference.text} is larger than 64 KiB; refer to its file with output_path instead.",
+            )
+        if "\0" in value:
+            raise WorkRefused(
+                "reference_has_nul", f"{reference.text} holds a NUL byte; use output_path instead."
+            )
+        env[f"{SHELL_VARIABLE}{number}"] = value
+    return template.script
+
+
+def _environment(step: PlannedStep) -> dict[str, str]:
+    inherited = dict(os.environ)
+    if step.kind == "agent":
+        passed = step.agent.pass_env if step.agent is not None else ()
+        inherited = {n: v for n, v in inherited.items() if n in {*_FOR_AGENTS, *passed}}
+    here = str(Path(sys.executable).parent)
+    path = inherited.get("PATH", os.defpath)
+    if path.split(os.pathsep)[0] != here:
+        inherited["PATH"] = here + os.pathsep + path
+    return inherited
+
+
+def _scripted(step: PlannedStep, state: StepState, task: str) -> ScriptedWork:
+    agent = step.agent
+    script = {} if agent is None or agent.script is None else agent.script
+    attempts = script.get(step.id, script.get("*", []))
+    if step.retry.include_failure_context and state.errors:
+        task = f"{task}\n\n{_failure_context(state)}"
+    if not attempts:
+        return ScriptedWork(task, [])
+    return ScriptedWork(task, attempts[min(state.attempt, len(attempts)) - 1])
+
+
+def _failure_context(state: StepState) -> str:
+    last = state.errors[-1]
+    return f"The previous attempt failed ({last['kind']}): {last['message']}\n{last.get('tail', '')}".strip()
+
+
+def _cwd(step: PlannedStep, workspace: Path, lookup: Lookup) -> Path:
+    written = step.spec.cwd
+    if written is None and step.agent is not None:
+        written = step.agent.cwd
+    if written is None:
+        return workspace
+    place = (workspace / as_text(render_value(written, lookup))).resolve()
+    if not place.is_dir():
+        raise WorkRefused("path_missing", f"The folder `{written}` to work in is not there.")
+    if step.spec.cwd is not None and not place.is_relative_to(workspace.resolve()):
+        raise WorkRefused("path_escapes", f"The folder `{written}` leads out of the workspace.")
+    return place

@@ -1,0 +1,156 @@
+"""Declared checks: each says what ran and what it saw, and that stands in the bundle as evidence. Source: contract.md §5.
+
+A check never raises for what it finds: a check that cannot be made is a check that does not pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, assert_never, cast
+
+import anyio
+
+from pixirnb.history.events import Check as CheckRecord
+from pixirnb.planning.paths import Pattern, matches
+from pixirnb.ports import Ended, PythonWork, ShellWork, Work
+from pixirnb.spec.policies import Check
+
+_SHOWN: Final = 20
+_TAIL: Final = 500
+
+Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
+"""Runs a command or a function as part of the attempt: how it ended, and the tail of what it printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the attempt left, for its checks to look at."""
+
+    workspace: Path
+    cwd: Path
+    exit_code: int | None
+    text: str
+    """Standard output, an agent's without the echo of its task."""
+    value: Any
+    sources: dict[str, str]
+
+
+async def perform_checks(
+    checks: tuple[Check, ...], left: Left, nested: Nested
+) -> list[CheckRecord]:
+    """Make every check, in order; the first that fails does not spare the others."""
+    return [await _perform(check, left, nested) for check in checks]
+
+
+async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
+    written = check.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    passed: bool
+    evidence: dict[str, Any]
+    kind = check.kind
+    match kind:
+        case "exit_code":
+            passed = left.exit_code == check.exit_code
+            evidence = {"saw": f"exit code {left.exit_code}"}
+        case "file_exists":
+            passed, evidence = _file_exists(str(check.argument), left)
+        case "output_contains":
+            passed = str(check.argument) in left.text
+            evidence = {"saw": f"{len(left.text)} characters of output", "found": passed}
+        case "output_matches":
+            found = re.search(str(check.argument), left.text)
+            passed = found is not None
+            evidence = {"saw": found.group(0)[:200] if found else "no match in the output"}
+        case "schema":
+            problems = schema_problems(left.value, cast("dict[str, Any]", check.argument))
+            passed, evidence = not problems, {"saw": "; ".join(problems) or "the output matches"}
+        case "command":
+            passed, evidence = await _command(check, nested)
+        case "git_changes":
+            passed, evidence = await _git_changes(str(check.argument), nested)
+        case "python":
+            passed, evidence = await _python(check, left, nested)
+        case _:
+            assert_never(kind)
+    return {"check": written, "passed": passed, "evidence": evidence}
+
+
+def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
+    """What keeps `value` from matching a JSON schema, one sentence each; empty when it matches."""
+    from jsonschema.validators import validator_for
+
+    validator = validator_for(schema)(schema)
+    errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
+    return [f"{error.json_path}: {error.message}"[:300] for error in errors[:5]]
+
+
+def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
+    root = left.workspace.resolve()
+    try:
+        found = [
+            path
+            for path in sorted(left.cwd.glob(pattern.rstrip("/")))
+            if path.resolve().is_relative_to(root)
+        ]
+    except (ValueError, NotImplementedError, OSError) as error:
+        return False, {"saw": f"the pattern cannot be looked up: {error}"}
+    names = [str(path.relative_to(left.cwd)) for path in found[:_SHOWN]]
+    return bool(found), {"saw": f"{len(found)} found", "files": names}
+
+
+async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
+    command = check.command
+    assert command is not None
+    expected = 0 if check.exit_code is None else check.exit_code
+    work = ShellWork(command if isinstance(command, str) else list(command))
+    limit = None if check.timeout is None else check.timeout / 1000
+    ended: tuple[Ended, str] | None = None
+    with anyio.move_on_after(limit):
+        ended = await nested(work)
+    if ended is None:
+        return False, {"saw": f"not done within {limit} s", "timeout_ms": check.timeout}
+    how, tail = ended
+    saw = f"exit code {how.exit_code}" if how.exit_code is not None else how.message or how.status
+    evidence = {"saw": saw, "expected": expected, "output": tail[-_TAIL:]}
+    return how.exit_code == expected, evidence
+
+
+async def _git_changes(pattern: str, nested: Nested) -> tuple[bool, dict[str, Any]]:
+    work = ShellWork(["git", "status", "--porcelain", "-z", "--untracked-files=all", "--", "."])
+    how, listed = await nested(work)
+    if how.status != "completed":
+        return False, {"saw": f"git cannot say: {how.message or listed[-200:]}"}
+    wanted = Pattern.parse(pattern)
+    changed: list[str] = []
+    entries = iter(listed.split("\0"))
+    for entry in entries:
+        if len(entry) > 3:
+            changed.append(entry[3:])
+            if entry[0] in "RC":
+                next(entries, None)
+    found = [path for path in changed if matches(wanted, path)]
+    return bool(found), {
+        "saw": f"{len(found)} of {len(changed)} changed paths match",
+        "files": found[:_SHOWN],
+    }
+
+
+async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
+    name = check.python
+    assert name is not None
+    work = PythonWork(
+        call=name, arguments={"output": left.value}, source=left.sources.get(name), process=False
+    )
+    limit = None if check.timeout is None else check.timeout / 1000
+    ended: tuple[Ended, str] | None = None
+    with anyio.move_on_after(limit):
+        ended = await nested(work)
+    if ended is None:
+        return False, {"saw": f"not done within {limit} s", "timeout_ms": check.timeout}
+    how, _ = ended
+    if how.status != "completed":
+        return False, {"saw": how.message or how.status}
+    value = None if how.value is None else how.value.get("value")
+    return bool(value), {"saw": f"returned {value!r}"[:200]}
