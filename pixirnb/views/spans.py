@@ -12,7 +12,10 @@ from typing import Any, Final
 STABLE: Final[tuple[tuple[str, str], ...]] = (
     (r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}", "RUN"),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", "TIME"),
-    (r" *\b[0-9]+(?:\.[0-9])? (?:ms|s)\b| *\b[0-9]+ m [0-9]{2} s\b| *\b[0-9]+ h [0-9]{2} m\b", " SPAN"),
+    (
+        r" *\b[0-9]+(?:\.[0-9])? (?:ms|s)\b| *\b[0-9]+ m [0-9]{2} s\b| *\b[0-9]+ h [0-9]{2} m\b",
+        " SPAN",
+    ),
 )
 """Pattern and what to put in its place, in the order in which to apply them."""
 

@@ -68,13 +68,14 @@ def layout(
     waves: Sequence[Sequence[str]],
     edges: Iterable[tuple[str, str]],
     *,
+    also: Iterable[tuple[str, str]] = (),
     lanes: Mapping[str, int] | None = None,
     grid: Grid | None = None,
 ) -> Layout:
     """Place `ids`, each in the column of the wave that names it, and route `edges` (dependency, dependent).
 
-    A step that no wave names stands in the first column; edges to unknown steps are left out. `lanes` keeps groups of
-    steps apart: a lane's steps share rows with no other lane.
+    A step that no wave names stands in the first column; edges to unknown steps are left out. `also` are
+    edges that are drawn and move nothing. `lanes` keeps groups of steps apart: a lane's steps share rows with no other.
     """
     grid = grid or Grid()
     index = {step: place for place, step in enumerate(ids)}
@@ -93,7 +94,22 @@ def layout(
         columns[column[place]].append(place)
     crossings = _untangle(columns, column, lane, pairs)
     rows, spans = _rows(columns, lane, pairs)
-    return _drawn(list(index), column, rows, spans, pairs, grid, crossings, len(columns))
+    seen = set(pairs)
+    for a, b in also:
+        pair = (index.get(a, -1), index.get(b, -1))
+        if -1 not in pair and pair not in seen:
+            seen.add(pair)
+            pairs.append(pair)
+    return _drawn(
+        list(index),
+        column,
+        rows,
+        spans,
+        pairs,
+        grid=grid,
+        crossings=crossings,
+        columns=len(columns),
+    )
 
 
 def _untangle(
@@ -216,6 +232,7 @@ def _drawn(
     rows: list[int],
     spans: list[tuple[int, int]],
     pairs: list[tuple[int, int]],
+    *,
     grid: Grid,
     crossings: int,
     columns: int,

@@ -1,0 +1,294 @@
+"""The views for a notebook: self-contained HTML cards of plain documents, the same for a live, a finished and an opened run.
+
+`plan_html outcome_html resume_html runs_html error_html bundle_html value_html`. No script, no link, no id,
+nothing from run data in an attribute. Nothing but a run's status `completed` is painted as success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pixirnb.views import cards
+from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
+from pixirnb.views.drawing import Edges
+from pixirnb.views.marks import (
+    PLANNED,
+    REFUSED,
+    Mark,
+    count_mark,
+    run_mark,
+    step_mark,
+    tally,
+)
+from pixirnb.views.markup import block, code, text
+from pixirnb.views.phrases import limit_phrase, place_phrase, reason_phrase, resume_phrase, why
+from pixirnb.views.plain import plural
+from pixirnb.views.shapes import icon
+from pixirnb.views.spans import moment, span
+from pixirnb.views.svg import picture
+from pixirnb.views.values import rows_of, shown
+
+_SMALL = 8
+"""Steps up to which a table of all of them stands open."""
+
+
+def plan_html(
+    document: Mapping[str, Any], edges: Edges = (), *, kinds: Mapping[str, str] | None = None
+) -> str:
+    """A `PlanReport.document()`: its waves as a picture, what conflicts, what to mend."""
+    errors = document.get("errors") or []
+    if not document.get("ok") or errors:
+        return card(
+            top(REFUSED, document.get("workflow") or "workflow"),
+            f"<p>Nothing ran. {plural(len(errors), 'mistake')} to mend:</p>",
+            problems("Mistakes", errors, REFUSED),
+            problems("Warnings", document.get("warnings") or []),
+        )
+    conflicts = [
+        [
+            " and ".join(code(step, 80) for step in entry.get("steps", [])),
+            text(str(entry.get("rule", "")).replace("_", "/"), 40),
+            ", ".join(code(path, 120) for path in entry.get("paths", [])[:3]),
+        ]
+        for entry in document.get("conflicts") or []
+    ]
+    serialized = [
+        f"{code(entry.get('step'), 80)} after {code(entry.get('after'), 80)}"
+        for entry in (document.get("serialized") or [])[:6]
+    ]
+    count = document.get("conflict_count") or len(conflicts)
+    return card(
+        top(Mark("planned", "plan", "○", "idle"), document.get("workflow") or "workflow"),
+        f"<p>{text(_plan_sentence(document))}</p>",
+        scroll(picture(document, None, edges, kinds=kinds)),
+        f'<p class="pixirnb-mute">Kept apart: {", ".join(serialized)}</p>' if serialized else "",
+        hidden(plural(count, "conflict"), table(["steps", "rule", "paths"], conflicts)),
+        problems("Warnings", document.get("warnings") or []),
+    )
+
+
+def outcome_html(
+    document: Mapping[str, Any],
+    edges: Edges = (),
+    *,
+    plan: Mapping[str, Any] | None = None,
+) -> str:
+    """A `RunOutcome.document()`, live or ended. `plan` adds phases and steps that have not spoken."""
+    mark = run_mark(document.get("status"))
+    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    counts = tally(step_mark(step) for step in steps)
+    reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
+    trouble = [s for s in steps if step_mark(s).key not in {"checkpoint_ready", "queued"}]
+    is_small = len(steps) <= _SMALL
+    everything = "" if not steps else _steps_table(steps)
+    return card(
+        top(
+            mark,
+            document.get("workflow") or "workflow",
+            run_id=document.get("run_id"),
+            right=span(document.get("elapsed_ms")),
+        ),
+        f"<p>{text(document.get('summary') or '', 600)}</p>",
+        cards.bar(counts),
+        chips(counts),
+        scroll(picture(plan, document, edges)),
+        "" if is_small else _reasons(reasons),
+        everything if is_small else _steps_table(trouble),
+        "" if is_small else hidden(f"All {plural(len(steps), 'step')}", everything),
+        _seams(document.get("seam_obligations") or []),
+        cards.actions(document.get("next_actions") or []),
+        problems("Warnings", document.get("warnings") or []),
+    )
+
+
+def resume_html(document: Mapping[str, Any]) -> str:
+    """A resume's dry run: what would be reused, run again or held, and why. Nothing has run."""
+    steps = document.get("steps") or []
+    looks = {
+        "reuse": Mark("checkpoint_ready", "reuse", "✓", "ready"),
+        "rerun": Mark("running", "run", "▸", "live"),
+        "hold": Mark("held", "hold", "‖", "idle"),
+    }
+    rows = []
+    counts: dict[Mark, int] = {}
+    for entry in steps:
+        mark = looks.get(entry.get("action")) or Mark(
+            "unknown", str(entry.get("action")), "?", "idle"
+        )
+        counts[mark] = counts.get(mark, 0) + 1
+        because = ", ".join(code(step, 80) for step in (entry.get("because") or [])[:6])
+        reason = text(resume_phrase(entry.get("reason")))
+        rows.append([code(entry.get("step_id"), 80), status(mark), f"{reason} {because}".strip()])
+    return card(
+        top(
+            Mark("planned", "resume, dry run", "○", "idle"),
+            plural(len(steps), "step"),
+            run_id=document.get("run_id"),
+        ),
+        "<p>Nothing has run: this is what a resume would do.</p>",
+        chips(counts.items()),
+        table(["step", "action", "why"], rows),
+    )
+
+
+def runs_html(document: Mapping[str, Any]) -> str:
+    """The runs of a state folder, newest first."""
+    runs = document.get("runs") or []
+    if not runs:
+        return card('<p class="pixirnb-mute">No runs yet.</p>')
+    rows = [
+        [
+            status(run_mark(run.get("status"))),
+            code(run.get("run_id"), 60),
+            text(run.get("workflow") or "", 80),
+            _counts(run.get("counts") or {}),
+            text(moment(run.get("started_at"))),
+            text(moment(run.get("ended_at"))),
+        ]
+        for run in runs
+    ]
+    return card(table(["status", "run", "workflow", "steps", "started", "ended"], rows))
+
+
+def error_html(document: Mapping[str, Any]) -> str:
+    """An error document: what did not happen, and what to do."""
+    error = document.get("error") or {}
+    details = error.get("details") or {}
+    listed = details.get("errors") if isinstance(details, Mapping) else None
+    mistakes = [entry for entry in listed or [] if isinstance(entry, Mapping)]
+    where = place_phrase(error)
+    return card(
+        top(Mark("failed", error.get("code") or "error", "✗", "bad"), where),
+        f"<p>{block(error.get('message') or '', 2_000)}</p>",
+        f"<p>→ {text(error['fix'], 600)}</p>" if error.get("fix") else "",
+        problems("Mistakes", mistakes, REFUSED),
+    )
+
+
+def bundle_html(document: Mapping[str, Any]) -> str:
+    """A Checkpoint Bundle: what a step produced, what shows that it is right, what it is not."""
+    safe = document.get("dependent_safe") is True
+    mark = (
+        count_mark("checkpoint_ready")
+        if safe
+        else Mark("partial", "not safe to build on", "◐", "half")
+    )
+    source, produced = document.get("source") or {}, document.get("produced") or {}
+    by = [f"attempt {source.get('attempt')}"] if source.get("attempt") else []
+    if source.get("agent_id"):
+        by.append(f"agent {source['agent_id']}")
+    checks = [
+        [
+            status(
+                Mark("checkpoint_ready", "passed", "✓", "ready")
+                if check.get("passed") is True
+                else Mark("failed", "not passed", "✗", "bad")
+            ),
+            code(shown(check.get("check"))),
+            text(shown(check.get("evidence")), 600),
+        ]
+        for check in document.get("verification") or []
+    ]
+    files = [
+        [code(entry.get("path"), 200), text(f"{entry.get('bytes', 0):,} bytes", 40)]
+        for entry in document.get("artifacts") or []
+    ]
+    limits = "".join(
+        f"<li>{text(entry, 600)}</li>" for entry in document.get("known_limitations") or []
+    )
+    changed = (document.get("changes") or {}).get("files") or []
+    return card(
+        top(mark, document.get("step_id") or "step", right=text(", ".join(by), 80)),
+        _value(produced.get("value"))
+        if produced.get("value") is not None
+        else _elsewhere(produced),
+        f"<h4>Checks</h4>{table(['', 'check', 'saw'], checks)}" if checks else "",
+        f"<h4>Known limitations</h4><ul>{limits}</ul>" if limits else "",
+        f"<h4>Artifacts</h4>{table(['path', 'size'], files)}" if files else "",
+        f"<h4>Changed files</h4><p>{', '.join(code(f, 200) for f in changed[:50])}</p>"
+        if changed
+        else "",
+    )
+
+
+def value_html(value: object) -> str:
+    """A value made of JSON: rows of a table where it is one, else text. Runs no code of the value's own."""
+    return card(_value(value))
+
+
+def _value(value: object) -> str:
+    found = rows_of(value)
+    if found is not None:
+        heads, rows = found
+        return table(heads, [[text(shown(cell), 200) for cell in row] for row in rows])
+    return f"<pre>{block(shown(value, indent=2))}</pre>"
+
+
+def _elsewhere(produced: Mapping[str, Any]) -> str:
+    if not produced.get("blob"):
+        return ""
+    form = produced.get("type") or produced.get("format") or "text"
+    size = produced.get("bytes")
+    many = f", {size:,} bytes" if isinstance(size, int) else ""
+    return f'<p class="pixirnb-mute">{text(form, 80)}{many}, stored beside the log</p>'
+
+
+def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for step in steps:
+        attempt = step.get("attempt") or 0
+        took = " ".join(part for part in (span(step.get("elapsed_ms")), limit_phrase(step)) if part)
+        rows.append(
+            [
+                code(step["step_id"], 80),
+                status(step_mark(step)),
+                f"{attempt}" if isinstance(attempt, int) and attempt else "",
+                text(took),
+                text(why(step)),
+            ]
+        )
+    return table(["step", "status", "try", "elapsed", "why"], rows, numeric=frozenset({2, 3}))
+
+
+def _reasons(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    more = f", and {len(reasons) - 6:,} more" if len(reasons) > 6 else ""
+    return f"<p>{text('; '.join(reasons[:6]) + more, 600)}.</p>"
+
+
+def _seams(seams: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [
+            code(seam.get("id"), 60),
+            text(seam.get("state") or "", 40),
+            " and ".join(code(step, 80) for step in seam.get("between") or []),
+            text(seam.get("note") or "", 300),
+        ]
+        for seam in seams
+    ]
+    return f"<h4>Seams</h4>{table(['seam', 'state', 'between', 'note'], rows)}" if rows else ""
+
+
+def _counts(counts: Mapping[str, Any]) -> str:
+    return " ".join(
+        f'<span class="pixirnb-nowrap pixirnb-{count_mark(name).tone}">{icon(count_mark(name), 12)} '
+        f"{text(count, 12)}</span>"
+        for name, count in counts.items()
+    )
+
+
+def _plan_sentence(document: Mapping[str, Any]) -> str:
+    waves = document.get("waves") or []
+    parts = [
+        f"{plural(sum(len(wave) for wave in waves), 'step')} in {plural(len(waves), 'wave')}",
+        f"at most {document.get('peak_concurrency') or 1} at once",
+    ]
+    path = document.get("critical_path") or []
+    if path:
+        parts.append(f"longest chain {len(path):,}")
+    minutes = document.get("agent_minutes")
+    if isinstance(minutes, int | float) and minutes:
+        parts.append(f"up to {minutes:,.0f} agent minutes")
+    return ", ".join(parts) + f". {PLANNED.word.capitalize()}, nothing has run."

@@ -1,0 +1,31 @@
+"""Escaping for HTML and SVG: the only way text gets into either. Attributes hold numbers and words of ours alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pixirnb.views.plain import line, plain
+
+_ESCAPES: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"}
+)
+
+
+def text(value: object, limit: int = 300) -> str:
+    """One line of run data as markup text."""
+    return line(value, limit).translate(_ESCAPES)
+
+
+def block(value: object, limit: int = 8_000) -> str:
+    """Several lines of run data as markup text."""
+    return plain(value, limit).translate(_ESCAPES)
+
+
+def fixed(value: float) -> str:
+    """A coordinate: at most one decimal."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def code(value: object, limit: int = 300) -> str:
+    """A cell, a code or an id, set in `<code>`."""
+    return f"<code>{text(value, limit)}</code>"

@@ -1,0 +1,125 @@
+"""The sentences every view shares: why a step is held, what a reason means, what an action does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.views.plain import line
+from pixirnb.views.spans import span
+
+_REASONS: Final = {
+    "step_failed": "{step} failed",
+    "step_timed_out": "{step} timed out",
+    "step_partial": "{step} is partial",
+    "step_needs_decision": "{step} needs a decision",
+    "step_not_selected": "{step} was not selected and is stale",
+    "run_timed_out": "the time-out of the whole run passed",
+    "owner_died": "the process that ran it died",
+    "cancelled": "cancelled by the operator",
+    "drained": "drained by the operator",
+    "interrupted": "interrupted by the operator",
+    "decided_not_resumed": "a decision is recorded and the run is not resumed yet",
+}
+_ACTIONS: Final = {
+    "retry_failed_steps": "try the failed steps again",
+    "rerun_step": "run {step} and what follows it again",
+    "resume_run": "go on with the run",
+    "raise_timeout": "give {step} more time in the spec, then resume",
+    "decide_step": "decide {step}",
+    "approve_request": "approve the request of {step}",
+    "merge_changes": "merge the changes of {step}",
+    "resolve_seam": "resolve the seam of {step}",
+    "inspect_session": "look into the session of {step}",
+    "synthesize_from_partial": "use what is there, knowing that it is partial",
+    "abort": "stop the run",
+}
+_HELD: Final = {
+    "dependency": "waits for {step}, which is not ready",
+    "when": "its `when` is false",
+    "run_stopped": "the run stopped before it could start",
+    "run_timeout": "the run's time-out passed before it could start",
+    "cancelled": "cancelled before it started",
+    "not_selected": "not selected in this resume",
+}
+_RESUME: Final = {
+    "ready": "ready and unchanged",
+    "decided": "decided, and the question is unchanged",
+    "failed": "it failed",
+    "partial": "it was partial",
+    "held": "it was held",
+    "in_flight": "it was running when the run ended: side effects may be partial",
+    "spec_changed": "its definition changed",
+    "input_changed": "an input changed",
+    "upstream_changed": "what it depends on changed",
+    "value_not_trusted": "its value is not signed by this user",
+    "selected": "selected",
+    "not_selected": "not selected",
+}
+
+
+def held_phrase(held_by: Any) -> str:
+    """Why a step did not start; empty where nothing holds it."""
+    return _phrase(_HELD, held_by, "kind")
+
+
+def reason_phrase(reason: Any) -> str:
+    """One entry of an outcome's `reasons`."""
+    return _phrase(_REASONS, reason, "code")
+
+
+def action_phrase(action: Any) -> str:
+    """One entry of `next_actions`, its cell apart."""
+    return _phrase(_ACTIONS, action, "action")
+
+
+def resume_phrase(reason: Any) -> str:
+    """A reason of a resume's dry run."""
+    return _RESUME.get(reason) or line(reason, 60) if isinstance(reason, str) else ""
+
+
+def error_phrase(error: Any, limit: int = 300) -> str:
+    """`kind: message` of a step's error; empty where there is none."""
+    if not isinstance(error, Mapping):
+        return ""
+    kind, message = line(error.get("kind", ""), 60), line(error.get("message", ""), limit)
+    return f"{kind}: {message}" if kind and message else kind or message
+
+
+def why(step: Mapping[str, Any], limit: int = 300) -> str:
+    """What a reader of a step outcome asks first: its error, what holds it, the question, or what it did."""
+    if step.get("held_by") is not None:
+        return held_phrase(step["held_by"])
+    if step.get("error") is not None:
+        return error_phrase(step["error"], limit)
+    return line(step.get("summary") or "", limit)
+
+
+def limit_phrase(step: Mapping[str, Any]) -> str:
+    """The time-out of a step that met it: `of 15 m 00 s`; else empty."""
+    if step.get("subagent_status") != "timed_out":
+        return ""
+    allowed = span(step.get("timeout_ms"))
+    return f"of {allowed}" if allowed else ""
+
+
+def place_phrase(problem: Mapping[str, Any]) -> str:
+    """`line 17, steps[0].timeout` of a problem; empty for the whole document."""
+    at = problem.get("line")
+    parts = [f"line {at}"] if isinstance(at, int) else []
+    if problem.get("path"):
+        parts.append(line(problem["path"], 120))
+    elif problem.get("step"):
+        parts.append(line(problem["step"], 80))
+    return ", ".join(parts)
+
+
+def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
+    if not isinstance(entry, Mapping):
+        return ""
+    code = entry.get(key)
+    step = line(entry["step"], 80) if entry.get("step") else ""
+    phrase = table.get(code) if isinstance(code, str) else None
+    if phrase is None:
+        return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
+    return phrase.replace("{step}", step or "a step")

@@ -1,0 +1,93 @@
+"""The palette and the sheet: every colour a view uses, for light and dark, with JupyterLab's own where it has them.
+
+Tones follow a palette that colour-blind readers tell apart; each status has a shape and a word as well. Views always paint
+their own background, so that a dark system setting never meets a white page unreadably.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_LIGHT: Final = (
+    "--px-bg:var(--jp-layout-color1,#fff);--px-fg:var(--jp-ui-font-color1,#1f2430);"
+    "--px-mute:var(--jp-ui-font-color2,#59616e);--px-line:var(--jp-border-color2,#d5d9e0);"
+    "--px-edge:#a5adba;--px-band:rgba(90,105,130,.07);--px-on:#fff;"
+    "--px-good:#11795a;--px-ready:#11795a;--px-bad:#b3261e;--px-late:#a8480b;"
+    "--px-half:#8a5a00;--px-ask:#7a3db0;--px-live:#0b62b8;--px-idle:#6a7280"
+)
+_DARK: Final = (
+    "--px-bg:var(--jp-layout-color1,#16191f);--px-fg:var(--jp-ui-font-color1,#e4e7ec);"
+    "--px-mute:var(--jp-ui-font-color2,#a2aab6);--px-line:var(--jp-border-color2,#3a414d);"
+    "--px-edge:#66707f;--px-band:rgba(160,180,215,.08);--px-on:#14171c;"
+    "--px-good:#4fc79a;--px-ready:#4fc79a;--px-bad:#ff8a80;--px-late:#f59a5b;"
+    "--px-half:#e3b341;--px-ask:#c99bf2;--px-live:#6cb0f5;--px-idle:#98a2b0"
+)
+_TONES: Final = ("good", "ready", "bad", "late", "half", "ask", "live", "idle")
+
+PALETTE: Final = (
+    f".pixirnb-view{{{_LIGHT}}}"
+    f"@media (prefers-color-scheme:dark){{.pixirnb-view{{{_DARK}}}}}"
+    f'[data-jp-theme-light="true"] .pixirnb-view,.vscode-light .pixirnb-view{{{_LIGHT}}}'
+    f'[data-jp-theme-light="false"] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}'
+    + "".join(f".pixirnb-{tone}{{color:var(--px-{tone},#555)}}" for tone in _TONES)
+    + ".pixirnb-mute{color:var(--px-mute,#59616e)}.pixirnb-on{stroke:var(--px-on,#fff)}"
+)
+"""Custom properties and one class a tone."""
+
+PICTURE: Final = (
+    ".pixirnb-picture{background:var(--px-bg,#fff);font-family:var(--jp-ui-font-family,"
+    "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif)}"
+    ".pixirnb-box{fill:var(--px-bg,#fff);stroke:currentColor;stroke-width:1.3}"
+    ".pixirnb-idle>.pixirnb-box{stroke:var(--px-line,#c4cad4)}"
+    ".pixirnb-held>.pixirnb-box{stroke:currentColor;stroke-dasharray:4 3}"
+    ".pixirnb-tint{fill:currentColor;opacity:.09}"
+    ".pixirnb-edge{fill:none;stroke:var(--px-edge,#a5adba);stroke-width:1.2}"
+    ".pixirnb-head{fill:var(--px-edge,#a5adba)}"
+    ".pixirnb-hold{fill:none;stroke:currentColor;stroke-width:1.4;stroke-dasharray:4 3}"
+    ".pixirnb-band{fill:var(--px-band,#f2f4f7)}"
+    ".pixirnb-name{fill:var(--px-fg,#222);font-size:12px;font-weight:600}"
+    ".pixirnb-small{fill:var(--px-mute,#555);font-size:10.5px}"
+)
+"""What the picture of a workflow needs beside the palette."""
+
+CARD: Final = (
+    "div.pixirnb-view{background:var(--px-bg,#fff);color:var(--px-fg,#222);border:1px solid "
+    "var(--px-line,#d5d9e0);border-radius:8px;padding:12px 14px;margin:4px 0;font-size:13px;"
+    "line-height:1.45;max-width:1080px;box-sizing:border-box;overflow-wrap:anywhere;"
+    "font-family:var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',Roboto,"
+    "'DejaVu Sans',sans-serif)}"
+    ".pixirnb-top{display:flex;flex-wrap:wrap;align-items:center;gap:4px 10px}"
+    ".pixirnb-status{display:inline-flex;align-items:center;gap:6px;font-weight:700;font-size:15px}"
+    ".pixirnb-flow{font-weight:600;font-size:14px}.pixirnb-right{margin-left:auto}"
+    ".pixirnb-view p{margin:6px 0}"
+    ".pixirnb-icon{vertical-align:-2px;flex:none}"
+    ".pixirnb-bar{display:flex;height:6px;border-radius:3px;overflow:hidden;gap:2px;margin:8px 0 6px}"
+    ".pixirnb-bar>span{background:currentColor;min-width:4px}"
+    ".pixirnb-bar>.pixirnb-idle{opacity:.4}"
+    ".pixirnb-chips{display:flex;flex-wrap:wrap;gap:2px 14px;margin:0 0 8px}"
+    ".pixirnb-chips b{color:var(--px-fg,#222);font-weight:600}"
+    ".pixirnb-scroll{overflow-x:auto;margin:8px 0}"
+    ".pixirnb-scroll>svg{display:block}"
+    ".pixirnb-view h4{margin:12px 0 4px;font-size:12px;font-weight:600;color:var(--px-mute,#555)}"
+    "div.pixirnb-view table{border-collapse:collapse;width:100%;margin:4px 0;font-size:12.5px;"
+    "border:0;table-layout:auto}"
+    "div.pixirnb-view th{text-align:left;font-weight:600;color:var(--px-mute,#555);padding:3px 10px 3px 0;"
+    "border:0;border-bottom:1px solid var(--px-line,#d5d9e0);background:none;white-space:nowrap}"
+    "div.pixirnb-view td{text-align:left;padding:4px 10px 4px 0;border:0;border-bottom:1px solid "
+    "var(--px-line,#d5d9e0);vertical-align:top;background:none;color:inherit;max-width:none}"
+    "div.pixirnb-view tr{background:none}"
+    "div.pixirnb-view tr:last-child>td{border-bottom:0}"
+    "div.pixirnb-view .pixirnb-num{text-align:right;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums}"
+    ".pixirnb-nowrap{white-space:nowrap}"
+    "div.pixirnb-view code{font-family:var(--jp-code-font-family,ui-monospace,Menlo,'DejaVu Sans Mono',"
+    "monospace);font-size:12px;background:var(--px-band,#f2f4f7);color:var(--px-fg,#222);"
+    "padding:1px 5px;border-radius:4px}"
+    "div.pixirnb-view pre{font-family:var(--jp-code-font-family,ui-monospace,Menlo,'DejaVu Sans Mono',"
+    "monospace);font-size:12px;background:var(--px-band,#f2f4f7);color:var(--px-fg,#222);"
+    "padding:8px 10px;border-radius:6px;margin:6px 0;white-space:pre-wrap;max-height:320px;"
+    "overflow:auto}"
+    ".pixirnb-view summary{cursor:pointer;color:var(--px-mute,#555);margin:6px 0}"
+    ".pixirnb-view ul{list-style:none;margin:4px 0;padding:0}.pixirnb-view li{margin:3px 0}"
+)
+"""What the cards around it need."""

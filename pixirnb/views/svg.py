@@ -1,0 +1,261 @@
+"""The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
+
+Status shows by shape, word (on hover and for screen readers) and colour; a held step is dashed, with a dashed line to what
+holds it; phases are light bands. Large workflows are folded (see drawing.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from pixirnb.views.drawing import Drawing, Edges, Node, drawing, folded
+from pixirnb.views.markup import fixed, text
+from pixirnb.views.plain import line
+from pixirnb.views.shapes import kind_shape, placed, status_shape
+from pixirnb.views.spans import span
+from pixirnb.views.style import PALETTE, PICTURE
+from pixirnb.views.waves import Box, Curve, Grid, Layout, layout
+
+_PAGE: Final = 900.0
+"""Width a notebook cell offers without scrolling."""
+_NARROW, _WIDE = 106.0, 168.0
+_BAND_TOP: Final = 20.0
+_NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
+_WIDE_LETTERS: Final = frozenset("mwMW@%")
+
+
+def picture(
+    plan: Mapping[str, Any] | None,
+    outcome: Mapping[str, Any] | None = None,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+) -> str:
+    """An `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
+    whole = drawing(plan, outcome, edges, kinds=kinds)
+    return draw(folded(whole)) if whole.nodes else ""
+
+
+def draw(shown: Drawing) -> str:
+    """The `<svg>` of a drawing as it is."""
+    ids = list(shown.nodes)
+    lanes, columns = _phases(shown)
+    grid = _grid(shown)
+    placing = layout(ids, shown.waves, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
+    top = _BAND_TOP if columns else 0.0
+    held = set(shown.holds)
+    boxes = {box.id: box for box in placing.boxes}
+    parts = [_bands(shown, placing, columns, grid, top)]
+    parts += [
+        f'<path class="pixirnb-edge" fill="none" stroke="#888" d="{_path(curve)}"/>'
+        for curve in placing.curves
+        if (curve.source, curve.target) not in held
+    ]
+    parts += [
+        f'<g class="pixirnb-{shown.nodes[curve.source].mark.tone}">'
+        f'<path class="pixirnb-hold" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
+        f'd="{_path(curve)}"/></g>'
+        for curve in placing.curves
+        if (curve.source, curve.target) in held
+    ]
+    parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in placing.curves)]
+    parts += [_node(shown.nodes[box.id], box) for box in placing.boxes]
+    width, height = fixed(placing.width), fixed(placing.height + top)
+    body = "".join(parts)
+    if top:
+        body = f'<g transform="translate(0 {fixed(top)})">{body}</g>'
+    return (
+        f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
+        f"<style>{PALETTE}{PICTURE}</style>{body}</svg>"
+    )
+
+
+def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int, int]]]:
+    """Lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
+    if not shown.phases:
+        return None, []
+    column = {step: place for place, wave in enumerate(shown.waves) for step in wave}
+    spans = []
+    for name, steps in shown.phases:
+        places = [column[step] for step in steps if step in column]
+        if places:
+            spans.append((name, min(places), max(places)))
+    spans.sort(key=lambda entry: entry[1])
+    folds = any(step.startswith("+") for step in shown.nodes)
+    if all(a[2] < b[1] for a, b in pairwise(spans)):
+        return None, spans
+    if folds:
+        return None, []  # a box that stands for several steps may stand for several phases
+    lanes = {s: place for place, (_, steps) in enumerate(shown.phases) for s in steps}
+    return lanes, []
+
+
+def _grid(shown: Drawing) -> Grid:
+    """Boxes as wide as their longest name asks, narrower where that lets the picture fit the page."""
+    names = [_length(line(step, 64), 12) for step in shown.nodes if not step.startswith("+")]
+    notes = [_length(n.note, 10.5) for n in shown.nodes.values() if n.stands_for]
+    wish = min(max([*names, *notes, 0.0]) + 38, _WIDE)
+    columns = max(len(shown.waves), 1)
+    width, gap = max(wish, _NARROW), 44.0
+    if columns * (width + gap) > _PAGE:
+        gap = 30.0
+        width = max(_NARROW, min(width, (_PAGE - 28 + gap) / columns - gap))
+    return Grid(width=width, gap_x=gap)
+
+
+def _bands(
+    shown: Drawing,
+    placing: Layout,
+    columns: Sequence[tuple[str, int, int]],
+    grid: Grid,
+    top: float,
+) -> str:
+    parts = []
+    for name, first, last in columns:
+        x = grid.margin + first * (grid.width + grid.gap_x) - grid.gap_x / 2 + 3
+        width = (last - first + 1) * (grid.width + grid.gap_x) - 6
+        if first == 0:
+            x, width = x + grid.gap_x / 2 - 10, width - grid.gap_x / 2 + 10
+        parts.append(_band(name, x, -top + 4, width, placing.height + top - 8))
+    if not columns and shown.phases and len(placing.lanes) > 1:
+        for (name, _), (upper, lower) in zip(shown.phases, placing.lanes, strict=False):
+            parts.append(_band(name, 4, upper, placing.width - 8, lower - upper))
+    return "".join(parts)
+
+
+def _band(name: str, x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect class="pixirnb-band" x="{fixed(x)}" y="{fixed(y)}" width="{fixed(width)}" '
+        f'height="{fixed(height)}" rx="6" fill="#f4f6f8"/>'
+        f'<text class="pixirnb-small" x="{fixed(x + 8)}" y="{fixed(y + 13)}">{text(name, 40)}</text>'
+    )
+
+
+def _path(curve: Curve) -> str:
+    (x, y), *rest = curve.points
+    parts = [f"M{fixed(x)} {fixed(y)}"]
+    for to_x, to_y in rest:
+        if to_y == y:
+            parts.append(f"H{fixed(to_x)}")
+        else:
+            mid = fixed((x + to_x) / 2)
+            parts.append(f"C{mid} {fixed(y)} {mid} {fixed(to_y)} {fixed(to_x)} {fixed(to_y)}")
+        x, y = to_x, to_y
+    return "".join(parts)
+
+
+def _head(box: Box) -> str:
+    x, y = box.x, box.y + box.height / 2
+    return f'<path class="pixirnb-head" fill="#888" d="M{fixed(x)} {fixed(y)}l-6 -3.4v6.8z"/>'
+
+
+def _node(node: Node, box: Box) -> str:
+    if node.stands_for:
+        return _several(node, box)
+    mark = node.mark
+    held = " pixirnb-held" if mark.key == "held" else ""
+    dash = ' stroke-dasharray="4 3"' if held else ""
+    name = _fit(line(node.id, 64), box.width - 36, 12)
+    middle = box.height / 2
+    parts = [
+        f'<g class="pixirnb-{mark.tone}{held}" transform="translate({fixed(box.x)} {fixed(box.y)})">',
+        f"<title>{text(_told(node), 400)}</title>",
+        f'<rect class="pixirnb-box" width="{fixed(box.width)}" height="{fixed(box.height)}" rx="7" '
+        f'fill="#fff" stroke="currentColor"{dash}/>',
+    ]
+    if mark.tone != "idle":
+        parts.append(
+            f'<rect class="pixirnb-tint" width="{fixed(box.width)}" height="{fixed(box.height)}" '
+            f'rx="7" fill="none"/>'
+        )
+    parts.append(placed(status_shape(mark), 8, middle - 8, 16, mark.tone))
+    small = _small(node, box.width - 36)
+    baseline = 16.0 if small else middle + 4
+    parts.append(f'<text class="pixirnb-name" x="30" y="{fixed(baseline)}">{text(name, 80)}</text>')
+    parts.append(small)
+    return "".join(parts) + "</g>"
+
+
+def _small(node: Node, room: float) -> str:
+    """The second line of a box: kind, attempt if it is not the first, elapsed."""
+    parts = []
+    elapsed = span(node.elapsed_ms)
+    tries = f"try {node.attempt}" if node.attempt > 1 else ""
+    words = [line(node.kind, 20)] if node.kind else []
+    used = 14.0 + _length(elapsed, 10.5) + (_length(tries, 10.5) + 8 if tries else 0)
+    if words and used + _length(words[0], 10.5) + 8 > room and kind_shape(node.kind):
+        words = []
+    if tries:
+        words.append(tries)
+    if kind_shape(node.kind):
+        parts.append(placed(kind_shape(node.kind), 30, 23, 10, "mute"))
+    x = 44 if kind_shape(node.kind) else 30
+    if words:
+        parts.append(f'<text class="pixirnb-small" x="{x}" y="31">{text(" · ".join(words))}</text>')
+    if elapsed:
+        parts.append(
+            f'<text class="pixirnb-small" x="{fixed(room + 28)}" y="31" text-anchor="end">'
+            f"{elapsed}</text>"
+        )
+    return "".join(parts)
+
+
+def _several(node: Node, box: Box) -> str:
+    counts = ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
+    return (
+        f'<g class="pixirnb-idle" transform="translate({fixed(box.x)} {fixed(box.y)})">'
+        f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
+        f'<rect class="pixirnb-band" width="{fixed(box.width)}" height="{fixed(box.height)}" rx="7" '
+        f'fill="#eee"/>'
+        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, 12))}</text>'
+        f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
+    )
+
+
+def _told(node: Node) -> str:
+    parts = [f"{node.id}: {node.mark.word}"]
+    if node.kind:
+        parts.append(f"{node.kind} step")
+    if node.attempt > 1:
+        parts.append(f"attempt {node.attempt}")
+    if node.elapsed_ms is not None and span(node.elapsed_ms):
+        parts.append(span(node.elapsed_ms))
+    return ", ".join(parts) + (f". {node.note}" if node.note else "")
+
+
+def _description(shown: Drawing) -> str:
+    counts: dict[str, int] = {}
+    for node in shown.nodes.values():
+        for mark, count in node.stands_for or ((node.mark, 1),):
+            counts[mark.word] = counts.get(mark.word, 0) + count
+    listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
+    return text(
+        f"Steps in columns by wave, lines from each step to those that wait for it: {listed}."
+    )
+
+
+def _length(words: str, size: float) -> float:
+    """About how wide `words` is in a proportional font of `size` pixels."""
+    total = 0.0
+    for letter in words:
+        if letter in _NARROW_LETTERS:
+            total += 0.37
+        elif letter in _WIDE_LETTERS:
+            total += 0.95
+        elif ord(letter) > 0x10FF:
+            total += 1.05
+        else:
+            total += 0.68 if letter.isupper() else 0.61
+    return total * size
+
+
+def _fit(words: str, room: float, size: float) -> str:
+    if _length(words, size) <= room:
+        return words
+    while words and _length(words, size) + size * 0.8 > room:
+        words = words[:-1]
+    return words + "…"
