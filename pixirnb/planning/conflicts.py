@@ -10,15 +10,14 @@ partners of a step are the bits of one integer, and counting them is one instruc
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from typing import Literal
 
 from pixirnb.planning.graph import Graph, topological_levels
 from pixirnb.planning.paths import Pattern, overlap
-from pixirnb.planning.pattern_index import Entry, PatternIndex
+from pixirnb.planning.pattern_index import PatternIndex
 
 Rule = Literal["writer_writer", "writer_reader"]
 
@@ -69,20 +68,19 @@ def find_conflicts(
     if levels is None:
         levels = topological_levels(graph)
     partners = _Partners(claims)
-    if not any(partners.may_conflict(step) for step in partners.claiming):
+    meeting = partners.meeting
+    if not meeting:
         return ConflictReport((), 0, frozenset())
     first: list[tuple[int, int]] = []
     count = 0
     done = 0
-    for step, ancestors in _with_ancestors(graph, levels):
-        mask = partners.mask(step) & done
+    for bit, ancestors in _with_ancestors(graph, levels, partners.bit_of):
+        mask = partners.mask(meeting[bit]) & done & ~ancestors
         if mask:
-            mask &= ~ancestors
             count += mask.bit_count()
-            _keep_first(first, step, mask, limit)
-        if step in partners.claiming:
-            done |= 1 << step
-    pairs = sorted((-a, -b) for a, b in first)
+            _keep_first(first, bit, mask, limit)
+        done |= 1 << bit
+    pairs = sorted((meeting[-a], meeting[-b]) for a, b in first)
     listed = tuple(_conflict(claims, a, b) for a, b in pairs)
     return ConflictReport(listed, count, frozenset(step for pair in pairs for step in pair))
 
@@ -105,9 +103,9 @@ class ClaimIndex:
 
     def __init__(self) -> None:
         self._claims: dict[int, Claim] = {}
-        self._writers = PatternIndex()
-        self._shared_writers = PatternIndex()
-        self._readers = PatternIndex()
+        self._writers: PatternIndex[set[int]] = PatternIndex(set)
+        self._shared_writers: PatternIndex[set[int]] = PatternIndex(set)
+        self._readers: PatternIndex[set[int]] = PatternIndex(set)
         self._universal = 0
 
     def __len__(self) -> int:
@@ -128,38 +126,45 @@ class ClaimIndex:
         self._claims[key] = claim
         self._universal += _is_universal(claim)
         for pattern in claim.writes:
-            self._writers.add(pattern, key)
+            self._writers.at(pattern).add(key)
             if claim.shared:
-                self._shared_writers.add(pattern, key)
+                self._shared_writers.at(pattern).add(key)
         for pattern in claim.reads:
-            self._readers.add(pattern, key)
+            self._readers.at(pattern).add(key)
 
     def remove(self, key: int) -> None:
         """Let go of what `key` holds. Raises KeyError when it holds nothing."""
         claim = self._claims.pop(key)
         self._universal -= _is_universal(claim)
         for pattern in dict.fromkeys(claim.writes):
-            self._writers.remove(pattern, key)
+            _let_go(self._writers, pattern, key)
             if claim.shared:
-                self._shared_writers.remove(pattern, key)
+                _let_go(self._shared_writers, pattern, key)
         for pattern in dict.fromkeys(claim.reads):
-            self._readers.remove(pattern, key)
+            _let_go(self._readers, pattern, key)
 
     def conflicts(self, claim: Claim) -> bool:
         """Whether anything held conflicts with `claim`."""
-        return any(True for _ in self._entries(claim))
+        return any(True for _ in self._holders(claim))
 
     def conflicting(self, claim: Claim) -> list[int]:
         """The keys whose claims conflict with `claim`, ascending."""
-        return sorted({key for entry in self._entries(claim) for key in entry.keys})
+        return sorted(set().union(*self._holders(claim)))
 
-    def _entries(self, claim: Claim) -> Iterable[Entry]:
+    def _holders(self, claim: Claim) -> Iterator[set[int]]:
         for pattern in claim.writes:
             yield from self._writers.overlapping(pattern)
             if claim.shared:
                 yield from self._readers.overlapping(pattern)
         for pattern in claim.reads:
             yield from self._shared_writers.overlapping(pattern)
+
+
+def _let_go(index: PatternIndex[set[int]], pattern: Pattern, key: int) -> None:
+    keys = index.at(pattern)
+    keys.remove(key)
+    if not keys:
+        index.remove(pattern)
 
 
 def _is_universal(claim: Claim) -> bool:
@@ -189,123 +194,117 @@ _MANY = 32
 """From so many on, the members of a group are worth a kept integer of bits."""
 
 
-@dataclass(slots=True, eq=False)
 class _Group:
     """Steps that name one pattern, by role, in spec order."""
 
-    pattern: Pattern
-    writers: list[int] = field(default_factory=list)
-    shared_writers: list[int] = field(default_factory=list)
-    readers: list[int] = field(default_factory=list)
-    overlapping: list[_Group] | None = None
-    users: int = 0
-    masks: dict[str, int] = field(default_factory=dict)
-    """Role to the bits of this group's members."""
-    partners: dict[str, int] = field(default_factory=dict)
-    """Role to the bits of the members of all overlapping groups, for groups with many users."""
+    __slots__ = ("bits", "members", "overlapping", "partner_bits", "users")
+
+    def __init__(self) -> None:
+        self.members: tuple[list[int], list[int], list[int]] = ([], [], [])
+        """Writers, shared writers, readers."""
+        self.users = 0
+        self.overlapping: list[_Group] = []
+        """Itself among them."""
+        self.bits: dict[int, int] = {}
+        """Role to the bits of its own members, where they are many."""
+        self.partner_bits: dict[int, int] = {}
+        """Role to the bits of the members of all that overlap it, where it has many users."""
+
+
+_WRITERS, _SHARED_WRITERS, _READERS = 0, 1, 2
 
 
 class _Partners:
-    """For each step the set of all steps its claim conflicts with, ordered or not, as bits."""
+    """For each step all steps its claim conflicts with, ordered or not.
+
+    Only steps that have such a partner, `meeting`, are given a bit; bits keep spec order.
+    """
 
     def __init__(self, claims: Sequence[Claim | None]) -> None:
-        self.claims = claims
-        self.size = len(claims)
-        self.index = PatternIndex()
-        self.groups: dict[Pattern, _Group] = {}
-        self.by_number: list[_Group] = []
-        self.claiming: dict[int, Claim] = {}
+        index: PatternIndex[_Group] = PatternIndex(_Group)
+        roles: list[list[tuple[_Group, int]]] = []
+        groups: dict[Pattern, _Group] = {}
         for step, claim in enumerate(claims):
-            if claim is None or not (claim.reads or claim.writes):
+            against: list[tuple[_Group, int]] = []
+            roles.append(against)
+            if claim is None:
                 continue
-            self.claiming[step] = claim
-            for pattern in dict.fromkeys(claim.writes):
-                group = self.group(pattern)
-                group.writers.append(step)
+            for pattern in claim.writes:
+                group = groups[pattern] = index.at(pattern)
+                group.users += 1
+                group.members[_WRITERS].append(step)
+                against.append((group, _WRITERS))
                 if claim.shared:
-                    group.shared_writers.append(step)
-            for pattern in dict.fromkeys(claim.reads):
-                self.group(pattern).readers.append(step)
-
-    def group(self, pattern: Pattern) -> _Group:
-        group = self.groups.get(pattern)
-        if group is None:
-            group = self.groups[pattern] = _Group(pattern)
-            self.index.add(pattern, len(self.by_number))
-            self.by_number.append(group)
-        group.users += 1
-        return group
-
-    def overlapping(self, group: _Group) -> list[_Group]:
-        if group.overlapping is None:
-            group.overlapping = [
-                self.by_number[number]
-                for entry in self.index.overlapping(group.pattern)
-                for number in entry.keys
-            ]
-        return group.overlapping
-
-    def roles(self, claim: Claim) -> Iterable[tuple[_Group, str]]:
-        """The groups of a claim, each with the role whose holders it conflicts with."""
-        for pattern in claim.writes:
-            yield self.groups[pattern], "writers"
-            if claim.shared:
-                yield self.groups[pattern], "readers"
-        for pattern in claim.reads:
-            yield self.groups[pattern], "shared_writers"
-
-    def may_conflict(self, step: int) -> bool:
-        """Whether the step has a partner at all, itself apart."""
-        for group, role in self.roles(self.claiming[step]):
-            for other in self.overlapping(group):
-                members: list[int] = getattr(other, role)
-                if len(members) > 1 or (members and members[0] != step):
-                    return True
-        return False
+                    group.members[_SHARED_WRITERS].append(step)
+                    against.append((group, _READERS))
+            for pattern in claim.reads:
+                group = groups[pattern] = index.at(pattern)
+                group.users += 1
+                group.members[_READERS].append(step)
+                against.append((group, _SHARED_WRITERS))
+        for pattern, group in groups.items():
+            group.overlapping = list(index.overlapping(pattern))
+        self.roles = roles
+        """Of each step its patterns, each with the role whose holders it conflicts with."""
+        self.meeting = [step for step, against in enumerate(roles) if _meets(step, against)]
+        self.bit_of = [-1] * len(claims)
+        for bit, step in enumerate(self.meeting):
+            self.bit_of[step] = bit
 
     def mask(self, step: int) -> int:
         """The bits of the step's partners; its own may be among them."""
-        claim = self.claiming.get(step)
-        if claim is None:
-            return 0
         mask = 0
-        for group, role in self.roles(claim):
-            known = group.partners.get(role)
+        for group, role in self.roles[step]:
+            known = group.partner_bits.get(role)
             if known is None:
-                known = self.union(step, self.overlapping(group), role)
+                known = self.union(group.overlapping, role)
                 if group.users >= _MANY:
-                    group.partners[role] = known
+                    group.partner_bits[role] = known
             mask |= known
         return mask
 
-    def union(self, step: int, groups: list[_Group], role: str) -> int:
-        """The members of all `groups` in `role`, as bits; a lone member that is `step` may be left out."""
+    def union(self, groups: list[_Group], role: int) -> int:
+        """The members of all `groups` in `role`, as bits."""
         mask = 0
         few: list[int] = []
         for group in groups:
-            members: list[int] = getattr(group, role)
+            members = group.members[role]
             if len(members) < _MANY:
                 few += members
             else:
-                if role not in group.masks:
-                    group.masks[role] = self.bits(members)
-                mask |= group.masks[role]
-        return mask if few in ([], [step]) else mask | self.bits(few)
+                if role not in group.bits:
+                    group.bits[role] = self.bits(members)
+                mask |= group.bits[role]
+        return mask | self.bits(few)
 
     def bits(self, steps: list[int]) -> int:
-        if len(steps) < 4:
-            return sum(1 << step for step in set(steps))
-        octets = bytearray(self.size // 8 + 1)
-        for step in steps:
-            octets[step >> 3] |= 1 << (step & 7)
+        # A lone partner of itself has no bit.
+        places = {self.bit_of[step] for step in steps} - {-1}
+        if len(places) < 4:
+            return sum(1 << place for place in places)
+        octets = bytearray(len(self.meeting) // 8 + 1)
+        for place in places:
+            octets[place >> 3] |= 1 << (place & 7)
         return int.from_bytes(octets, "little")
 
 
-def _with_ancestors(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterable[tuple[int, int]]:
-    """Each step of `levels` with the bits of all its ancestors, kept no longer than needed."""
-    waiting = Counter[int]()
-    for step, later in enumerate(graph.dependents):
-        waiting[step] = len(later)
+def _meets(step: int, against: list[tuple[_Group, int]]) -> bool:
+    """Whether the step has a partner but itself."""
+    for group, role in against:
+        if group.users == 1 and len(group.overlapping) == 1:
+            continue
+        for other in group.overlapping:
+            members = other.members[role]
+            if members and (members[0] != step or members[-1] != step):
+                return True
+    return False
+
+
+def _with_ancestors(
+    graph: Graph, levels: Sequence[Sequence[int]], bit_of: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Each step that has a bit, as its bit and those of all its ancestors, kept while needed."""
+    waiting = [len(later) for later in graph.dependents]
     masks: dict[int, int] = {}
     for level in levels:
         for step in level:
@@ -315,28 +314,28 @@ def _with_ancestors(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterable[t
                 waiting[earlier] -= 1
                 if not waiting[earlier]:
                     del masks[earlier]
-            yield step, ancestors
+            bit = bit_of[step]
+            if bit >= 0:
+                yield bit, ancestors
             if waiting[step]:
-                masks[step] = ancestors | (1 << step)
+                masks[step] = ancestors if bit < 0 else ancestors | (1 << bit)
 
 
-def _keep_first(first: list[tuple[int, int]], step: int, mask: int, limit: int) -> None:
-    """Put the pairs of `step` into `first`, a heap of the `limit` earliest pairs, negated."""
-    bits = ""
-    place = -1
-    while mask and limit:
-        if not bits:
-            lowest = (mask & -mask).bit_length() - 1
-            if len(first) == limit and (-min(step, lowest), -max(step, lowest)) <= first[0]:
-                return
-            bits = format(mask, "b")[::-1]
-        place = bits.find("1", place + 1)
-        if place < 0:
-            return
-        pair = (-min(step, place), -max(step, place))
+def _keep_first(first: list[tuple[int, int]], bit: int, mask: int, limit: int) -> None:
+    """Put the pairs of `bit` into `first`, a heap of the `limit` earliest pairs, negated."""
+    if not limit:
+        return
+    lowest = (mask & -mask).bit_length() - 1
+    if len(first) == limit and (-min(bit, lowest), -max(bit, lowest)) <= first[0]:
+        return
+    digits = format(mask, "b")[::-1]
+    place = digits.find("1")
+    while place >= 0:
+        pair = (-min(bit, place), -max(bit, place))
         if len(first) < limit:
             heappush(first, pair)
         elif pair > first[0]:
             heapreplace(first, pair)
         else:
             return
+        place = digits.find("1", place + 1)

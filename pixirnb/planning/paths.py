@@ -17,6 +17,7 @@ from typing import Final
 
 from pixirnb.ids import is_step_id
 from pixirnb.planning.segments import (
+    LONGEST_NAME,
     RESERVED,
     Glob,
     Segment,
@@ -34,6 +35,7 @@ DEEPEST: Final = 20
 """Braces within braces."""
 
 _REPO: Final = re.compile(r"repos\.([^/:]*):")
+_WILD: Final = re.compile(r"[*?\[\\]")
 _SPECIAL: Final = re.compile(r"[\\{}\[]")
 
 
@@ -62,6 +64,9 @@ class Pattern:
         choices = tuple(dict.fromkeys(_segments(choice, text) for choice in spelled))
         prefixes = tuple(dict.fromkeys(map(_prefix, choices)))
         return cls(text, repo, choices, prefixes)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @property
     def is_universal(self) -> bool:
@@ -136,17 +141,19 @@ def _segments(glob: str, text: str) -> tuple[Segment | None, ...]:
             continue
         if word == "..":
             raise ValueError(f"`{text}` leaves its folder by `..`: name a repo instead.")
-        if word != "**":
-            segments.append(parse_segment(word))
+        if len(word) <= LONGEST_NAME and _WILD.search(word) is None:
+            if not segments and word in RESERVED:
+                raise ValueError(f"`{text}` reaches into {word}, which no step may claim.")
+            segments.append(word)
+        elif word != "**":
+            segment = parse_segment(word)
+            if not names_something(segment, is_first=not segments):
+                raise ValueError(f"`{text}` matches nothing that may be claimed.")
+            segments.append(segment)
         elif not segments or segments[-1] is not None:
             segments.append(None)
     if not segments:
         raise ValueError(f"`{text}` is empty: write `**/*` for everything.")
-    for depth, segment in enumerate(segments):
-        if isinstance(segment, str) and depth == 0 and segment in RESERVED:
-            raise ValueError(f"`{text}` reaches into {segment}, which no step may claim.")
-        if segment is not None and not names_something(segment, is_first=depth == 0):
-            raise ValueError(f"`{text}` matches nothing that may be claimed.")
     return tuple(segments)
 
 

@@ -8,8 +8,9 @@ with, so that ten thousand `part-0001-*.csv` are not compared with each other.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.segments import Glob, Segment, meet
@@ -17,48 +18,48 @@ from pixirnb.planning.segments import Glob, Segment, meet
 _FEW: int = 12
 """So many children are faster asked one by one than looked up."""
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, eq=False)
-class Entry:
-    """A pattern and the keys of those who hold it, in order of arrival."""
+class Entry(Generic[T]):
+    """A pattern and what is kept under it."""
 
     pattern: Pattern
-    keys: dict[int, None] = field(default_factory=dict)
+    value: T
 
 
-class PatternIndex:
-    """A changing collection of patterns, each held by any number of integer keys."""
+class PatternIndex(Generic[T]):
+    """A changing collection of patterns; `make` gives what is kept under a new one."""
 
-    __slots__ = ("_entries", "_roots")
+    __slots__ = ("_entries", "_make", "_roots")
 
-    def __init__(self) -> None:
-        self._entries: dict[Pattern, Entry] = {}
-        self._roots: dict[str | None, _Node] = {}
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._entries: dict[Pattern, Entry[T]] = {}
+        self._roots: dict[str | None, _Node[T]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, pattern: Pattern, key: int) -> Entry:
-        """Let `key` hold `pattern`; twice is once."""
+    def at(self, pattern: Pattern) -> T:
+        """What is kept under `pattern`, which is entered if it is new."""
         entry = self._entries.get(pattern)
         if entry is None:
-            entry = self._entries[pattern] = Entry(pattern)
-            root = self._roots.setdefault(pattern.repo, _Node())
+            entry = self._entries[pattern] = Entry(pattern, self._make())
+            root = self._roots.get(pattern.repo)
+            if root is None:
+                root = self._roots[pattern.repo] = _Node()
             for prefix in pattern.prefixes:
                 node = root
                 for segment in prefix:
-                    node = node.child(segment)
+                    node = node.children.get(segment) or node.enter(segment)
                 node.ends.append(entry)
-        entry.keys[key] = None
-        return entry
+        return entry.value
 
-    def remove(self, pattern: Pattern, key: int) -> None:
-        """Let go of it. Raises KeyError when `key` does not hold `pattern`."""
-        entry = self._entries[pattern]
-        del entry.keys[key]
-        if entry.keys:
-            return
-        del self._entries[pattern]
+    def remove(self, pattern: Pattern) -> None:
+        """Forget `pattern`. Raises KeyError when it was not entered."""
+        entry = self._entries.pop(pattern)
         for prefix in pattern.prefixes:
             path = [self._roots[pattern.repo]]
             for segment in prefix:
@@ -69,8 +70,8 @@ class PatternIndex:
                     break
                 path[depth - 1].drop(prefix[depth - 1])
 
-    def overlapping(self, pattern: Pattern) -> Iterator[Entry]:
-        """Every entry whose pattern overlaps `pattern`, each once, lazily."""
+    def overlapping(self, pattern: Pattern) -> Iterator[T]:
+        """What is kept under every pattern that overlaps `pattern`, each once, lazily."""
         root = self._roots.get(pattern.repo)
         if root is None:
             return
@@ -79,40 +80,48 @@ class PatternIndex:
             waiting = [(root, 0)]
             while waiting:
                 node, depth = waiting.pop()
-                for entry in node.ends:
-                    if id(entry) not in seen:
-                        seen.add(id(entry))
-                        yield entry
-                if depth < len(prefix):
-                    waiting += [
-                        (child, depth + 1)
-                        for child in node.meeting(prefix[depth], is_first=depth == 0)
-                    ]
-                else:
-                    waiting += [(child, depth) for child in node.children.values()]
+                while True:
+                    for entry in node.ends:
+                        if id(entry) not in seen:
+                            seen.add(id(entry))
+                            yield entry.value
+                    if depth == len(prefix):
+                        waiting += [(child, depth) for child in node.children.values()]
+                        break
+                    segment = prefix[depth]
+                    depth += 1
+                    if node.globs or not isinstance(segment, str):
+                        waiting += [
+                            (child, depth) for child in node.meeting(segment, is_first=depth == 1)
+                        ]
+                        break
+                    # The common case, a plain name among plain names, is one look into a dict.
+                    child = node.children.get(segment)
+                    if child is None:
+                        break
+                    node = child
 
 
-class _Node:
+class _Node(Generic[T]):
     """A place in the trie. An entry that ends here claims all below."""
 
     __slots__ = ("by_head", "by_tail", "children", "ends", "globs")
 
     def __init__(self) -> None:
-        self.children: dict[Segment, _Node] = {}
+        self.children: dict[Segment, _Node[T]] = {}
         self.globs = 0
-        self.ends: list[Entry] = []
+        self.ends: list[Entry[T]] = []
         self.by_head: _Affixes | None = None
         self.by_tail: _Affixes | None = None
 
-    def child(self, segment: Segment) -> _Node:
-        """The child of that segment, made if missing."""
-        node = self.children.get(segment)
-        if node is None:
-            node = self.children[segment] = _Node()
-            self.globs += isinstance(segment, Glob)
-            if self.by_head is not None and self.by_tail is not None:
-                self.by_head.add(_head(segment), segment)
-                self.by_tail.add(_tail(segment), segment)
+    def enter(self, segment: Segment) -> _Node[T]:
+        """A new child."""
+        node: _Node[T] = _Node()
+        self.children[segment] = node
+        self.globs += isinstance(segment, Glob)
+        if self.by_head is not None and self.by_tail is not None:
+            self.by_head.add(_head(segment), segment)
+            self.by_tail.add(_tail(segment), segment)
         return node
 
     def drop(self, segment: Segment) -> None:
@@ -122,13 +131,8 @@ class _Node:
             self.by_head.remove(_head(segment), segment)
             self.by_tail.remove(_tail(segment), segment)
 
-    def meeting(self, segment: Segment, *, is_first: bool) -> Iterator[_Node]:
+    def meeting(self, segment: Segment, *, is_first: bool) -> Iterator[_Node[T]]:
         """Children that some name leads into by both segments."""
-        if isinstance(segment, str) and not self.globs:
-            child = self.children.get(segment)
-            if child is not None:
-                yield child
-            return
         for candidate in self._candidates(segment):
             if meet(candidate, segment, is_first=is_first):
                 yield self.children[candidate]
