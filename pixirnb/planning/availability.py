@@ -34,7 +34,8 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
     if workflow.defaults.model_fields_set:
         yield from _shared(("defaults",), workflow.defaults)
     for position, step in enumerate(workflow.steps):
-        yield from _shared(("steps", position), step)
+        if not step.model_fields_set.isdisjoint(_TELLING):
+            yield from _shared(("steps", position), step)
         if isinstance(step, MergeStep):
             yield _later(
                 ("steps", position, "merge"), "`merge`", "let steps share the workspace"
@@ -43,8 +44,6 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
 
 def _shared(parts: PathParts, step: Shared) -> Iterator[Mistake]:
     written = step.model_fields_set
-    if written.isdisjoint(_TELLING):
-        return
     if step.workspace == "isolated":
         yield _later((*parts, "workspace"), "`workspace: isolated`", "write `workspace: shared`")
     if not written.isdisjoint(_LATER_KEYS):
@@ -54,7 +53,9 @@ def _shared(parts: PathParts, step: Shared) -> Iterator[Mistake]:
         yield from _repo_uses((*parts, "cwd"), (step.cwd,))
     for key in _PATH_KEYS:
         if key in written:
-            yield from _repo_uses((*parts, key), getattr(step, key) or ())
+            texts = getattr(step, key)
+            if texts and "repos." in "\n".join(texts):
+                yield from _repo_uses((*parts, key), texts)
 
 
 def _repo_uses(parts: PathParts, texts: tuple[str, ...]) -> Iterator[Mistake]:

@@ -191,7 +191,7 @@ def check_patterns(
     for parts, step in _sharing(workflow, _SETS):
         for key in step.model_fields_set & _SETS:
             for place, text in enumerate(getattr(step, key) or ()):
-                if plain.path(text) is not None or text in patterns:
+                if text in patterns or plain.path(text) is not None:
                     continue
                 where = (*parts, key, place)
                 if "{{" in text:

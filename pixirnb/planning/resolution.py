@@ -50,6 +50,7 @@ class Resolver:
         self.defaults = workflow.defaults
         # Time-outs and retries have an agent between step and defaults: they cannot be merged into the step.
         self.merged = frozenset(workflow.defaults.model_fields_set - {"timeout", "retry"})
+        self.retry = workflow.defaults.retry or ONE_ATTEMPT
         self.serialize = workflow.undeclared_writers == "serialize"
 
     def resolve(self, step: Step, by_id: Mapping[str, Step]) -> Resolved:
@@ -59,7 +60,9 @@ class Resolver:
         if isinstance(spec, AgentStep) and spec.agent is not None:
             agent = self.workflow.agents.get(spec.agent)
         timeout_ms, source = self._timeout(spec, agent)
-        retry = spec.retry or (agent.retry if agent else None) or self.defaults.retry or ONE_ATTEMPT
+        retry = spec.retry
+        if retry is None:
+            retry = self.retry if agent is None else agent.retry or self.retry
         posture, reads, writes, is_undeclared, is_wide = self._claims(spec, agent, by_id)
         return Resolved(
             spec,

@@ -38,12 +38,19 @@ class SpecModel(BaseModel):
         exclude_unset)` says, five times faster: large workflows are hashed before every run.
         """
         fields = self.__dict__
-        return {
-            _SPELLINGS.get(name, name): format_duration(fields[name])
-            if name in _SPANS and fields[name] is not None
-            else _plain(fields[name])
-            for name in sorted(self.model_fields_set)
-        }
+        written: dict[str, Any] = {}
+        for name in sorted(self.__pydantic_fields_set__):
+            value = fields[name]
+            kind = type(value)
+            if kind is int and name in _SPANS:
+                value = format_duration(value)
+            elif kind is tuple and value and type(value[0]) is str:
+                # Texts and argvs hold nothing else.
+                value = [*value]
+            elif kind is not str:
+                value = _plain(value)
+            written[_SPELLINGS.get(name, name)] = value
+        return written
 
 
 _SPANS: Final = frozenset({"timeout", "delay", "max_delay"})
