@@ -1,0 +1,328 @@
+"""Whoever dies, however it comes, nothing survives and everybody is told within a second."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from pixirnb.errors import Cannot
+from pixirnb.ports import Ended, PythonWork, Runner, ScriptedWork, ShellWork, Started, Work
+from pixirnb.runners import processes
+from pixirnb.runners.python import PythonRunner
+from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.runners.shell import ShellRunner
+from pixirnb.runners.supervisor import Supervisor
+from pixirnb.testing.runner_contract import (
+    RUN_ID,
+    Rehearsal,
+    is_running,
+    on_a_loop,
+    wait_until,
+)
+
+TREE = "setsid sleep 60 & (sleep 60 &) ; echo ready; sleep 60"
+SOURCE = """
+def hang():
+    import subprocess, time
+    subprocess.Popen(["setsid", "sleep", "60"])
+    print("ready")
+    time.sleep(60)
+"""
+HANGS: dict[str, tuple[Work, type[ShellRunner | PythonRunner | ScriptedRunner]]] = {
+    "shell": (ShellWork(TREE), ShellRunner),
+    "python": (PythonWork(":hang", {}, SOURCE, True), PythonRunner),
+    "scripted": (ScriptedWork("", [{"say": "ready"}, {"hang": True}]), ScriptedRunner),
+}
+Blow = Callable[[Supervisor, int], None]
+
+
+def reaper_of(pid: int) -> int:
+    return psutil.Process(pid).ppid()
+
+
+def strike_supervisor(supervisor: Supervisor, _: int) -> None:
+    assert supervisor.pid is not None
+    os.kill(supervisor.pid, signal.SIGKILL)
+
+
+def strike_reaper(_: Supervisor, pid: int) -> None:
+    os.kill(reaper_of(pid), signal.SIGKILL)
+
+
+def strike_both(supervisor: Supervisor, pid: int) -> None:
+    reaper = reaper_of(pid)
+    strike_supervisor(supervisor, pid)
+    os.kill(reaper, signal.SIGKILL)
+
+
+def strike_child(_: Supervisor, pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+async def struck(
+    supervisor: Supervisor, runner: Runner, work: Work, folder: Path, blow: Blow
+) -> Ended:
+    """Start, wait for `ready`, strike, and return the end; it must come soon."""
+    rehearsal = Rehearsal(work, folder)
+    ends: list[Ended] = []
+
+    async def go() -> None:
+        ends.append(await runner.perform(rehearsal.job()))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(go)
+        await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\n")
+        started = rehearsal.events[0]
+        assert isinstance(started, Started)
+        assert started.pid is not None
+        blow(supervisor, started.pid)
+    assert processes.find_strays(RUN_ID) == []
+    return ends[0]
+
+
+@pytest.mark.parametrize("kind", HANGS)
+@pytest.mark.parametrize(
+    ("blow", "error_kind"),
+    [
+        (strike_supervisor, "supervisor_lost"),
+        (strike_reaper, "lost"),
+        (strike_both, "supervisor_lost"),
+        (strike_child, "crash"),
+    ],
+)
+def test_a_death_ends_the_step_and_its_tree_and_the_next_step_runs(
+    kind: str, blow: Blow, error_kind: str, tmp_path: Path
+) -> None:
+    work, runner_type = HANGS[kind]
+
+    async def story(supervisor: Supervisor) -> tuple[Ended, Ended]:
+        runner = runner_type(supervisor)
+        ended = await struck(supervisor, runner, work, tmp_path, blow)
+        shell = ShellRunner(supervisor)
+        return ended, await shell.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+
+    ended, after = on_a_loop(story)
+    assert (ended.status, ended.error_kind) == ("failed", error_kind)
+    assert after.status == "completed"
+
+
+ENGINE = """
+import sys, os, time
+from pathlib import Path
+import anyio
+from pixirnb.ports import PythonWork, ScriptedWork, ShellWork
+from pixirnb.runners.python import PythonRunner
+from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.runners.shell import ShellRunner
+from pixirnb.runners.supervisor import Supervisor
+from pixirnb.testing.runner_contract import Rehearsal
+
+RUN_ID, FOLDER, FORK = sys.argv[1:]
+
+async def main():
+    async with Supervisor() as supervisor, anyio.create_task_group() as group:
+        source = "def hang():\\n import time\\n time.sleep(60)"
+        jobs = [
+            (ShellRunner(supervisor), ShellWork("trap '' TERM; setsid sleep 60 & (sleep 60 &); sleep 60")),
+            (PythonRunner(supervisor), PythonWork(":hang", {}, source, True)),
+            (ScriptedRunner(supervisor), ScriptedWork("", [{"hang": True}])),
+        ]
+        rehearsals = []
+        for n, (runner, work) in enumerate(jobs):
+            rehearsals.append(Rehearsal(work, Path(FOLDER), attempt=n, run_id=RUN_ID))
+            group.start_soon(runner.perform, rehearsals[-1].job())
+        for rehearsal in rehearsals:
+            await rehearsal.wait_for(lambda so_far: bool(so_far.events))
+        if FORK == "fork" and os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        print(supervisor.pid, flush=True)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("fork", ["alone", "fork"])
+def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> None:
+    """Not even where a forked copy of the engine lives on and holds its descriptors open."""
+    run_id = f"r-20261121-220344-{fork}0"[:26]
+    engine = subprocess.Popen(
+        [sys.executable, "-c", ENGINE, run_id, str(tmp_path), fork],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    assert engine.stdout is not None
+    with engine.stdout:
+        supervisor = int(engine.stdout.readline())
+        assert processes.find_strays(run_id)
+        engine.kill()
+        engine.wait()
+        copies = [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if run_id in (process.info["cmdline"] or ())
+        ]
+        assert bool(copies) == (fork == "fork")
+        deadline = time.monotonic() + 20
+        while (
+            processes.find_strays(run_id) or is_running(supervisor)
+        ) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for copy in copies:
+            copy.kill()
+    assert processes.find_strays(run_id) == []
+    assert not is_running(supervisor)
+
+
+def test_strays_of_a_dead_owner_are_found_by_run_and_ended() -> None:
+    other = "r-20261121-220344-000000"
+    tag = {**os.environ, "PIXIRNB_STEP": f"{other}/make.2"}
+    stray = subprocess.Popen(["sleep", "60"], env=tag, start_new_session=True)
+    unrelated = subprocess.Popen(["sleep", "60"], env={**tag, "PIXIRNB_STEP": f"{other}x/make.2"})
+    try:
+        assert processes.find_strays(other) == [stray.pid]
+        assert processes.find_strays(RUN_ID) == []
+        assert processes.end_strays(other) == [stray.pid]
+        assert processes.end_strays(other) == []
+        assert stray.wait(10) == -signal.SIGKILL
+        assert unrelated.poll() is None
+    finally:
+        unrelated.kill()
+        unrelated.wait()
+
+
+def test_a_forked_function_bears_its_tag_though_it_was_never_execed(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> None:
+        rehearsal = Rehearsal(ScriptedWork("", [{"say": "ready"}, {"hang": True}]), tmp_path)
+        async with anyio.create_task_group() as group:
+            group.start_soon(ScriptedRunner(supervisor).perform, rehearsal.job())
+            await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\n")
+            started = rehearsal.events[0]
+            assert isinstance(started, Started)
+            assert started.pid in processes.find_strays(RUN_ID)
+            rehearsal.stop.set("cancelled")
+
+    on_a_loop(story)
+
+
+def test_broker_bug_1_shutdown_returns_at_once_when_the_child_was_already_reaped(
+    tmp_path: Path,
+) -> None:
+    """A status can be consumed once; whoever waits for it a second time waits for ever."""
+
+    async def story(supervisor: Supervisor) -> None:
+        await ShellRunner(supervisor).perform(Rehearsal(ShellWork("exit 1"), tmp_path).job())
+        pid = supervisor.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)  # noqa: ASYNC222 - taking the status away is what this is about
+        with anyio.fail_after(1):
+            await supervisor.aclose()
+            await supervisor.aclose()
+
+    on_a_loop(story)
+
+
+def test_broker_bug_1_shutdown_of_a_frozen_supervisor_is_bounded(tmp_path: Path) -> None:
+    async def story() -> int:
+        supervisor = Supervisor(shutdown_limit_s=0.2)
+        await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        assert supervisor.pid is not None
+        pid = supervisor.pid
+        os.kill(pid, signal.SIGSTOP)
+        with anyio.fail_after(10):
+            await supervisor.aclose()
+        return pid
+
+    assert not is_running(anyio.run(story))
+
+
+def test_broker_bug_2_a_worker_killed_from_outside_is_noticed_and_blocks_no_new_spawn(
+    tmp_path: Path,
+) -> None:
+    """Dead workers piled up unseen and took the places of new ones."""
+
+    async def story(supervisor: Supervisor) -> list[str | None]:
+        runner = ShellRunner(supervisor)
+        kinds: list[str | None] = []
+        for _ in range(60):  # more than may be on their way at once
+            blow = strike_reaper if len(kinds) % 2 else strike_child
+            ended = await struck(
+                supervisor, runner, ShellWork("echo ready; sleep 60"), tmp_path, blow
+            )
+            kinds.append(ended.error_kind)
+        assert supervisor.pid is not None
+        process = psutil.Process(supervisor.pid)
+        await wait_until(lambda: process.children() == [])
+        return kinds
+
+    assert on_a_loop(story) == ["crash", "lost"] * 30
+
+
+def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_later(
+    tmp_path: Path,
+) -> None:
+    async def story() -> tuple[Ended, Ended]:
+        async with Supervisor(spawn_limit_s=0.3) as supervisor:
+            runner = ShellRunner(supervisor)
+            await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+            assert supervisor.pid is not None
+            os.kill(supervisor.pid, signal.SIGSTOP)
+            never = await runner.perform(Rehearsal(ShellWork("touch late"), tmp_path).job())
+            os.kill(supervisor.pid, signal.SIGCONT)
+            later = await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+            return never, later
+
+    never, later = anyio.run(story)
+    assert (never.status, never.error_kind) == ("failed", "spawn_failed")
+    assert "process id" in never.message
+    assert later.status == "completed"
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_supervisor_of_a_closed_loop_does_not_trouble_the_next_loop(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> str:
+        return (
+            await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        ).status
+
+    assert [on_a_loop(story) for _ in range(3)] == ["completed"] * 3
+
+
+def test_a_closed_supervisor_can_start_again(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> str:
+        runner = ShellRunner(supervisor)
+        await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        await supervisor.aclose()
+        assert supervisor.pid is None
+        return (await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())).status
+
+    assert on_a_loop(story) == "completed"
+
+
+def test_windows_is_refused_in_one_line() -> None:
+    with pytest.raises(Cannot) as refused:
+        Supervisor(platform="win32")
+    assert refused.value.code == "platform_unsupported"
+    assert "\n" not in refused.value.message
+
+
+def test_the_idle_supervisor_is_standard_library_only(tmp_path: Path) -> None:
+    """Started lazily, small, and it never imports our packages' own `__init__` nor anybody else's code."""
+
+    async def story(supervisor: Supervisor) -> str:
+        assert supervisor.pid is None
+        await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        return await anyio.Path(f"/proc/{supervisor.pid}/maps").read_text()
+
+    assert "site-packages" not in on_a_loop(story)

@@ -1,0 +1,76 @@
+"""A secret is never shown, however its bytes are cut; an ordinary line is never kept waiting."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pixirnb.runners.masking import Mask, secret_values
+
+SECRET = "s3cret-s3cret-value"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("API_KEY", "12345678", True),
+        ("github_token", "12345678", True),
+        ("DB_PASSWORD_FILE", "/run/secret", True),
+        ("MY_SECRET", "1234567", False),
+        ("AWS_CREDENTIALS", "12345678", True),
+        ("PATH", "/usr/bin:/bin", False),
+    ],
+)
+def test_secrets_are_told_by_their_names_from_eight_characters_on(
+    name: str, value: str, is_secret: bool
+) -> None:
+    assert secret_values({name: value}) == ([value] if is_secret else [])
+
+
+def test_text_is_masked() -> None:
+    assert Mask([SECRET]).text(f"a {SECRET} b {SECRET}") == "a *** b ***"
+    assert Mask([]).text("as it is") == "as it is"
+    assert Mask([""]).text("as it is") == "as it is"
+
+
+def test_the_longer_of_two_secrets_is_masked_whole() -> None:
+    mask = Mask(["abcdefgh", "abcdefghij"])
+    assert mask.text("abcdefghij") == "***"
+    stream = mask.stream()
+    assert stream.feed(b"abcdefgh") + stream.feed(b"ij.") + stream.flush() == b"***."
+    stream = mask.stream()
+    assert stream.feed(b"abcdefghi") + stream.flush() == b"***i"
+
+
+@given(
+    st.lists(st.text("ab", min_size=2, max_size=5), min_size=1, max_size=4),
+    st.text("abc", max_size=60),
+    st.lists(st.integers(0, 60), max_size=8),
+)
+def test_however_a_stream_is_cut_it_is_masked_as_if_it_came_whole(
+    secrets: list[str], text: str, cuts: list[int]
+) -> None:
+    mask = Mask(secrets)
+    stream = mask.stream()
+    data = text.encode()
+    edges = [0, *sorted(cuts), len(data)]
+    shown = b"".join(stream.feed(data[low:high]) for low, high in pairwise(edges))
+    assert (shown + stream.flush()).decode() == mask.text(text)
+
+
+def test_only_what_may_become_a_secret_is_held_back() -> None:
+    stream = Mask([SECRET]).stream()
+    assert stream.feed(b"an ordinary line\n") == b"an ordinary line\n"
+    assert stream.feed(b"then s3cret-") == b"then "
+    assert stream.feed(b"rest\n") == b"s3cret-rest\n"
+    assert stream.feed(b"s3c") == b""
+    assert stream.flush() == b"s3c"
+
+
+def test_bytes_that_are_no_text_pass_untouched() -> None:
+    stream = Mask([SECRET]).stream()
+    data = bytes(range(256)) + SECRET.encode() + b"\xff"
+    assert stream.feed(data) + stream.flush() == bytes(range(256)) + b"***\xff"
