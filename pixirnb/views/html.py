@@ -22,7 +22,7 @@ from pixirnb.views.marks import (
     tally,
 )
 from pixirnb.views.markup import block, code, text
-from pixirnb.views.phrases import limit_phrase, place_phrase, reason_phrase, resume_phrase, why
+from pixirnb.views.phrases import place_phrase, reason_phrase, resume_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
 from pixirnb.views.spans import moment, span
@@ -90,10 +90,10 @@ def outcome_html(
             right=span(document.get("elapsed_ms")),
         ),
         f"<p>{text(document.get('summary') or '', 600)}</p>",
+        "" if is_small else _reasons(reasons),
         cards.bar(counts),
         chips(counts),
         scroll(picture(plan, document, edges)),
-        "" if is_small else _reasons(reasons),
         everything if is_small else _steps_table(trouble),
         "" if is_small else hidden(f"All {plural(len(steps), 'step')}", everything),
         _seams(document.get("seam_obligations") or []),
@@ -238,13 +238,12 @@ def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for step in steps:
         attempt = step.get("attempt") or 0
-        took = " ".join(part for part in (span(step.get("elapsed_ms")), limit_phrase(step)) if part)
         rows.append(
             [
                 code(step["step_id"], 80),
                 status(step_mark(step)),
                 f"{attempt}" if isinstance(attempt, int) and attempt else "",
-                text(took),
+                span(step.get("elapsed_ms")),
                 text(why(step)),
             ]
         )

@@ -91,16 +91,10 @@ def why(step: Mapping[str, Any], limit: int = 300) -> str:
     if step.get("held_by") is not None:
         return held_phrase(step["held_by"])
     if step.get("error") is not None:
-        return error_phrase(step["error"], limit)
+        allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
+        told = error_phrase(step["error"], limit)
+        return f"{told} (time-out {allowed})" if allowed else told
     return line(step.get("summary") or "", limit)
-
-
-def limit_phrase(step: Mapping[str, Any]) -> str:
-    """The time-out of a step that met it: `of 15 m 00 s`; else empty."""
-    if step.get("subagent_status") != "timed_out":
-        return ""
-    allowed = span(step.get("timeout_ms"))
-    return f"of {allowed}" if allowed else ""
 
 
 def place_phrase(problem: Mapping[str, Any]) -> str:

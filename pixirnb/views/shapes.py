@@ -23,8 +23,8 @@ _STATUS: Final = {
     "partial": f'{_RING}/><path d="M8 2.4a5.6 5.6 0 0 0 0 11.2z" fill="currentColor"/>',
     "needs_orchestrator": '<path d="M8 .6 15.4 8 8 15.4.6 8z" fill="currentColor"/>'
     f'<path class="pixirnb-on" d="M6.3 6.3a1.8 1.8 0 1 1 2.4 1.7c-.5.2-.7.5-.7 1.1M8 11.4v.1" {_LINE}/>',
-    "held": f'{_RING} stroke-dasharray="2.6 2.2"/>'
-    f'<path d="M6.4 5.8v4.4M9.6 5.8v4.4" stroke="currentColor" {_LINE}/>',
+    "held": '<path d="M5 3.2v9.6M11 3.2v9.6" stroke="currentColor" stroke-width="3" '
+    'stroke-linecap="round"/>',
     "cancelled": f'{_RING}/><path d="M4 12 12 4" stroke="currentColor" {_LINE}/>',
     "interrupted": '<rect x="2" y="2" width="12" height="12" rx="1.5" fill="currentColor"/>',
     "detached": f'{_RING} stroke-dasharray="7 2.7"/><path d="M4.6 8h6.8" stroke="currentColor" {_LINE}/>',

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 _LIGHT: Final = (
-    "--px-bg:var(--jp-layout-color1,#fff);--px-fg:var(--jp-ui-font-color1,#1f2430);"
+    "color-scheme:light;--px-bg:var(--jp-layout-color1,#fff);--px-fg:var(--jp-ui-font-color1,#1f2430);"
     "--px-mute:var(--jp-ui-font-color2,#59616e);--px-line:var(--jp-border-color2,#d5d9e0);"
     "--px-edge:#a5adba;--px-band:rgba(90,105,130,.07);--px-on:#fff;"
     "--px-good:#11795a;--px-ready:#11795a;--px-bad:#b3261e;--px-late:#a8480b;"
     "--px-half:#8a5a00;--px-ask:#7a3db0;--px-live:#0b62b8;--px-idle:#6a7280"
 )
 _DARK: Final = (
-    "--px-bg:var(--jp-layout-color1,#16191f);--px-fg:var(--jp-ui-font-color1,#e4e7ec);"
+    "color-scheme:dark;--px-bg:var(--jp-layout-color1,#16191f);--px-fg:var(--jp-ui-font-color1,#e4e7ec);"
     "--px-mute:var(--jp-ui-font-color2,#a2aab6);--px-line:var(--jp-border-color2,#3a414d);"
     "--px-edge:#66707f;--px-band:rgba(160,180,215,.08);--px-on:#14171c;"
     "--px-good:#4fc79a;--px-ready:#4fc79a;--px-bad:#ff8a80;--px-late:#f59a5b;"

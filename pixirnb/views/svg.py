@@ -20,7 +20,9 @@ from pixirnb.views.waves import Box, Curve, Grid, Layout, layout
 
 _PAGE: Final = 900.0
 """Width a notebook cell offers without scrolling."""
-_NARROW, _WIDE = 106.0, 168.0
+_NARROW, _USUAL, _WIDE = 112.0, 140.0, 172.0
+_BOLD: Final = 12.9
+"""Size at which the width of a bold 12 px name is reckoned."""
 _BAND_TOP: Final = 20.0
 _NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
 _WIDE_LETTERS: Final = frozenset("mwMW@%")
@@ -96,14 +98,15 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 
 def _grid(shown: Drawing) -> Grid:
     """Boxes as wide as their longest name asks, narrower where that lets the picture fit the page."""
-    names = [_length(line(step, 64), 12) for step in shown.nodes if not step.startswith("+")]
+    names = [_length(line(step, 64), _BOLD) for step in shown.nodes if not step.startswith("+")]
     notes = [_length(n.note, 10.5) for n in shown.nodes.values() if n.stands_for]
     wish = min(max([*names, *notes, 0.0]) + 38, _WIDE)
     columns = max(len(shown.waves), 1)
     width, gap = max(wish, _NARROW), 44.0
     if columns * (width + gap) > _PAGE:
         gap = 30.0
-        width = max(_NARROW, min(width, (_PAGE - 28 + gap) / columns - gap))
+        fitting = (_PAGE - 28 + gap) / columns - gap
+        width = min(width, fitting if fitting >= _NARROW else _USUAL)
     return Grid(width=width, gap_x=gap)
 
 
@@ -159,7 +162,8 @@ def _node(node: Node, box: Box) -> str:
     mark = node.mark
     held = " pixirnb-held" if mark.key == "held" else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
-    name = _fit(line(node.id, 64), box.width - 36, 12)
+    tries = f"×{node.attempt}" if node.attempt > 1 else ""
+    name = _fit(line(node.id, 64), box.width - 36 - _length(tries, 10.5), _BOLD)
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({fixed(box.x)} {fixed(box.y)})">',
@@ -176,26 +180,28 @@ def _node(node: Node, box: Box) -> str:
     small = _small(node, box.width - 36)
     baseline = 16.0 if small else middle + 4
     parts.append(f'<text class="pixirnb-name" x="30" y="{fixed(baseline)}">{text(name, 80)}</text>')
+    if tries:
+        parts.append(
+            f'<text class="pixirnb-small" x="{fixed(box.width - 8)}" y="16" text-anchor="end">'
+            f"{tries}</text>"
+        )
     parts.append(small)
     return "".join(parts) + "</g>"
 
 
 def _small(node: Node, room: float) -> str:
-    """The second line of a box: kind, attempt if it is not the first, elapsed."""
+    """The second line of a box: kind, and elapsed at its end."""
     parts = []
-    elapsed = span(node.elapsed_ms)
-    tries = f"try {node.attempt}" if node.attempt > 1 else ""
-    words = [line(node.kind, 20)] if node.kind else []
-    used = 14.0 + _length(elapsed, 10.5) + (_length(tries, 10.5) + 8 if tries else 0)
-    if words and used + _length(words[0], 10.5) + 8 > room and kind_shape(node.kind):
-        words = []
-    if tries:
-        words.append(tries)
-    if kind_shape(node.kind):
-        parts.append(placed(kind_shape(node.kind), 30, 23, 10, "mute"))
-    x = 44 if kind_shape(node.kind) else 30
-    if words:
-        parts.append(f'<text class="pixirnb-small" x="{x}" y="31">{text(" · ".join(words))}</text>')
+    elapsed, shape = span(node.elapsed_ms), kind_shape(node.kind)
+    x = 44.0 if shape else 30.0
+    if shape:
+        parts.append(placed(shape, 30, 23, 10, "mute"))
+    if node.kind:
+        word = line(node.kind, 20)
+        left = room - (x - 30) - _length(elapsed, 10.5) - (8 if elapsed else 0)
+        if not shape or _length(word, 10.5) <= left:
+            word = _fit(word, max(left, 0), 10.5)
+            parts.append(f'<text class="pixirnb-small" x="{fixed(x)}" y="31">{text(word)}</text>')
     if elapsed:
         parts.append(
             f'<text class="pixirnb-small" x="{fixed(room + 28)}" y="31" text-anchor="end">'
@@ -211,7 +217,7 @@ def _several(node: Node, box: Box) -> str:
         f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
         f'<rect class="pixirnb-band" width="{fixed(box.width)}" height="{fixed(box.height)}" rx="7" '
         f'fill="#eee"/>'
-        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, 12))}</text>'
+        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, _BOLD))}</text>'
         f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
     )
 

@@ -1,0 +1,264 @@
+"""The views for terminals, pipes and `text/plain`: the same documents, the same order, the same words as the HTML.
+
+`plan_text outcome_text resume_text runs_text error_text bundle_text value_text explain_text progress_line`. Unicode symbols, no
+escape sequences; nothing but a run's status `completed` reads as success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pixirnb.views.columns import table
+from pixirnb.views.marks import Mark, count_mark, run_mark, step_mark, tally
+from pixirnb.views.phrases import (
+    action_phrase,
+    place_phrase,
+    reason_phrase,
+    resume_phrase,
+    why,
+)
+from pixirnb.views.plain import line, plain, plural
+from pixirnb.views.spans import moment, span
+from pixirnb.views.values import shown
+
+_SMALL = 30
+"""Steps up to which all of them are listed."""
+_ACTIONS = 8
+_RESUME_SYMBOLS = {"reuse": "✓ reuse", "rerun": "▸ run", "hold": "‖ hold"}
+
+
+def plan_text(document: Mapping[str, Any]) -> str:
+    """A `PlanReport.document()`: waves, what is kept apart, what to mend."""
+    name = line(document.get("workflow") or "workflow", 80)
+    errors = document.get("errors") or []
+    if not document.get("ok") or errors:
+        lines = [
+            f"✗ not valid · {name}",
+            f"  Nothing ran. {plural(len(errors), 'mistake')} to mend:",
+        ]
+        lines += _problems(errors, "✗")
+    else:
+        waves = document.get("waves") or []
+        steps = sum(len(wave) for wave in waves)
+        lines = [
+            f"○ plan · {name}",
+            f"  {plural(steps, 'step')} in {plural(len(waves), 'wave')}, "
+            f"at most {document.get('peak_concurrency') or 1} at once. Nothing has run.",
+            "",
+        ]
+        lines += table(
+            ["wave", "steps"],
+            [[str(place), _listed(wave, 12)] for place, wave in enumerate(waves, 1)],
+            numeric=frozenset({0}),
+        )
+        kept = document.get("serialized") or []
+        if kept:
+            pairs = [f"{line(p.get('step'), 64)} after {line(p.get('after'), 64)}" for p in kept]
+            lines += ["", f"  kept apart: {_listed(pairs, 6)}"]
+    return _text(lines, document.get("warnings"))
+
+
+def outcome_text(document: Mapping[str, Any]) -> str:
+    """A `RunOutcome.document()`: status first, then the steps that matter, then what to do."""
+    mark = run_mark(document.get("status"))
+    head = [mark.symbol + " " + mark.word, line(document.get("workflow") or "workflow", 80)]
+    head += [line(document.get("run_id") or "", 60), span(document.get("elapsed_ms"))]
+    lines = [" · ".join(part for part in head if part)]
+    if document.get("summary"):
+        lines.append("  " + line(document["summary"], 600))
+    reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
+    if reasons:
+        lines.append(f"  {_listed(reasons, 6, '; ')}.")
+    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    listed = steps
+    if len(steps) > _SMALL:
+        listed = [s for s in steps if step_mark(s).key not in {"checkpoint_ready", "queued"}]
+    if listed:
+        lines += ["", *steps_lines(listed)]
+    if len(listed) < len(steps):
+        rest = tally(
+            step_mark(s) for s in steps if step_mark(s).key in {"checkpoint_ready", "queued"}
+        )
+        lines.append("  and " + ", ".join(f"{count:,} {mark.word}" for mark, count in rest))
+    for seam in document.get("seam_obligations") or []:
+        between = " and ".join(line(step, 64) for step in seam.get("between") or [])
+        lines.append(
+            f"  seam {line(seam.get('id'), 40)} ({line(seam.get('state'), 20)}): {between}"
+        )
+    actions = document.get("next_actions") or []
+    if actions:
+        lines += ["", "  next"]
+        cells = [[line(a.get("cell") or "", 200), action_phrase(a)] for a in actions[:_ACTIONS]]
+        lines += table(["", ""], cells, indent="    ", widest=120)
+        if len(actions) > _ACTIONS:
+            lines.append(f"    and {len(actions) - _ACTIONS:,} more")
+    return _text(lines, document.get("warnings"))
+
+
+def steps_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table of step outcomes."""
+    rows = []
+    for step in steps:
+        mark, attempt = step_mark(step), step.get("attempt")
+        rows.append(
+            [
+                f"{mark.symbol} {line(step.get('step_id'), 64)}",
+                mark.word,
+                str(attempt) if isinstance(attempt, int) and attempt else "",
+                span(step.get("elapsed_ms")),
+                why(step),
+            ]
+        )
+    # As wide as any span, always: a slower run must not move the columns of a recorded notebook.
+    heads = ["step", "status", "try", f"{'elapsed':>10}", "why"]
+    return table(heads, rows, numeric=frozenset({2, 3}), widest=66)
+
+
+def resume_text(document: Mapping[str, Any]) -> str:
+    """A resume's dry run, step by step."""
+    steps = document.get("steps") or []
+    rows = [
+        [
+            _RESUME_SYMBOLS.get(str(entry.get("action")), "? " + line(entry.get("action"), 20)),
+            line(entry.get("step_id"), 64),
+            " ".join(
+                [resume_phrase(entry.get("reason")), _listed(entry.get("because") or [], 6)]
+            ).strip(),
+        ]
+        for entry in steps
+    ]
+    counts: dict[str, int] = {}
+    for entry in steps:
+        action = line(entry.get("action"), 20)
+        counts[action] = counts.get(action, 0) + 1
+    told = ", ".join(f"{count:,} {action}" for action, count in counts.items())
+    head = f"○ resume, dry run · {line(document.get('run_id') or '', 60)} · {plural(len(steps), 'step')}"
+    return _text(
+        [head, f"  Nothing has run. {told}", "", *table(["action", "step", "why"], rows, widest=66)]
+    )
+
+
+def runs_text(document: Mapping[str, Any]) -> str:
+    """The runs of a state folder, newest first."""
+    runs = document.get("runs") or []
+    if not runs:
+        return "No runs yet."
+    rows = []
+    for run in runs:
+        mark = run_mark(run.get("status"))
+        counts = run.get("counts") or {}
+        told = ", ".join(f"{line(n, 12)} {count_mark(name).word}" for name, n in counts.items())
+        rows.append(
+            [
+                f"{mark.symbol} {mark.word}",
+                line(run.get("run_id"), 60),
+                line(run.get("workflow"), 64),
+                moment(run.get("started_at")),
+                told,
+            ]
+        )
+    return "\n".join(
+        table(["status", "run", "workflow", "started", "steps"], rows, indent="", widest=66)
+    )
+
+
+def error_text(document: Mapping[str, Any]) -> str:
+    """An error document: what did not happen, then what to do; a line each, and one for each mistake in a spec."""
+    error = document.get("error") or {}
+    place = place_phrase(error)
+    head = f"{line(error.get('code') or 'error', 60)}: {line(error.get('message') or '', 600)}"
+    lines = [head + (f" ({place})" if place else "")]
+    details = error.get("details")
+    listed = details.get("errors") if isinstance(details, Mapping) else None
+    lines += _problems([entry for entry in listed or [] if isinstance(entry, Mapping)], "✗")
+    if error.get("fix"):
+        lines.append(f"→ {line(error['fix'], 600)}")
+    return "\n".join(lines)
+
+
+def bundle_text(document: Mapping[str, Any]) -> str:
+    """A Checkpoint Bundle."""
+    safe = document.get("dependent_safe") is True
+    source, produced = document.get("source") or {}, document.get("produced") or {}
+    by = [f"attempt {source['attempt']}"] if isinstance(source.get("attempt"), int) else []
+    if source.get("agent_id"):
+        by.append(f"agent {line(source['agent_id'], 64)}")
+    state = "✓ ready" if safe else "◐ not safe to build on"
+    lines = [" · ".join([state, line(document.get("step_id") or "step", 64), *by])]
+    if produced.get("value") is not None:
+        lines += ["", *("  " + row for row in shown(produced["value"], indent=2).split("\n"))]
+    elif produced.get("blob"):
+        lines.append(
+            "  stored beside the log: " + line(produced.get("type") or produced.get("format"), 80)
+        )
+    checks = document.get("verification") or []
+    if checks:
+        lines += ["", "  checks"]
+    for check in checks:
+        verdict = "✓ passed" if check.get("passed") is True else "✗ not passed"
+        saw = line(shown(check.get("evidence")), 300)
+        lines.append(f"    {verdict}  {line(shown(check.get('check')), 200)}  saw {saw}")
+    lines += [
+        f"  limitation: {line(entry, 600)}" for entry in document.get("known_limitations") or []
+    ]
+    for entry in document.get("artifacts") or []:
+        lines.append(f"  artifact: {line(entry.get('path'), 200)} ({entry.get('bytes', 0)} bytes)")
+    return _text(lines)
+
+
+def value_text(value: object) -> str:
+    """A value made of JSON."""
+    return shown(value, indent=2)
+
+
+def explain_text(sentences: Sequence[str]) -> str:
+    """What `explain` found, a sentence a line."""
+    return "\n".join(line(sentence, 600) for sentence in sentences)
+
+
+def progress_line(document: Mapping[str, Any]) -> str:
+    """Where a run stands on one line, for a pipe: status, ready of all, what runs now, what went wrong, elapsed."""
+    mark = run_mark(document.get("status"))
+    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    looks: list[tuple[Mark, str]] = [
+        (step_mark(step), line(step.get("step_id"), 64)) for step in steps
+    ]
+    ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
+    running = [step for mark, step in looks if mark.tone == "live"]
+    parts = [f"{mark.symbol} {mark.word}", line(document.get("run_id") or "", 60)]
+    parts.append(f"{ready:,} of {len(steps):,} ready")
+    if running:
+        parts.append(f"running {_listed(running, 4)}")
+    settled = (
+        mark
+        for mark, _ in looks
+        if mark.tone != "live" and mark.key not in {"checkpoint_ready", "queued"}
+    )
+    parts += [f"{count:,} {mark.word}" for mark, count in tally(settled)]
+    parts.append(span(document.get("elapsed_ms")))
+    return " · ".join(part for part in parts if part)
+
+
+def _listed(entries: Sequence[object], limit: int, between: str = ", ") -> str:
+    told = between.join(line(entry, 80) for entry in entries[:limit])
+    return f"{told}{between}and {len(entries) - limit:,} more" if len(entries) > limit else told
+
+
+def _problems(entries: Sequence[Mapping[str, Any]], symbol: str) -> list[str]:
+    lines = []
+    for entry in entries[:50]:
+        place = place_phrase(entry)
+        fix = f" → {line(entry['fix'], 300)}" if entry.get("fix") else ""
+        message = line(entry.get("message") or "", 600)
+        code = line(entry.get("code") or "", 60)
+        lines.append(f"  {symbol} {place + ': ' if place else ''}{message}{fix} [{code}]")
+    if len(entries) > 50:
+        lines.append(f"  and {len(entries) - 50:,} more")
+    return lines
+
+
+def _text(lines: list[str], warnings: Any = None) -> str:
+    if warnings:
+        lines = [*lines, "", *_problems(warnings, "!")]
+    return plain("\n".join(lines), 60_000)
