@@ -171,7 +171,7 @@ def test_nothing_names_a_machine_or_a_registry() -> None:
     homes = "|".join(("home", "root", "Users", "work"))
     machine = re.compile(rf"(?<![\w.}}/~*-])/({homes})/[A-Za-z.][\w.-]*")
     registry = re.compile(
-        "(" + "|".join((r"pypi\.(org|python)", r"files\.pythonhosted", "--index-url")) + ")"
+        "(" + "|".join((r"pypi\.(org|python)", r"files\.pythonhosted", "--index" + "-url")) + ")"
     )
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"

@@ -7,10 +7,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.report import report, require
 from pixirnb.spec import limits
+from pixirnb.spec.loader import load_text
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -26,34 +32,50 @@ def verb_names() -> list[str]:
     return sorted(name for name in app if not name.startswith("-"))
 
 
-def error_codes() -> Iterator[str]:
-    """Codes written out where an error is raised or a mistake is named."""
+def said(path: Path) -> Iterator[ast.expr]:
+    """Every expression of a module that stands where a code or an error kind belongs."""
     raised = {
-        "Problem",
-        "Mistake",
-        "mistake",
         "InvalidSpec",
         "InvalidArguments",
         "Cannot",
+        "UnknownRun",
+        "HeldByAnother",
         "LogDamaged",
     }
-    raised |= {"UnknownRun", "HeldByAnother", "LogWriteFailed", "StateUnusable", "InternalError"}
-    positional = {"Problem", "Mistake", "mistake"}
-    for path in sorted((ROOT / "pixirnb").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
+    raised |= {"LogWriteFailed", "StateUnusable", "InternalError", "Problem", "Mistake"}
+    first = {"Problem", "Mistake", "mistake", "BadReference", "WorkRefused", "Damage"}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
             name = (
                 node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             )
-            if name not in raised:
-                continue
-            said = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
-            said += node.args[:1] if name in positional else []
-            for value in said:
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    assert CODE.fullmatch(value.value), f"{path.name}: {value.value} is no code"
-                    yield value.value
+            if name in first or (name == "add" and path.name == "yaml_text.py"):
+                yield from node.args[:1]
+            if name in raised:
+                yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
+            if name == "Ended":
+                yield from node.args[1:2]
+        elif isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (
+                value
+                for key, value in pairs
+                if isinstance(key, ast.Constant) and key.value == "code"
+            )
+
+
+def error_codes() -> set[str]:
+    """Every code and error kind that is written out in the package."""
+    return {
+        node.value
+        for path in sorted((ROOT / "pixirnb").rglob("*.py"))
+        if "testing" not in path.parts
+        for expression in said(path)
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and CODE.fullmatch(node.value)
+    }
 
 
 def test_every_verb_is_in_the_command_line_reference() -> None:
@@ -67,7 +89,30 @@ def test_the_command_line_reference_names_no_verb_that_is_not_there() -> None:
 
 def test_every_error_code_is_explained() -> None:
     text = page("errors.md")
-    assert sorted({code for code in error_codes() if f"| `{code}` |" not in text}) == []
+    assert sorted(code for code in error_codes() if f"`{code}`" not in text) == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_plans_without_a_warning(path: Path) -> None:
+    found = report(require(load_text(path.read_text(encoding="utf-8"), path.name)), Facts())
+    assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_begins_with_what_you_will_see(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_the_first_workflow_of_the_readme_plans_without_a_warning() -> None:
+    block = re.search(
+        r"```yaml\n%%workflow [^\n]*\n(.*?)```",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+    assert block is not None
+    found = report(require(load_text(block[1], "README.md")), Facts())
+    assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []
+    assert found.waves == (("make",), ("read",))
 
 
 def test_every_size_a_workflow_may_have_is_in_the_reference() -> None:
