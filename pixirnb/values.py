@@ -84,6 +84,14 @@ def decode(
         ) from error
 
 
+def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
+    """Whether `decode` would load it without `trust=True`; loads nothing."""
+    if stored["format"] != "pickle":
+        return True
+    signature = stored.get("signature", "")
+    return data is not None and hmac.compare_digest(signature, _signature(data, key))
+
+
 def user_key() -> bytes:
     """This user's signing key, made on first use: `pixirnb/key` in the config folder, readable by its owner alone.
 

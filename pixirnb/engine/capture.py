@@ -1,7 +1,8 @@
 """What an attempt prints: masked, kept in its output log, collected as its value, and passed on live.
 
 The output log keeps the head and the tail of what was printed, 10 MiB at most an attempt. Standard output alone is
-the step's value (`.output`), whole, up to the blob limit. Secrets are masked before anything else sees the bytes, over chunk borders too.
+the step's value (`.output`), whole, up to the blob limit. Secrets are masked before anything else sees the bytes, over
+chunk borders too.
 """
 
 from __future__ import annotations

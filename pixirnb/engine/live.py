@@ -62,6 +62,8 @@ class LiveRun:
     def _outcome(self, scheduler: Scheduler) -> RunOutcome:
         if scheduler.write_error is None:
             return outcome(scheduler.plan, scheduler.board.run, is_live=not self.ended.is_set())
+        if not scheduler.durable:
+            raise scheduler.write_error
         # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.
         known: RunState = fold(scheduler.durable)
         found = outcome(scheduler.plan, known, is_live=False)

@@ -1,8 +1,8 @@
 """The loop of one live run: gather, decide, commit, perform (docs/adr/0001-the-loop.md).
 
 It owns the run's board and is the only writer of its log. Everything that happens reaches it as a `Stimulus` in its inbox, on
-the engine's thread; what it decides is decided by `machine.advance`. When the disk refuses an event, nothing more is recorded or
-started: running attempts are ended and the run is over, as far as this process goes.
+the engine's thread; what it decides is decided by `machine.advance`. When the disk refuses an event, nothing more is
+recorded or started: running attempts are ended and the run is over, as far as this process goes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Scheduler:
     broadcast: Broadcast = field(default_factory=Broadcast)
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
     """Runs a call on the engine's thread, from any other."""
-    on_returned: Callable[[str], None] = lambda step: None
+    on_returned: Callable[[str], None] = lambda _: None
     """Told on the engine's thread that a step's detached thread returned."""
     write_error: LogWriteFailed | None = None
     durable: list[Event] = field(default_factory=list)

@@ -1,0 +1,293 @@
+"""What `import pixirnb` offers: load, plan, start, run, resume, open_run, runs. Wires floors together, decides nothing.
+
+Paths are read here and nowhere below. A workflow may come as a path, as YAML text, as a dict or as a `Workflow`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pixirnb import courses
+from pixirnb.courses import Edit
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.host import engine
+from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
+from pixirnb.handle import Run
+from pixirnb.history.events import ResumeStep
+from pixirnb.history.state import fold
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.resume import Selection
+from pixirnb.planning.report import PlanReport, problems_of, report, require
+from pixirnb.spec import loader
+from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.files import FileStore
+from pixirnb.store.state import find_state
+from pixirnb.workspace.survey import survey
+
+Source = Workflow | Mapping[str, Any] | str | Path
+"""What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
+
+
+def load(source: Source) -> Workflow:
+    """Read a workflow. Raises InvalidSpec with every mistake at once."""
+    return require(_loaded(source))
+
+
+def plan(
+    source: Source,
+    *,
+    workspace: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+) -> PlanReport:
+    """What a run would do; runs nothing. Raises InvalidSpec only where the text is no workflow at all.
+
+    `functions` are sources of notebook functions (`{":name": text}`); by default those of `__main__`.
+    """
+    workflow = load(source)
+    known = notebook_functions(workflow) if functions is None else functions
+    return report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
+
+
+def start(
+    source: Source,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+    listeners: Sequence[Listener] = (),
+) -> Run:
+    """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
+    workflow = load(source)
+    place = workspace_of(workflow, workspace)
+    store = store_of(place, state)
+    known = notebook_functions(workflow) if functions is None else functions
+    live = courses.begin(
+        workflow, inputs or {}, workspace=place, store=store, sources=known, listeners=listeners
+    )
+    return Run(live.scheduler.log.run_id, store, live)
+
+
+def run(
+    source: Source,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
+) -> RunOutcome:
+    """Run a workflow to rest and return its outcome, whatever it is. An interrupt ends the run and is raised on."""
+    started = start(source, inputs, workspace=workspace, state=state)
+    return wait(started)
+
+
+def resume(
+    run_id: str,
+    *,
+    spec: Source | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    from_: str | None = None,
+    only: str | None = None,
+    until: str | None = None,
+    take_over: bool = False,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+    listeners: Sequence[Listener] = (),
+) -> Run:
+    """Continue a run in the background. A completed, unchanged run is a no-op that says so (`Run.is_no_op`).
+
+    Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
+    """
+    store = store_of(workspace_of(None, workspace), state)
+    live = courses.go_on(
+        store,
+        run_id,
+        edit=_edit(spec, inputs, functions),
+        selection=Selection(from_, only, until),
+        take_over=take_over,
+        listeners=listeners,
+    )
+    return Run(run_id, store, live, is_no_op=live is None)
+
+
+def plan_resume(
+    run_id: str,
+    *,
+    spec: Source | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    from_: str | None = None,
+    only: str | None = None,
+    until: str | None = None,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+) -> list[ResumeStep]:
+    """What `resume` would do with each step, and why; runs nothing. Raises as `resume`."""
+    store = store_of(workspace_of(None, workspace), state)
+    edit = _edit(spec, inputs, functions)
+    selection = Selection(from_, only, until)
+    return courses.resumption(store, run_id, edit=edit, selection=selection).steps
+
+
+def open_run(
+    run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
+) -> Run:
+    """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
+    path = Path(run_id)
+    if path.name != str(run_id) and path.is_dir():
+        store, name = FileStore(path.resolve().parent.parent), path.resolve().name
+    else:
+        store, name = store_of(workspace_of(None, workspace), state), str(run_id)
+    store.folder(name)
+    return Run(name, store, engine().find(name))
+
+
+def runs(
+    *,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
+    limit: int | None = None,
+) -> list[dict[str, Any]]:
+    """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
+    store = store_of(workspace_of(None, workspace), state)
+    found = []
+    for run_id in store.run_ids()[:limit]:
+        found.append(_row(store, run_id))
+    return found
+
+
+def wait(running: Run) -> RunOutcome:
+    """Block until a run comes to rest. KeyboardInterrupt ends the run, lets it record that, and is raised on."""
+    try:
+        return running.wait()
+    except KeyboardInterrupt:
+        if running.is_live_here:
+            running.interrupt()
+            running.wait(timeout=30)
+        raise
+
+
+def expect(outcome: RunOutcome, statuses: Sequence[str] = ()) -> None:
+    """Raise RunNotCompleted (RunInterrupted) unless the run is completed or ended as one of `statuses`."""
+    if outcome.ok or outcome.status in statuses:
+        return
+    kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
+    action = outcome.next_actions[0] if outcome.next_actions else None
+    raise kind(
+        f"{outcome.run_id} ended as {outcome.status}: {outcome.summary}",
+        fix=f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else "",
+        details={"run_id": outcome.run_id, "status": outcome.status},
+    )
+
+
+def store_of(workspace: Path, state: str | Path | None) -> FileStore:
+    """The store of a workspace's state folder."""
+    return FileStore(find_state(workspace, None if state is None else Path(state)))
+
+
+def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
+    """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
+    if workspace is not None:
+        place = Path(workspace).expanduser()
+        if not place.is_dir():
+            raise InvalidArguments(
+                f"The workspace {place} is not a folder.",
+                fix="Name one that exists.",
+                code="workspace_missing",
+            )
+        return place.resolve()
+    source = None if workflow is None else workflow.places.source
+    if source is not None and Path(source).is_file():
+        return Path(source).resolve().parent
+    return Path.cwd()
+
+
+def notebook_functions(workflow: Workflow) -> dict[str, str]:
+    """Sources of the notebook functions a workflow calls, as far as `__main__` has them: `{":name": text}`."""
+    names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
+    checks = (check.python or "" for step in workflow.steps for check in step.verify)
+    names |= {name for name in checks if name.startswith(":")}
+    main = sys.modules.get("__main__")
+    found: dict[str, str] = {}
+    for name in sorted(names):
+        function = getattr(main, name[1:], None)
+        if not inspect.isfunction(function):
+            continue
+        try:
+            found[name] = textwrap.dedent(inspect.getsource(function))
+        except (OSError, TypeError):
+            continue  # typed at a prompt that keeps no source: the plan then says the function is missing
+    return found
+
+
+def _loaded(source: Source) -> loader.Loaded:
+    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
+        path = Path(source).expanduser()
+        try:
+            text = path.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidSpec(
+                f"{source} cannot be read: {reason}.",
+                fix="Name a workflow's file, or give the YAML itself.",
+                code="spec_unreadable",
+            ) from error
+        return loader.load_text(text, str(path.resolve()))
+    return loader.load(source)
+
+
+def _edit(
+    spec: Source | None, inputs: Mapping[str, Any] | None, functions: Mapping[str, str] | None
+) -> Edit:
+    workflow = None if spec is None else load(spec)
+    known = functions
+    if known is None and workflow is not None:
+        known = notebook_functions(workflow)
+    return Edit(workflow, inputs, known)
+
+
+def _row(store: FileStore, run_id: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "run_id": run_id,
+        "workflow": None,
+        "status": None,
+        "started_at": None,
+        "ended_at": None,
+        "counts": {},
+    }
+    try:
+        reading = store.read(run_id)
+        run_state = fold(reading.events)
+        outcome = Run(run_id, store, engine().find(run_id)).outcome
+    except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
+        return {**row, "status": "unreadable", "error": str(error)}
+    return {
+        **row,
+        "workflow": run_state.workflow,
+        "status": outcome.status,
+        "started_at": run_state.started_at,
+        "ended_at": run_state.ended_at,
+        "counts": outcome.counts,
+    }
+
+
+__all__ = [
+    "Listener",
+    "expect",
+    "load",
+    "open_run",
+    "plan",
+    "plan_resume",
+    "problems_of",
+    "resume",
+    "run",
+    "runs",
+    "start",
+    "wait",
+]

@@ -1,0 +1,337 @@
+"""`Run`: one run, live here, live elsewhere or long over. It holds no truth: it reads the log, or asks the loop.
+
+Cells, scripts and the command line all work with this object. Reading executes nothing; `decide` and `checkpoint` work from
+any process while the run's lock is free, and, as `cancel` does, in the process that drives it while it is live.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from pixirnb import courses
+from pixirnb.decisions import human_decision, manual_checkpoint
+from pixirnb.engine.broadcast import Live, News, topic_of
+from pixirnb.engine.live import LiveRun
+from pixirnb.engine.outputs import Outputs
+from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, LogDamaged
+from pixirnb.history.bundles import bundle
+from pixirnb.history.events import Event
+from pixirnb.history.state import RunState, StepState, fold
+from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.machine.resume import Selection
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import PlanReport, compile_plan, report, require
+from pixirnb.ports import Damage, Reading
+from pixirnb.spec.loader import load_mapping
+from pixirnb.store.files import FileStore
+from pixirnb.views.display import mimebundle
+from pixirnb.views.explain import explain
+
+_TICK_S: Final = 0.1
+"""How often a waiting cell lets its kernel notice an interrupt."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run of a workflow."""
+
+    id: str
+    store: FileStore
+    live: LiveRun | None = None
+    """Set while, and after, this process drives it."""
+    is_no_op: bool = False
+    """A resume found nothing to do: the run was completed and nothing has changed."""
+    _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
+
+    # --- how it stands ------------------------------------------------------------------------------------------
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run stands now, or ended."""
+        if self.live is not None:
+            return self.live.outcome()
+        reading = self._reading()
+        run, plan = self._folded(reading)
+        return outcome(plan, run, is_live=reading.owner is not None)
+
+    @property
+    def status(self) -> str:
+        """One word: `running`, `completed`, `partial`, …"""
+        return self.outcome.status
+
+    @property
+    def state(self) -> RunState:
+        """The folded history. Read it, do not change it."""
+        if self.live is not None:
+            return self.live.ask(lambda scheduler: fold(scheduler.durable))
+        return self._folded(self._reading())[0]
+
+    @property
+    def plan(self) -> PlanReport:
+        """The plan of the pinned workflow."""
+        return report(self.compiled().workflow, Facts())
+
+    @property
+    def damage(self) -> Damage | None:
+        """Where the log stops being what was written; None for a sound one."""
+        return None if self.live is not None else self._reading().damage
+
+    @property
+    def folder(self) -> Path:
+        """The run folder: it can be zipped, moved and opened elsewhere."""
+        return self.store.folder(self.id)
+
+    @property
+    def is_live_here(self) -> bool:
+        """Whether this process drives it now."""
+        return self.live is not None and not self.live.ended.is_set()
+
+    def compiled(self) -> Plan:
+        """The plan the machine goes by."""
+        if self.live is not None:
+            return self.live.scheduler.plan
+        return self._folded(self._reading())[1]
+
+    # --- what it left -------------------------------------------------------------------------------------------
+
+    def history(self) -> list[Event]:
+        """Every event on disk, in order."""
+        return list(self._reading().events)
+
+    def value(self, step: str, *, trust: bool = False) -> Any:
+        """The typed value a step left. `trust=True` loads a pickle of another user: it can run code."""
+        state, run = self._step(step)
+        return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
+
+    def output(self, step: str) -> str:
+        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing."""
+        state, _ = self._step(step)
+        path = self.folder / "output" / f"{step}.{state.attempt}.log"
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+    def bundle(self, step: str) -> dict[str, Any] | None:
+        """The step's Checkpoint Bundle; None where it left nothing usable."""
+        state, _ = self._step(step)
+        spec = self.compiled().steps[self.compiled().index[step]].spec
+        return bundle(step, state, agent_id=getattr(spec, "agent", None))
+
+    def explain(self, step: str) -> list[str]:
+        """Why the step ran, waits, was held, reused or rerun: a sentence each."""
+        _, run = self._step(step)
+        return explain(self.compiled(), run, step)
+
+    # --- while it runs ------------------------------------------------------------------------------------------
+
+    def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
+        """Call back for each piece of news of a topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`,
+        or a recorded event's kind. Called on the engine's thread; returns what ends it. Only for a run driven here.
+        """
+        if self.live is None:
+            raise Cannot(
+                f"{self.id} is not driven by this process, so it has no live news here.",
+                fix="Use history(), or events(), which follows the log.",
+                code="not_live_here",
+            )
+
+        def hear(news: News) -> None:
+            if topic_of(news) == topic:
+                callback(news)
+
+        return self.live.listen(hear)
+
+    async def events(self) -> AsyncIterator[News]:
+        """Everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
+        if self.live is None or self.live.ended.is_set():
+            async for event in self._followed():
+                yield event
+            return
+        arrived: queue.SimpleQueue[News] = queue.SimpleQueue()
+
+        def begin() -> tuple[list[Event], Callable[[], None]]:
+            assert self.live is not None
+            known = list(self.live.scheduler.durable)
+            return known, self.live.scheduler.broadcast.listen(arrived.put)
+
+        known, _ = self.live.ask(lambda _: begin())
+        for event in known:
+            yield event
+        while True:
+            is_over = self.live.ended.is_set()
+            while not arrived.empty():
+                yield arrived.get()
+            if is_over:
+                return
+            await anyio.sleep(_TICK_S / 2)
+
+    def wait(self, timeout: float | None = None) -> RunOutcome:
+        """Block until the run comes to rest, or `timeout` seconds passed; the outcome either way."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for is_over in self._watched():
+            if is_over or (deadline is not None and time.monotonic() >= deadline):
+                break
+            pause = _TICK_S if deadline is None else min(_TICK_S, deadline - time.monotonic())
+            if self.live is not None:
+                self.live.ended.wait(max(0.0, pause))
+            else:
+                time.sleep(max(0.0, pause))
+        self._raise_failure()
+        return self.outcome
+
+    async def wait_ended(self) -> RunOutcome:
+        """As `wait`, for an event loop: lets the loop breathe, so that an interrupt of the cell is noticed at once."""
+        for is_over in self._watched():
+            if is_over:
+                break
+            await anyio.sleep(_TICK_S)
+        self._raise_failure()
+        return self.outcome
+
+    def __await__(self) -> Generator[Any, None, RunOutcome]:
+        return self.wait_ended().__await__()
+
+    # --- what a person can do to it -----------------------------------------------------------------------------
+
+    def cancel(self, step: str | None = None, *, drain: bool = False) -> None:
+        """End the run, or give up one step; `drain` lets what runs finish and starts nothing more. Returns at once.
+
+        Raises Cannot when the run is not live, HeldByAnother when another process drives it.
+        """
+        live = self._driven("cancel")
+        if step is not None:
+            self._step(step)
+            live.cancel_step(step)
+        else:
+            live.stop("drain" if drain else "cancel")
+
+    def interrupt(self) -> None:
+        """End the run as an operator's interrupt does. Raises as `cancel`."""
+        self._driven("interrupt").stop("interrupt")
+
+    def checkpoint(self, name: str, note: str = "") -> None:
+        """Save a named checkpoint of the run as it stands. Raises HeldByAnother, InvalidArguments."""
+        fact = manual_checkpoint(self.outcome, name, note)
+        if self.is_live_here and self.live is not None:
+            self.live.record([fact])
+        else:
+            courses.record(self.store, self.id, [fact])
+
+    def decide(
+        self,
+        step: str,
+        verdict: str,
+        *,
+        value: Any = None,
+        note: str = "",
+        resume: bool = True,
+        take_over: bool = False,
+    ) -> Run:
+        """Record what a human decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
+
+        Raises InvalidArguments for a step that needs no decision or a value that is none of the choices; HeldByAnother.
+        """
+        state, _ = self._step(step)
+        fact = human_decision(step, state, verdict, value=value, note=note)
+        if self.is_live_here and self.live is not None:
+            self.live.record([fact])
+        elif resume:
+            selection = Selection(is_decision=True)
+            self.live = courses.go_on(
+                self.store, self.id, selection=selection, facts=[fact], take_over=take_over
+            )
+        else:
+            courses.record(self.store, self.id, [fact], take_over=take_over)
+        return self
+
+    # --- display ------------------------------------------------------------------------------------------------
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return mimebundle(self.outcome.document(), self.plan.document(), edges_of(self.compiled()))
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.status}>"
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _driven(self, verb: str) -> LiveRun:
+        if self.live is not None and not self.live.ended.is_set():
+            return self.live
+        owner = self._reading().owner
+        if owner is None:
+            raise Cannot(
+                f"{self.id} is not live, so there is nothing to {verb}.",
+                fix=f"See how it stands with `pixirnb show {self.id}`.",
+                code="not_live",
+            )
+        raise HeldByAnother(
+            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
+            fix=f"Run `{verb}` there, or end that process and resume the run.",
+            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+        )
+
+    def _reading(self) -> Reading:
+        return self.store.read(self.id)
+
+    def _folded(self, reading: Reading) -> tuple[RunState, Plan]:
+        count = len(reading.events)
+        if self._cached is None or self._cached[0] != count:
+            if not reading.events or reading.events[0].kind != "run_started":
+                raise LogDamaged(
+                    f"the log of {self.id} cannot be read from its beginning.",
+                    fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
+                )
+            run = fold(reading.events)
+            self._cached = (count, run, pinned_plan(run))
+        return self._cached[1], self._cached[2]
+
+    def _step(self, step: str) -> tuple[StepState, RunState]:
+        run = self.state
+        if step not in self.compiled().index:
+            raise InvalidArguments(
+                f"{self.id} has no step `{step}`.",
+                fix="Its steps: " + ", ".join(list(self.compiled().index)[:8]) + ".",
+                code="unknown_step",
+            )
+        return run.step(step), run
+
+    def _watched(self) -> Iterator[bool]:
+        """Again and again: whether the run has come to rest."""
+        while True:
+            if self.live is not None:
+                yield self.live.ended.is_set()
+            else:
+                yield self._reading().owner is None
+
+    async def _followed(self) -> AsyncIterator[News]:
+        follower = self.store.follow(self.id)
+        while True:
+            is_over = self._reading().owner is None
+            for event in follower.poll():
+                yield event
+            if is_over:
+                return
+            await anyio.sleep(_TICK_S)
+
+    def _raise_failure(self) -> None:
+        if self.live is not None and self.live.failure is not None:
+            raise self.live.failure
+
+
+def pinned_plan(run: RunState) -> Plan:
+    """The plan of the workflow a run has pinned; its paths are not looked up again."""
+    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+
+
+def edges_of(plan: Plan) -> list[tuple[str, str]]:
+    """Who waits on whom: (dependency, dependent)."""
+    return [(plan.steps[i].id, step.id) for step in plan.steps for i in step.depends_on]
+
+
+__all__ = ["Live", "Run", "edges_of", "pinned_plan"]
