@@ -14,19 +14,18 @@ from pixirnb.spec.steps import MergeStep, Shared
 from pixirnb.spec.workflow import Workflow
 
 _LATER_KEYS: Final = frozenset({"carry", "seams"})
-_TELLING: Final = _LATER_KEYS | {"workspace", "cwd", "additional_paths", "read_set", "write_set"}
-_PATH_KEYS: Final = ("additional_paths", "read_set", "write_set")
+_TELLING: Final = _LATER_KEYS | {"workspace", "cwd", "additional_paths"}
 
 
 def check_availability(workflow: Workflow) -> Iterator[Mistake]:
-    """Every use of what comes later."""
+    """Every use of what comes later, but for sets that name a repository: `check_patterns` reads those."""
     if workflow.repos:
-        yield _later(("repos",), "`repos`", "keep to one repository")
+        yield not_yet(("repos",), "`repos`", "keep to one repository")
     if "never_copy" in workflow.model_fields_set:
-        yield _later(("never_copy",), "`never_copy`", "take it out: nothing is copied yet")
+        yield not_yet(("never_copy",), "`never_copy`", "take it out: nothing is copied yet")
     for name, agent in workflow.agents.items():
         if agent.runner != "scripted":
-            yield _later(
+            yield not_yet(
                 ("agents", name, "runner"), f"the runner `{agent.runner}`", "use `scripted`"
             )
         yield from _repo_uses(("agents", name, "cwd"), (agent.cwd or "",))
@@ -34,10 +33,10 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
     if workflow.defaults.model_fields_set:
         yield from _shared(("defaults",), workflow.defaults)
     for position, step in enumerate(workflow.steps):
-        if not step.model_fields_set.isdisjoint(_TELLING):
+        if not step.__pydantic_fields_set__.isdisjoint(_TELLING):
             yield from _shared(("steps", position), step)
         if isinstance(step, MergeStep):
-            yield _later(
+            yield not_yet(
                 ("steps", position, "merge"), "`merge`", "let steps share the workspace"
             )
 
@@ -45,25 +44,22 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
 def _shared(parts: PathParts, step: Shared) -> Iterator[Mistake]:
     written = step.model_fields_set
     if step.workspace == "isolated":
-        yield _later((*parts, "workspace"), "`workspace: isolated`", "write `workspace: shared`")
+        yield not_yet((*parts, "workspace"), "`workspace: isolated`", "write `workspace: shared`")
     if not written.isdisjoint(_LATER_KEYS):
         for key in sorted(_LATER_KEYS & written):
-            yield _later((*parts, key), f"`{key}`", f"take `{key}` out")
+            yield not_yet((*parts, key), f"`{key}`", f"take `{key}` out")
     if step.cwd is not None:
         yield from _repo_uses((*parts, "cwd"), (step.cwd,))
-    for key in _PATH_KEYS:
-        if key in written:
-            texts = getattr(step, key)
-            if texts and "repos." in "\n".join(texts):
-                yield from _repo_uses((*parts, key), texts)
+    yield from _repo_uses((*parts, "additional_paths"), step.additional_paths)
 
 
 def _repo_uses(parts: PathParts, texts: tuple[str, ...]) -> Iterator[Mistake]:
     for place, text in enumerate(texts):
         if text.startswith("repos."):
             where = parts if parts[-1] == "cwd" else (*parts, place)
-            yield _later(where, f"`{text}`", "keep to paths of the workspace")
+            yield not_yet(where, f"`{text}`", "keep to paths of the workspace")
 
 
-def _later(parts: PathParts, what: str, fix: str) -> Mistake:
+def not_yet(parts: PathParts, what: str, fix: str) -> Mistake:
+    """The mistake of using what comes later."""
     return Mistake("not_yet_available", parts, f"{what} is not yet available", fix)

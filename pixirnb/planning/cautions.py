@@ -174,7 +174,9 @@ def _secrets(analysis: Analysis) -> Iterator[Mistake]:
     shared = [(("defaults",), analysis.workflow.defaults.env)]
     places: list[tuple[PathParts, dict[str, str]]] = [*shared]
     places += [
-        (("steps", position), step.env) for position, step in enumerate(analysis.workflow.steps)
+        (("steps", position), step.env)
+        for position, step in enumerate(analysis.workflow.steps)
+        if step.env
     ]
     for parts, env in places:
         for name, value in env.items():

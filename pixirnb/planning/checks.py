@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.planning.availability import not_yet
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
 from pixirnb.planning.paths import Pattern
-from pixirnb.planning.plain_sets import PlainSets
+from pixirnb.planning.plain_sets import PlainSets, plain_path
 from pixirnb.planning.resolution import Resolved
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.mistakes import Mistake
@@ -188,29 +189,37 @@ def check_patterns(
     workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern]
 ) -> Iterator[Mistake]:
     """Globs that cannot be read. Fills `patterns` with those that can and are not plain paths, by their text."""
+    paths = plain.paths
     for parts, step in _sharing(workflow, _SETS):
-        for key in step.model_fields_set & _SETS:
+        for key in _SETS & step.__pydantic_fields_set__:
             for place, text in enumerate(getattr(step, key) or ()):
-                if text in patterns or plain.path(text) is not None:
-                    continue
-                where = (*parts, key, place)
-                if "{{" in text:
-                    yield Mistake(
-                        "reference_not_allowed",
-                        where,
-                        f"`{key}` must be known before the run, so it can hold no reference",
-                        "write it out",
-                    )
-                    continue
-                try:
-                    patterns[text] = Pattern.parse(text)
-                except ValueError as wrong:
-                    yield Mistake(
-                        "bad_pattern",
-                        where,
-                        str(wrong).rstrip("."),
-                        "write a glob relative to the workspace, such as src/**",
-                    )
+                if text not in paths:
+                    paths[text] = plain_path(text)
+                if paths[text] is None and text not in patterns:
+                    yield from _pattern(text, (*parts, key, place), patterns)
+
+
+def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Iterator[Mistake]:
+    if "{{" in text:
+        yield Mistake(
+            "reference_not_allowed",
+            parts,
+            f"`{parts[-2]}` must be known before the run, so it can hold no reference",
+            "write it out",
+        )
+        return
+    try:
+        patterns[text] = Pattern.parse(text)
+    except ValueError as wrong:
+        yield Mistake(
+            "bad_pattern",
+            parts,
+            str(wrong).rstrip("."),
+            "write a glob relative to the workspace, such as src/**",
+        )
+        return
+    if patterns[text].repo is not None:
+        yield not_yet(parts, f"`{text}`", "keep to paths of the workspace")
 
 
 def _sharing(workflow: Workflow, keys: frozenset[str]) -> Iterator[tuple[PathParts, Shared]]:
@@ -218,7 +227,7 @@ def _sharing(workflow: Workflow, keys: frozenset[str]) -> Iterator[tuple[PathPar
     if not workflow.defaults.model_fields_set.isdisjoint(keys):
         yield ("defaults",), workflow.defaults
     for position, step in enumerate(workflow.steps):
-        if not step.model_fields_set.isdisjoint(keys):
+        if not step.__pydantic_fields_set__.isdisjoint(keys):
             yield ("steps", position), step
 
 

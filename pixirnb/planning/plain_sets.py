@@ -28,14 +28,7 @@ class PlainSets:
 
     def __init__(self) -> None:
         self.paths: dict[str, str | None] = {}
-        """Pattern to what it claims, a slash behind; None where it is not plain."""
-
-    def path(self, pattern: str) -> str | None:
-        """What a plain pattern claims; None for others."""
-        if pattern in self.paths:
-            return self.paths[pattern]
-        path = self.paths[pattern] = plain_path(pattern)
-        return path
+        """Every pattern of the workflow to what it claims, a slash behind; None where it is not plain."""
 
     def are_disjoint(self, sets: Iterable[tuple[Texts, Texts]]) -> bool:
         """Whether plain paths alone prove that no two steps conflict. `sets` are reads and writes of each step.
@@ -43,16 +36,17 @@ class PlainSets:
         False means "not proven". Equal reads of different steps are no conflict; anything else that meets is left
         to the exact comparison.
         """
+        known = self.paths
         writes: list[str] = []
         reads: set[str] = set()
         for read_set, write_set in sets:
             for pattern in write_set:
-                path = self.path(pattern)
+                path = known.get(pattern)
                 if path is None:
                     return False
                 writes.append(path)
             for pattern in read_set:
-                path = self.path(pattern)
+                path = known.get(pattern)
                 if path is None:
                     return False
                 reads.add(path)

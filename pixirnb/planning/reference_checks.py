@@ -37,7 +37,7 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
         type(step) is ShellStep
         and type(step.run) is str
         and "{{" not in step.run
-        and step.model_fields_set.isdisjoint(_MAY_REFER)
+        and step.__pydantic_fields_set__.isdisjoint(_MAY_REFER)
     ):
         return _NOTHING
     found: list[Reference] = []

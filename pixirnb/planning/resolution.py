@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pixirnb.planning.plan import Posture
+from pixirnb.spec.fields import Texts
 from pixirnb.spec.policies import Agent, Retry
 from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
 from pixirnb.spec.workflow import Workflow
@@ -19,6 +20,8 @@ EVERYTHING: Final = ("**/*",)
 NOTHING: Final[tuple[str, ...]] = ()
 ONE_ATTEMPT: Final = Retry()
 
+Claims = tuple[Posture, Texts, Texts, bool, bool]
+"""Posture, reads, writes, whether undeclared, whether it claims everything for want of a set."""
 TimeoutSource = Literal["step", "agent", "defaults", "standard", "none"]
 
 
@@ -50,11 +53,14 @@ class Resolver:
         self.defaults = workflow.defaults
         # Time-outs and retries have an agent between step and defaults: they cannot be merged into the step.
         self.merged = frozenset(workflow.defaults.model_fields_set - {"timeout", "retry"})
+        self.is_bare = not workflow.defaults.model_fields_set
         self.retry = workflow.defaults.retry or ONE_ATTEMPT
         self.serialize = workflow.undeclared_writers == "serialize"
 
     def resolve(self, step: Step, by_id: Mapping[str, Step]) -> Resolved:
         """The step with all levels applied. `by_id` finds the steps a merge brings back."""
+        if type(step) is ShellStep and self.is_bare:
+            return self._shell(step)
         spec = self._with_defaults(step) if self.merged else step
         agent: Agent | None = None
         if isinstance(spec, AgentStep) and spec.agent is not None:
@@ -84,6 +90,25 @@ class Resolver:
             is_wide,
         )
 
+    def _shell(self, step: ShellStep) -> Resolved:
+        """The same for the most common case: nothing but the step itself speaks."""
+        timeout = step.timeout
+        posture, reads, writes, is_undeclared, is_wide = self._shell_claims(step)
+        return Resolved(
+            step,
+            None,
+            STANDARD_TIMEOUT_MS if timeout is None else timeout,
+            "standard" if timeout is None else "step",
+            step.retry or self.retry,
+            posture,
+            reads,
+            writes,
+            step.workspace or "shared",
+            False,
+            is_undeclared,
+            is_wide,
+        )
+
     def _with_defaults(self, step: Step) -> Step:
         written, known = step.model_fields_set, type(step).model_fields
         update = {
@@ -106,8 +131,7 @@ class Resolver:
 
     def _claims(
         self, spec: Step, agent: Agent | None, by_id: Mapping[str, Step]
-    ) -> tuple[Posture, tuple[str, ...], tuple[str, ...], bool, bool]:
-        """Posture, reads, writes, whether undeclared, whether it claims everything for want of a set."""
+    ) -> Claims:
         reads, writes = spec.read_set, spec.write_set
         match spec:
             case DecisionStep():
@@ -122,10 +146,7 @@ class Resolver:
                 merged = tuple(dict.fromkeys(brought)) or EVERYTHING
                 return "writer", reads or NOTHING, merged, False, False
             case ShellStep():
-                if spec.posture is None and reads is None and writes is None:
-                    claimed = EVERYTHING if self.serialize else NOTHING
-                    return "undeclared", NOTHING, claimed, True, False
-                posture = spec.posture or ("writer" if writes else "read_only")
+                return self._shell_claims(spec)
             case PythonStep():
                 posture = spec.posture or ("writer" if writes else "read_only")
             case AgentStep():
@@ -135,3 +156,13 @@ class Resolver:
         if reads is None:
             reads = NOTHING if isinstance(spec, PythonStep) else EVERYTHING
         return "read_only", reads, writes or NOTHING, False, False
+
+    def _shell_claims(self, spec: ShellStep) -> Claims:
+        posture, reads, writes = spec.posture, spec.read_set, spec.write_set
+        if writes and posture != "read_only":
+            return "writer", reads or NOTHING, writes, False, False
+        if posture == "writer":
+            return "writer", reads or NOTHING, EVERYTHING, False, True
+        if posture is None and reads is None and writes is None:
+            return "undeclared", NOTHING, EVERYTHING if self.serialize else NOTHING, True, False
+        return "read_only", EVERYTHING if reads is None else reads, writes or NOTHING, False, False

@@ -142,13 +142,8 @@ class MergeStep(StepBase):
 
 def _tag(value: Any) -> StepKind | None:
     if isinstance(value, dict):
-        found: StepKind | None = None
-        for key, kind in KIND_KEYS.items():
-            if key in value:
-                if found is not None:
-                    return None
-                found = kind
-        return found
+        kinds = [kind for key, kind in KIND_KEYS.items() if key in value]
+        return kinds[0] if len(kinds) == 1 else None
     return getattr(value, "kind", None)
 
 
