@@ -121,7 +121,7 @@ def folded(
         nodes[name] = Node(
             name,
             PLANNED,
-            note=f"{plural(len(hidden), 'more step')}{what}",
+            note=f"{len(hidden):,} more{what}",
             stands_for=tuple(tally(whole.nodes[step].mark for step in hidden)),
         )
         stand_in.update(dict.fromkeys(hidden, name))

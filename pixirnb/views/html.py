@@ -17,6 +17,7 @@ from pixirnb.views.marks import (
     REFUSED,
     Mark,
     count_mark,
+    in_view,
     run_mark,
     step_mark,
     tally,
@@ -79,7 +80,7 @@ def outcome_html(
     steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
     counts = tally(step_mark(step) for step in steps)
     reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
-    trouble = [s for s in steps if step_mark(s).key not in {"checkpoint_ready", "queued"}]
+    trouble = in_view(steps)
     is_small = len(steps) <= _SMALL
     everything = "" if not steps else _steps_table(steps)
     return card(

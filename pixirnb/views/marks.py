@@ -60,6 +60,8 @@ UNKNOWN: Final = Mark("unknown", "unknown", "?", "idle")
 REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
 
+QUIET: Final = frozenset({"checkpoint_ready", "queued"})
+"""Looks of steps that a large run does not list one by one."""
 _FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
 
 
@@ -79,6 +81,13 @@ def step_mark(step: Mapping[str, Any]) -> Mark:
         return _STEP[attempt]
     # Ended, and no checkpoint decided yet: whatever the attempt claims of itself, nothing may build on it.
     return _STEP["queued" if attempt in {None, "not_applicable"} else "ended"]
+
+
+def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The step outcomes a reader looks for: all but the ready and the not started, those merely held last."""
+    marked = [(step_mark(step).key, step) for step in steps]
+    loud = [pair for pair in marked if pair[0] not in QUIET]
+    return [step for _, step in sorted(loud, key=lambda pair: pair[0] == "held")]
 
 
 def count_mark(name: str) -> Mark:

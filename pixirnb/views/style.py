@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from typing import Final
 
+COLOURS: Final = {
+    "good": "#11795a",
+    "ready": "#11795a",
+    "bad": "#b3261e",
+    "late": "#a8480b",
+    "half": "#8a5a00",
+    "ask": "#7a3db0",
+    "live": "#0b62b8",
+    "idle": "#6a7280",
+}
+"""The tones on white, for exports that know no theme."""
+
 _LIGHT: Final = (
     "color-scheme:light;--px-bg:var(--jp-layout-color1,#fff);--px-fg:var(--jp-ui-font-color1,#1f2430);"
     "--px-mute:var(--jp-ui-font-color2,#59616e);--px-line:var(--jp-border-color2,#d5d9e0);"
     "--px-edge:#a5adba;--px-band:rgba(90,105,130,.07);--px-on:#fff;"
-    "--px-good:#11795a;--px-ready:#11795a;--px-bad:#b3261e;--px-late:#a8480b;"
-    "--px-half:#8a5a00;--px-ask:#7a3db0;--px-live:#0b62b8;--px-idle:#6a7280"
+    + ";".join(f"--px-{tone}:{colour}" for tone, colour in COLOURS.items())
 )
 _DARK: Final = (
     "color-scheme:dark;--px-bg:var(--jp-layout-color1,#16191f);--px-fg:var(--jp-ui-font-color1,#e4e7ec);"
@@ -22,14 +33,13 @@ _DARK: Final = (
     "--px-good:#4fc79a;--px-ready:#4fc79a;--px-bad:#ff8a80;--px-late:#f59a5b;"
     "--px-half:#e3b341;--px-ask:#c99bf2;--px-live:#6cb0f5;--px-idle:#98a2b0"
 )
-_TONES: Final = ("good", "ready", "bad", "late", "half", "ask", "live", "idle")
 
 PALETTE: Final = (
     f".pixirnb-view{{{_LIGHT}}}"
     f"@media (prefers-color-scheme:dark){{.pixirnb-view{{{_DARK}}}}}"
     f'[data-jp-theme-light="true"] .pixirnb-view,.vscode-light .pixirnb-view{{{_LIGHT}}}'
     f'[data-jp-theme-light="false"] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}'
-    + "".join(f".pixirnb-{tone}{{color:var(--px-{tone},#555)}}" for tone in _TONES)
+    + "".join(f".pixirnb-{tone}{{color:var(--px-{tone},#555)}}" for tone in COLOURS)
     + ".pixirnb-mute{color:var(--px-mute,#59616e)}.pixirnb-on{stroke:var(--px-on,#fff)}"
 )
 """Custom properties and one class a tone."""
@@ -66,7 +76,7 @@ CARD: Final = (
     ".pixirnb-bar>.pixirnb-idle{opacity:.4}"
     ".pixirnb-chips{display:flex;flex-wrap:wrap;gap:2px 14px;margin:0 0 8px}"
     ".pixirnb-chips b{color:var(--px-fg,#222);font-weight:600}"
-    ".pixirnb-scroll{overflow-x:auto;margin:8px 0}"
+    ".pixirnb-scroll{overflow:auto;max-height:760px;margin:8px 0}"
     ".pixirnb-scroll>svg{display:block}"
     ".pixirnb-view h4{margin:12px 0 4px;font-size:12px;font-weight:600;color:var(--px-mute,#555)}"
     "div.pixirnb-view table{border-collapse:collapse;width:100%;margin:4px 0;font-size:12.5px;"

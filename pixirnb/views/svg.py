@@ -198,7 +198,8 @@ def _small(node: Node, room: float) -> str:
         parts.append(placed(shape, 30, 23, 10, "mute"))
     if node.kind:
         word = line(node.kind, 20)
-        left = room - (x - 30) - _length(elapsed, 10.5) - (8 if elapsed else 0)
+        # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
+        left = room - (x - 30) - (_length("59 m 59 s", 10.5) + 8 if elapsed else 0)
         if not shape or _length(word, 10.5) <= left:
             word = _fit(word, max(left, 0), 10.5)
             parts.append(f'<text class="pixirnb-small" x="{fixed(x)}" y="31">{text(word)}</text>')

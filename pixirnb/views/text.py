@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pixirnb.views.columns import table
-from pixirnb.views.marks import Mark, count_mark, run_mark, step_mark, tally
+from pixirnb.views.marks import QUIET, Mark, count_mark, in_view, run_mark, step_mark, tally
 from pixirnb.views.phrases import (
     action_phrase,
     place_phrase,
@@ -73,7 +73,7 @@ def outcome_text(document: Mapping[str, Any]) -> str:
     steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
     listed = steps
     if len(steps) > _SMALL:
-        listed = [s for s in steps if step_mark(s).key not in {"checkpoint_ready", "queued"}]
+        listed = in_view(steps)
     if listed:
         lines += ["", *steps_lines(listed)]
     if len(listed) < len(steps):
@@ -230,11 +230,7 @@ def progress_line(document: Mapping[str, Any]) -> str:
     parts.append(f"{ready:,} of {len(steps):,} ready")
     if running:
         parts.append(f"running {_listed(running, 4)}")
-    settled = (
-        mark
-        for mark, _ in looks
-        if mark.tone != "live" and mark.key not in {"checkpoint_ready", "queued"}
-    )
+    settled = (mark for mark, _ in looks if mark.tone != "live" and mark.key not in QUIET)
     parts += [f"{count:,} {mark.word}" for mark, count in tally(settled)]
     parts.append(span(document.get("elapsed_ms")))
     return " · ".join(part for part in parts if part)

@@ -1,0 +1,45 @@
+"""A document as a mime bundle: `text/plain` beside `text/html`, with the picture inside the HTML where converters keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, assert_never
+
+from pixirnb.views import html, text
+from pixirnb.views.drawing import Edges
+
+DocumentKind = Literal["plan", "outcome", "resume", "runs", "error", "bundle", "value"]
+
+
+def mimebundle(
+    kind: DocumentKind,
+    document: Any,
+    edges: Edges = (),
+    *,
+    plan: Mapping[str, Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """`{"text/plain": …, "text/html": …}` of a document.
+
+    `edges` are (dependency, dependent) pairs; `plan` is the plan document beside an outcome, `kinds` the kind of each step
+    beside a plan. Both are optional.
+    """
+    match kind:
+        case "plan":
+            plain, markup = text.plan_text(document), html.plan_html(document, edges, kinds=kinds)
+        case "outcome":
+            plain = text.outcome_text(document)
+            markup = html.outcome_html(document, edges, plan=plan)
+        case "resume":
+            plain, markup = text.resume_text(document), html.resume_html(document)
+        case "runs":
+            plain, markup = text.runs_text(document), html.runs_html(document)
+        case "error":
+            plain, markup = text.error_text(document), html.error_html(document)
+        case "bundle":
+            plain, markup = text.bundle_text(document), html.bundle_html(document)
+        case "value":
+            plain, markup = text.value_text(document), html.value_html(document)
+        case _:
+            assert_never(kind)
+    return {"text/plain": plain, "text/html": markup}

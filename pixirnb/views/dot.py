@@ -1,0 +1,65 @@
+"""A plan or an outcome as Graphviz DOT. Node names are numbers; run data stands only in quoted labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.views.drawing import Edges, Node, drawing
+from pixirnb.views.plain import line
+from pixirnb.views.spans import span
+from pixirnb.views.style import COLOURS
+
+_SHAPES: Final = {
+    "shell": "box",
+    "python": "box",
+    "agent": "ellipse",
+    "decision": "diamond",
+    "merge": "invhouse",
+}
+
+
+def dot(
+    plan: Mapping[str, Any] | None,
+    outcome: Mapping[str, Any] | None = None,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+) -> str:
+    """A `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded."""
+    shown = drawing(plan, outcome, edges, kinds=kinds)
+    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    held = set(shown.holds)
+    lines = [
+        f"digraph {_quoted(shown.workflow)} {{",
+        "  rankdir=LR;",
+        '  node [fontname="sans-serif", fontsize=11];',
+    ]
+    lines += [f"  {names[step]} [{_attributes(node)}];" for step, node in shown.nodes.items()]
+    for wave in shown.waves:
+        same = "; ".join(names[step] for step in wave)
+        lines.append(f"  {{ rank=same; {same}; }}")
+    for source, target in shown.edges:
+        dash = " [style=dashed]" if (source, target) in held else ""
+        lines.append(f"  {names[source]} -> {names[target]}{dash};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _attributes(node: Node) -> str:
+    label = [f"{node.mark.symbol} {line(node.id, 64)}"]
+    rest = [node.mark.word] if node.mark.key != "planned" else []
+    rest += [f"attempt {node.attempt}"] if node.attempt > 1 else []
+    rest += [span(node.elapsed_ms)] if span(node.elapsed_ms) else []
+    if rest:
+        label.append(" · ".join(line(part, 60) for part in rest))
+    style = "dashed" if node.mark.key == "held" else "solid"
+    return (
+        f"label={_quoted(*label)}, shape={_SHAPES.get(node.kind or '', 'box')}, style={style}, "
+        f'color="{COLOURS[node.mark.tone]}"'
+    )
+
+
+def _quoted(*rows: str) -> str:
+    """A double-quoted string: a backslash and a quote are the only signs with a meaning inside one."""
+    escaped = (line(row, 200).replace("\\", "\\\\").replace('"', '\\"') for row in rows)
+    return '"' + "\\n".join(escaped) + '"'

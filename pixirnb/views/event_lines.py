@@ -1,0 +1,127 @@
+"""One readable line an event, for `log` and for `run --tail`. Total: an event of any kind and any data has a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pixirnb.history.events import Event
+from pixirnb.views.marks import Mark, run_mark, step_mark
+from pixirnb.views.phrases import error_phrase, held_phrase, reason_phrase
+from pixirnb.views.plain import line, plural
+from pixirnb.views.spans import span
+from pixirnb.views.values import shown
+
+Data = Mapping[str, Any]
+
+
+def event_line(event: Event) -> str:
+    """`   4 22:03:44 ▸ make: attempt 1 scheduled, time-out 45 m 00 s`."""
+    teller = _TELLERS.get(event.kind)
+    told = None
+    if teller is not None:
+        try:
+            told = teller(event.data)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            told = None  # a log of another version, or damaged data: show it as it is
+    if told is None:
+        told = f"  {line(event.kind, 40)} {line(shown(event.data), 200)}"
+    return f"{event.seq:>5} {line(event.at[11:19], 8)} {line(told, 400)}"
+
+
+def _started(data: Data) -> str:
+    return f"▸ run {data['run_id']} of {data['workflow']} started in {data['workspace']}"
+
+
+def _resumed(data: Data) -> str:
+    actions = [entry["action"] for entry in data["steps"]]
+    counts = ", ".join(
+        f"{actions.count(name):,} to {name}"
+        for name in ("reuse", "rerun", "hold")
+        if name in actions
+    )
+    return f"▸ run resumed: {counts or 'nothing to do'}"
+
+
+def _scheduled(data: Data) -> str:
+    limit = span(data.get("timeout_ms"))
+    return f"○ {data['step']}: attempt {data['attempt']} scheduled" + (
+        f", time-out {limit}" if limit else ""
+    )
+
+
+def _attempt_started(data: Data) -> str:
+    return f"▸ {data['step']}: attempt {data['attempt']} started"
+
+
+def _attempt_ended(data: Data) -> str:
+    why = error_phrase(data.get("error")) or line(data.get("summary") or "", 200)
+    status = "ended" if data["status"] == "completed" else str(data["status"]).replace("_", " ")
+    told = f"· {data['step']}: attempt {data['attempt']} {status} after {span(data['elapsed_ms'])}"
+    return f"{told}: {why}" if why else told
+
+
+def _verified(data: Data) -> str:
+    passed = sum(check["passed"] is True for check in data["checks"])
+    return f"· {data['step']}: {passed} of {plural(len(data['checks']), 'check')} passed"
+
+
+def _retry(data: Data) -> str:
+    return (
+        f"↻ {data['step']}: attempt {data['attempt']} in {span(data['delay_ms'])} "
+        f"({data['retry_class']})"
+    )
+
+
+def _decided(data: Data) -> str:
+    mark = step_mark({**data, "checkpoint_status": data["status"]})
+    how = ", reused" if data.get("reused") else ""
+    why = error_phrase(data.get("error"))
+    return f"{mark.symbol} {data['step']}: {mark.word}{how}" + (f": {why}" if why else "")
+
+
+def _held(data: Data) -> str:
+    return f"‖ {data['step']}: held, {held_phrase(data['held_by'])}"
+
+
+def _asked(data: Data) -> str:
+    return f"◆ {data['step']}: needs a decision: {data['question']}"
+
+
+def _answered(data: Data) -> str:
+    note = f": {data['note']}" if data.get("note") else ""
+    return f"◆ {data['step']}: {data['verdict']}ed by {data['by']}{note}"
+
+
+def _saved(data: Data) -> str:
+    return f"⚑ checkpoint {data['name']} saved ({data['reason']}), {len(data['ready']):,} ready"
+
+
+def _warned(data: Data) -> str:
+    step = f"{data['step']}: " if data.get("step") else ""
+    return f"! {step}{data['message']} [{data['code']}]"
+
+
+def _finished(data: Data) -> str:
+    mark: Mark = run_mark(data["status"])
+    reasons = "; ".join(reason_phrase(reason) for reason in data["reasons"][:6])
+    told = f"{mark.symbol} run {mark.word} after {span(data['elapsed_ms'])}"
+    return f"{told}: {reasons}" if reasons else told
+
+
+_TELLERS: Final[dict[str, Callable[[Data], str]]] = {
+    "run_started": _started,
+    "run_resumed": _resumed,
+    "step_scheduled": _scheduled,
+    "attempt_started": _attempt_started,
+    "attempt_ended": _attempt_ended,
+    "verification_recorded": _verified,
+    "retry_planned": _retry,
+    "checkpoint_decided": _decided,
+    "step_held": _held,
+    "decision_requested": _asked,
+    "decision_recorded": _answered,
+    "checkpoint_saved": _saved,
+    "warning_raised": _warned,
+    "run_finished": _finished,
+}
