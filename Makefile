@@ -37,7 +37,7 @@ types: $(STAMP) ## mypy, strict, over code and tests
 	@$(PY) -m mypy
 
 contracts: $(STAMP) ## import-linter: imports only go down the floors
-	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/lint-imports --no-logo
 
 unit: $(STAMP) ## pytest, notebooks included
 	@$(PY) -m pytest tests notebooks --nbval-lax --nbval-current-env
