@@ -32,7 +32,7 @@ Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Lookup = Callable[[Reference], Any]
 
 
-class BadCondition(ValueError):  # noqa: N818 - like the other errors, named for its subject
+class BadCondition(ValueError):
     """Raised when a `when` cannot be read; `fix` says what to write instead."""
 
     code: Final = "bad_condition"

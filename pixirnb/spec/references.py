@@ -33,7 +33,7 @@ _GRAMMAR: Final = (
 )
 
 
-class BadReference(ValueError):  # noqa: N818 - like the other errors, named for its subject
+class BadReference(ValueError):
     """Raised when `{{ … }}` cannot be read, or stands where a shell would not keep it whole."""
 
     def __init__(

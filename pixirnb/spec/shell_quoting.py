@@ -27,7 +27,7 @@ def first_misplaced(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, s
     return None
 
 
-class _Misplaced(Exception):  # noqa: N818 - a jump out of the reader, seen by nobody
+class _Misplaced(Exception):
     def __init__(self, place: str) -> None:
         super().__init__(place)
         self.place = place

@@ -12,10 +12,7 @@ from pixirnb.planning.graph import build_graph
 from pixirnb.planning.paths import Pattern, matches, overlap
 from pixirnb.planning.pattern_index import PatternIndex
 
-# Every name of up to three of these letters, and every path of up to three of these names; `c` is
-# in no pattern but by wildcard.
-NAMES = ["".join(letters) for size in (1, 2, 3) for letters in product("abc", repeat=size)]
-SHORT = [name for name in NAMES if len(name) < 3]
+# Patterns spell `a` and `b`; `c` in a name is what only a wildcard matches.
 
 pieces = st.sampled_from(["a", "b", "?", "*", "[ab]", "[!a]", "{a,b}", "{,a}b"])
 words = st.lists(pieces, min_size=1, max_size=3).map("".join)
@@ -39,7 +36,7 @@ def literal_words(pattern: Pattern) -> int:
 
 
 @given(one_segment.map(parsed), one_segment.map(parsed))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_two_names_overlap_exactly_when_some_file_has_both(one: Pattern, other: Pattern) -> None:
     # Six letters hold both patterns side by side, which is as long as a shortest witness gets.
     longest = min(6, literal_words(one) + literal_words(other))
@@ -56,7 +53,7 @@ trees = st.lists(plain, min_size=1, max_size=4).map("/".join).map(parsed)
 
 
 @given(trees, trees)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_two_trees_overlap_exactly_when_some_path_is_claimed_by_both(
     one: Pattern, other: Pattern
 ) -> None:
@@ -72,18 +69,19 @@ def test_two_trees_overlap_exactly_when_some_path_is_claimed_by_both(
 
 
 @given(
-    st.sampled_from(["git", "?git", ".gi?", ".g?t", "[.]git", ".*", "*t", ".git?", "????"]),
-    st.sampled_from([".???", "?git", ".gi[st]", "*git", ".g*", "[!a]gi[!s]", ".[g]?t"]),
+    st.sampled_from(["git", "?git", ".gi?", ".g?t", ".*", "*t", ".git?", "????"]),
+    st.sampled_from([".???", "?git", ".gi[tx]", "*git", ".g*", "[!a]gi[!x]", ".[g]?t"]),
 )
+@settings(max_examples=60, deadline=None)
 def test_the_top_folders_of_git_and_pixirnb_are_no_witness(one: str, other: str) -> None:
     first, second = Pattern.parse(one), Pattern.parse(other)
-    names = ("".join(n) for size in (3, 4, 5) for n in product(".gitsx", repeat=size))
+    names = ("".join(n) for size in (4, 3, 5) for n in product(".gitx", repeat=size))
     witness = any(matches(first, name) and matches(second, name) for name in names)
     assert overlap(first, second) == witness
 
 
 @given(st.lists(globs.map(parsed), min_size=1, max_size=30), globs.map(parsed), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_index_finds_what_asking_each_finds(
     held: list[Pattern], asked: Pattern, data: st.DataObject
 ) -> None:
