@@ -106,7 +106,9 @@ def live_owner(folder: Path) -> Lease | None:
     if lease is None or lease.host != socket.gethostname():
         # Whether another host's process lives cannot be seen from here: its word is taken.
         return lease
-    return lease if _is_locked(folder / _LOCK) else None
+    # A lock can outlive its process in a child that was forked past Python's hooks. The start time
+    # is not asked: a clock that was set must not make a live owner look dead.
+    return lease if _is_locked(folder / _LOCK) and psutil.pid_exists(lease.pid) else None
 
 
 def read_lease(folder: Path) -> Lease | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -325,6 +326,30 @@ def test_junk_is_damage_and_never_an_exception(junk: bytes) -> None:
     assert len(decoded.events) == 1
     assert decoded.damage is not None
     assert decoded.damage.line == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"v": 2}, "version"),
+        ({"seq": 3}, "not_contiguous"),
+        ({"seq": 1}, "not_contiguous"),
+        ({"data": []}, "chain_broken"),
+        ({"extra": 1}, "chain_broken"),
+        ({"seq": "2"}, "chain_broken"),
+    ],
+)
+def test_a_line_of_another_writer_is_damage_although_its_chain_holds(
+    change: dict[str, Any], code: str
+) -> None:
+    first = decode_lines(numbered(1)[0])
+    members = {"at": AT, "data": {}, "kind": "warning_raised", "seq": 2, "v": 1, **change}
+    body = canonical(members)
+    chain = blake2b(first.chain.encode() + body, digest_size=16).hexdigest()
+    line = body[:35] + b',"chain":"' + chain.encode() + b'"' + body[35:] + b"\n"
+    damage = decode_lines(line, previous=first.chain, after=1).damage
+    assert damage is not None
+    assert (damage.code, damage.line) == (code, 2)
 
 
 def test_reading_goes_on_from_where_it_stopped() -> None:

@@ -28,6 +28,8 @@ from pixirnb.testing.store_contract import RUN, story
 log = FileStore(Path(sys.argv[1])).create(RUN)
 print("made", flush=True)
 for seq in range(0, int(sys.argv[2]), 3):
+    if seq == 150 and sys.argv[2] == "300":
+        sys.stdin.readline()
     log.append(story(3, after=seq))
     print(seq + 3, flush=True)
 log.close()
@@ -58,7 +60,11 @@ finally:
 
 def child(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -255,20 +261,21 @@ def test_whatever_was_confirmed_survives_a_kill(state: Path) -> None:
 def test_a_run_is_followed_while_another_process_writes_it(store: FileStore) -> None:
     process = child(WRITE, str(store.state), "300")
     assert process.stdout is not None
+    assert process.stdin is not None
     assert process.stdout.readline() == "made\n"
     follower = store.follow(RUN)
     seen: list[Event] = []
-    polls_with_events = 0
+    while len(seen) < 150:
+        seen += follower.poll()
+    assert follower.poll() == []
+    assert store.read(RUN).owner is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()
     while len(seen) < 300:
-        new = follower.poll()
-        polls_with_events += bool(new)
-        seen += new
-        if not new and process.poll() is not None:
-            seen += follower.poll()
-            break
+        seen += follower.poll()
     process.communicate()
     assert seen == story(300)
-    assert polls_with_events > 1
+    assert follower.poll() == []
 
 
 def test_ten_thousand_runs_are_listed_by_name_alone(store: FileStore, state: Path) -> None:
@@ -316,3 +323,49 @@ def test_a_failed_write_refuses_what_follows(store: FileStore) -> None:
             log.append(story(1, after=1))
     log._hold.release()
     assert store.read(RUN).events == story(1)
+
+
+def test_an_event_is_confirmed_only_once_the_disk_has_confirmed_it(store: FileStore) -> None:
+    log = store.create(RUN)
+    assert isinstance(log, FileLog)
+    reader, writer = os.pipe()
+    os.dup2(writer, log._descriptor)  # takes the bytes, and cannot make them durable
+    try:
+        with pytest.raises(LogWriteFailed):
+            log.append(story(1))
+        assert os.read(reader, 10) == b'{"at":"202'
+    finally:
+        os.close(reader)
+        os.close(writer)
+        log.close()
+
+
+def test_events_are_refused_after_an_interrupted_write(store: FileStore) -> None:
+    log = store.create(RUN)
+    log.append(story(1))
+
+    def ring(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    reader, writer = os.pipe()
+    os.dup2(writer, log._descriptor)  # full after 64 KiB: the write waits, and is interrupted
+    earlier = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            log.append([event(2, text="x" * 200_000)])
+        with pytest.raises(LogWriteFailed):
+            log.append(story(1, after=1))
+    finally:
+        signal.signal(signal.SIGALRM, earlier)
+        os.close(reader)
+        os.close(writer)
+        log.close()
+    assert store.read(RUN).events == story(1)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "r-1", "r-20261121-220344-7f3akq/.."])
+def test_a_name_that_is_no_run_id_makes_no_folder(store: FileStore, state: Path, name: str) -> None:
+    with pytest.raises(StateUnusable):
+        store.create(name)
+    assert not state.exists()

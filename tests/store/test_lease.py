@@ -15,9 +15,10 @@ from typing import IO
 import pytest
 
 import pixirnb.store.files
-from pixirnb.errors import HeldByAnother
+from pixirnb.errors import HeldByAnother, StateUnusable
 from pixirnb.ports import Lease
 from pixirnb.store.files import FileStore
+from pixirnb.store.lease import _lock_patiently
 from pixirnb.testing.store_contract import RUN, story
 
 ROOT = Path(pixirnb.store.files.__file__).parents[2]
@@ -25,7 +26,7 @@ ROOT = Path(pixirnb.store.files.__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from pixirnb.errors import HeldByAnother
+from pixirnb.errors import HeldByAnother, StateUnusable
 from pixirnb.store.files import FileStore
 store = FileStore(Path(sys.argv[1]))
 print("ready", flush=True)
@@ -40,10 +41,25 @@ else:
 sys.stdin.readline()
 """
 
+# Each waits until the child is under way: before its first own instruction it has its parent's lock.
 LEAVE_A_CHILD = {
-    "forked": "import os, time\n    if os.fork() == 0: time.sleep(60)",
-    "pool": "import multiprocessing as m\n    m.get_context('fork').Pool(2)",
-    "executed": "import subprocess\n    subprocess.Popen(['sleep', '60'], close_fds=False)",
+    "forked": """
+    import os, time
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.write(writer, b"x")
+        time.sleep(60)
+    os.read(reader, 1)
+""",
+    "pool": """
+    import multiprocessing
+    pool = multiprocessing.get_context("fork").Pool(1)
+    pool.apply(abs, (1,))
+""",
+    "executed": """
+    import subprocess
+    subprocess.Popen(["sleep", "60"], close_fds=False)
+""",
 }
 
 
@@ -224,3 +240,35 @@ def test_a_forked_copy_of_a_log_may_not_write(store: FileStore) -> None:
     log.append(story(1, after=3))
     log.close()
     assert store.read(RUN).events == story(4)
+
+
+def test_a_disk_without_locks_is_said_in_two_lines(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY | os.O_PATH)  # a descriptor that cannot be locked
+    try:
+        with pytest.raises(StateUnusable) as refused:
+            _lock_patiently(descriptor, tmp_path / "lock")
+    finally:
+        os.close(descriptor)
+    assert refused.value.code == "locks_unsupported"
+    assert str(refused.value).count("\n") == 1
+    assert "--state" in refused.value.fix
+
+
+def test_a_holder_that_left_no_record_is_still_a_holder(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    (store.folder(RUN) / "lease.json").unlink()
+    with pytest.raises(HeldByAnother) as held:
+        store.acquire(RUN)
+    assert held.value.details["pid"] is None
+    log.close()
+    store.acquire(RUN).close()
+
+
+def test_a_lock_outliving_its_process_is_told_as_such(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    leave_lease(store, host=log._hold.lease.host, pid=2**22 + 1)
+    with pytest.raises(HeldByAnother) as held:
+        store.acquire(RUN)
+    assert "left behind" in held.value.message
+    assert store.read(RUN).owner is None
+    log.close()
