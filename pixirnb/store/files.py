@@ -152,8 +152,7 @@ class FileStore:
             descriptor = open_private(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
             empty = Decoded([], None, 0, GENESIS)
             log = FileLog(folder, hold, descriptor, empty, FileBlobs(folder / "blobs"))
-            # Without its names a log is lost however well its bytes are kept.
-            for named in (folder, self._runs, self.state, self.state.parent):
+            for named in (folder, self._runs):
                 sync_folder(named)
                 log.syncs += 1
         except OSError as error:

@@ -70,11 +70,15 @@ class Hold:
         """Give the run free. Safe to call twice; in a forked child it does nothing."""
         if not self.is_ours:
             return
-        if read_lease(self._folder) == self.lease:
-            (self._folder / _RECORD).unlink(missing_ok=True)
-        _held.discard(self._descriptor)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            if read_lease(self._folder) == self.lease:
+                (self._folder / _RECORD).unlink(missing_ok=True)
+        except OSError:
+            pass  # the folder is gone or went read-only: a record without a lock holds nobody up
+        finally:
+            _held.discard(descriptor)
+            os.close(descriptor)
 
 
 def take(folder: Path, *, instance: str, take_over: bool = False) -> Hold:

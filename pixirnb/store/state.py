@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pixirnb.store.folders import make_private, open_private, unusable
+from pixirnb.store.folders import make_private, open_private, sync_folder, unusable
 
 STATE_NAME: Final = ".pixirnb"
 STATE_VARIABLE: Final = "PIXIRNB_STATE"
@@ -43,22 +43,28 @@ def prepare_state(state: Path) -> Path:
 
     Raises StateUnusable for a file in its place, a foreign owner, a folder that cannot be written.
     """
+    runs = state / "runs"
+    missing = [path for path in (runs, state, *state.parents) if not path.exists()]
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
+        make_private(state)
+        if make_private(runs):
+            _ignore_everything(state / ".gitignore")
+        for path in missing:
+            # A run is lost however well its bytes are kept, if the name of a folder above is.
+            sync_folder(path.parent)
     except OSError as error:
-        raise unusable(state.parent, error) from error
-    make_private(state)
-    runs = state / "runs"
-    if make_private(runs):
-        try:
-            descriptor = open_private(state / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        except FileExistsError:
-            return runs
-        except OSError as error:
-            raise unusable(state, error) from error
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("*\n")
+        raise unusable(state, error) from error
     return runs
+
+
+def _ignore_everything(path: Path) -> None:
+    try:
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("*\n")
 
 
 def _upward(workspace: Path) -> list[Path]:
