@@ -205,9 +205,9 @@ class _Group:
         self.users = 0
         self.overlapping: list[_Group] = []
         """Itself among them."""
-        self.bits: dict[int, int] = {}
+        self.bits: dict[int, int] | None = None
         """Role to the bits of its own members, where they are many."""
-        self.partner_bits: dict[int, int] = {}
+        self.partner_bits: dict[int, int] | None = None
         """Role to the bits of the members of all that overlap it, where it has many users."""
 
 
@@ -223,14 +223,16 @@ class _Partners:
     def __init__(self, claims: Sequence[Claim | None]) -> None:
         index: PatternIndex[_Group] = PatternIndex(_Group)
         roles: list[list[tuple[_Group, int]]] = []
-        groups: dict[Pattern, _Group] = {}
+        groups: list[tuple[Pattern, _Group]] = []
         for step, claim in enumerate(claims):
             against: list[tuple[_Group, int]] = []
             roles.append(against)
             if claim is None:
                 continue
             for pattern in claim.writes:
-                group = groups[pattern] = index.at(pattern)
+                group = index.at(pattern)
+                if not group.users:
+                    groups.append((pattern, group))
                 group.users += 1
                 group.members[_WRITERS].append(step)
                 against.append((group, _WRITERS))
@@ -238,11 +240,13 @@ class _Partners:
                     group.members[_SHARED_WRITERS].append(step)
                     against.append((group, _READERS))
             for pattern in claim.reads:
-                group = groups[pattern] = index.at(pattern)
+                group = index.at(pattern)
+                if not group.users:
+                    groups.append((pattern, group))
                 group.users += 1
                 group.members[_READERS].append(step)
                 against.append((group, _SHARED_WRITERS))
-        for pattern, group in groups.items():
+        for pattern, group in groups:
             group.overlapping = list(index.overlapping(pattern))
         self.roles = roles
         """Of each step its patterns, each with the role whose holders it conflicts with."""
@@ -255,11 +259,11 @@ class _Partners:
         """The bits of the step's partners; its own may be among them."""
         mask = 0
         for group, role in self.roles[step]:
-            known = group.partner_bits.get(role)
+            known = group.partner_bits.get(role) if group.partner_bits else None
             if known is None:
                 known = self.union(group.overlapping, role)
                 if group.users >= _MANY:
-                    group.partner_bits[role] = known
+                    group.partner_bits = {**(group.partner_bits or {}), role: known}
             mask |= known
         return mask
 
@@ -272,6 +276,8 @@ class _Partners:
             if len(members) < _MANY:
                 few += members
             else:
+                if group.bits is None:
+                    group.bits = {}
                 if role not in group.bits:
                     group.bits[role] = self.bits(members)
                 mask |= group.bits[role]
