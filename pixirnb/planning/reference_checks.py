@@ -11,7 +11,7 @@ from pixirnb.spec.conditions import BadCondition, Condition, parse_condition
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.references import BadReference, Reference, references_in, shell_template
-from pixirnb.spec.steps import AgentStep, DecisionStep, PythonStep, ShellStep, Step
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
 from pixirnb.spec.suggestions import did_you_mean
 from pixirnb.spec.workflow import Workflow
 
@@ -78,6 +78,8 @@ def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
             yield ("task",), task, False
         case DecisionStep(ask=ask):
             yield ("ask", "question"), ask.question, False
+        case MergeStep():
+            pass
     for name, value in step.env.items():
         yield ("env", name), value, False
     if step.cwd is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from pixirnb.planning.plan import Posture
 from pixirnb.spec.fields import Texts
@@ -151,6 +151,8 @@ class Resolver:
                 posture = spec.posture or ("writer" if writes else "read_only")
             case AgentStep():
                 posture = spec.posture or (agent.posture if agent else None) or "writer"
+            case _:
+                assert_never(spec)
         if posture == "writer":
             return "writer", reads or NOTHING, writes or EVERYTHING, False, not writes
         if reads is None:

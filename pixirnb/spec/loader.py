@@ -146,6 +146,8 @@ def _validated(value: dict[str, Any]) -> Workflow:
 
 
 _STAND_IN: Final = {"run": "true"}
+_MENDINGS: Final = 4
+"""One mistake can hide another: what a step without a kind says is read only once it has one."""
 
 
 def _rest_of_kindless(value: dict[str, Any], error: ValidationError) -> list[Mistake]:
@@ -179,19 +181,21 @@ def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:
     mended = {**value, "steps": list(steps)}
     damaged: set[int] = set()
     lost: set[str] = set()
-    for raw in error.errors(include_url=False):
-        parts = loc_parts(raw["loc"])
-        if not parts:
-            return None
-        if parts[0] == "steps" and len(parts) > 1 and isinstance(parts[1], int):
-            damaged.add(parts[1])
-            _mend_step(mended["steps"], parts, raw["type"], lost)
-        else:
-            _mend_top(mended, parts, lost)
-    try:
-        return Salvage(_validated(mended), frozenset(damaged), frozenset(lost))
-    except ValidationError:
-        return None
+    for _ in range(_MENDINGS):
+        for raw in error.errors(include_url=False):
+            parts = loc_parts(raw["loc"])
+            if not parts:
+                return None
+            if parts[0] == "steps" and len(parts) > 1 and isinstance(parts[1], int):
+                damaged.add(parts[1])
+                _mend_step(mended["steps"], parts, raw["type"], lost)
+            else:
+                _mend_top(mended, parts, lost)
+        try:
+            return Salvage(_validated(mended), frozenset(damaged), frozenset(lost))
+        except ValidationError as further:
+            error = further
+    return None
 
 
 def _mend_step(steps: list[Any], parts: PathParts, kind: str, lost: set[str]) -> None:

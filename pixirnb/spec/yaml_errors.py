@@ -59,6 +59,8 @@ def _line(error: yaml.MarkedYAMLError) -> int:
 
 
 def _fix(words: str) -> str:
+    if "escape" in words:
+        return "write the character itself"
     if "quoted scalar" in words:
         return "close the quotes"
     if "flow sequence" in words:

@@ -32,9 +32,12 @@ from pixirnb.spec.places import PathParts
 from pixirnb.spec.yaml_errors import explain
 
 try:
-    from yaml.cyaml import CParser
-except ImportError:  # libyaml is not everywhere; the same events come from Python, slower
-    CParser = None  # type: ignore[assignment,misc]  # because the stub promises the class on every platform
+    from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]  # the stub hides it
+except ImportError:
+    # Where libyaml is missing the same events come from Python, slower.
+    _FAST_PARSER: Any = None
+else:
+    _FAST_PARSER = _CParser
 
 
 class EventSource(Protocol):
@@ -45,7 +48,7 @@ class EventSource(Protocol):
         ...
 
 
-class PythonParser(Reader, Scanner, Parser):  # type: ignore[misc]  # because the stubs of two bases disagree on a name
+class PythonParser(Reader, Scanner, Parser):
     """The parser written in Python, for where libyaml is missing."""
 
     def __init__(self, text: str) -> None:
@@ -71,7 +74,7 @@ def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -
     reading = YamlReading()
     try:
         parser: EventSource = (
-            PythonParser(text) if in_python or CParser is None else CParser(text)
+            PythonParser(text) if in_python or _FAST_PARSER is None else _FAST_PARSER(text)
         )
         _Builder(parser, reading, with_lines).build()
         reading.is_whole = True
