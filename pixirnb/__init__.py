@@ -1,1 +1,106 @@
-"""pixirnb: workflows in a notebook that end honestly."""
+"""pixirnb: workflows in a notebook that end honestly.
+
+Names are imported when they are first used, so that `import pixirnb` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if (
+    TYPE_CHECKING
+):  # what a type checker and an editor see; at run time `__getattr__` below does the same, lazily
+    from pixirnb.api import load, open_run, plan, plan_resume, resume, run, runs, start
+    from pixirnb.errors import (
+        Cannot,
+        HeldByAnother,
+        InternalError,
+        InvalidArguments,
+        InvalidSpec,
+        LogDamaged,
+        LogWriteFailed,
+        PixirnbError,
+        Problem,
+        RunInterrupted,
+        RunNotCompleted,
+        StateUnusable,
+        UnknownRun,
+    )
+    from pixirnb.handle import Run
+    from pixirnb.machine.outcome import RunOutcome, StepOutcome
+    from pixirnb.notebook.extension import load_ipython_extension, unload_ipython_extension
+    from pixirnb.planning.report import PlanReport
+    from pixirnb.runners.reporter import progress
+    from pixirnb.spec.workflow import Workflow
+
+_HOMES = {
+    "pixirnb.api": ("load", "open_run", "plan", "plan_resume", "resume", "run", "runs", "start"),
+    "pixirnb.errors": (
+        "Cannot",
+        "HeldByAnother",
+        "InternalError",
+        "InvalidArguments",
+        "InvalidSpec",
+        "LogDamaged",
+        "LogWriteFailed",
+        "PixirnbError",
+        "Problem",
+        "RunInterrupted",
+        "RunNotCompleted",
+        "StateUnusable",
+        "UnknownRun",
+    ),
+    "pixirnb.handle": ("Run",),
+    "pixirnb.machine.outcome": ("RunOutcome", "StepOutcome"),
+    "pixirnb.notebook.extension": ("load_ipython_extension", "unload_ipython_extension"),
+    "pixirnb.planning.report": ("PlanReport",),
+    "pixirnb.runners.reporter": ("progress",),
+    "pixirnb.spec.workflow": ("Workflow",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Cannot",
+    "HeldByAnother",
+    "InternalError",
+    "InvalidArguments",
+    "InvalidSpec",
+    "LogDamaged",
+    "LogWriteFailed",
+    "PixirnbError",
+    "PlanReport",
+    "Problem",
+    "Run",
+    "RunInterrupted",
+    "RunNotCompleted",
+    "RunOutcome",
+    "StateUnusable",
+    "StepOutcome",
+    "UnknownRun",
+    "Workflow",
+    "load",
+    "load_ipython_extension",
+    "open_run",
+    "plan",
+    "plan_resume",
+    "progress",
+    "resume",
+    "run",
+    "runs",
+    "start",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'pixirnb' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

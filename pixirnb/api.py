@@ -156,10 +156,7 @@ def runs(
 ) -> list[dict[str, Any]]:
     """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
     store = store_of(workspace_of(None, workspace), state)
-    found = []
-    for run_id in store.run_ids()[:limit]:
-        found.append(_row(store, run_id))
-    return found
+    return [_row(store, run_id) for run_id in store.run_ids()[:limit]]
 
 
 def wait(running: Run) -> RunOutcome:

@@ -171,6 +171,16 @@ class Run:
                 return
             await anyio.sleep(_TICK_S / 2)
 
+    def follow(self) -> Iterator[Event]:
+        """Every event as it reaches the disk, from the first on, until nobody drives the run any more. Blocks."""
+        follower = self.store.follow(self.id)
+        while True:
+            is_over = self._reading().owner is None
+            yield from follower.poll()
+            if is_over:
+                return
+            time.sleep(_TICK_S)
+
     def wait(self, timeout: float | None = None) -> RunOutcome:
         """Block until the run comes to rest, or `timeout` seconds passed; the outcome either way."""
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -215,13 +225,13 @@ class Run:
         """End the run as an operator's interrupt does. Raises as `cancel`."""
         self._driven("interrupt").stop("interrupt")
 
-    def checkpoint(self, name: str, note: str = "") -> None:
+    def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
         """Save a named checkpoint of the run as it stands. Raises HeldByAnother, InvalidArguments."""
         fact = manual_checkpoint(self.outcome, name, note)
         if self.is_live_here and self.live is not None:
             self.live.record([fact])
         else:
-            courses.record(self.store, self.id, [fact])
+            courses.record(self.store, self.id, [fact], take_over=take_over)
 
     def decide(
         self,
@@ -253,7 +263,8 @@ class Run:
     # --- display ------------------------------------------------------------------------------------------------
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return mimebundle(self.outcome.document(), self.plan.document(), edges_of(self.compiled()))
+        edges = edges_of(self.compiled())
+        return mimebundle("outcome", self.outcome.document(), edges, plan=self.plan.document())
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status}>"

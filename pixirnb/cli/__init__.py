@@ -1,0 +1,1 @@
+"""The command line: the verbs in a terminal, or in a pipe."""

@@ -1,0 +1,89 @@
+"""What the command line prints, and where: answers on stdout, everything said along the way on stderr under `--json`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO, assert_never
+
+from pixirnb.history.events import Event
+from pixirnb.verbs.answers import Answer
+from pixirnb.views import text
+from pixirnb.views.event_lines import event_line
+from pixirnb.views.plain import plain
+
+
+class Screen:
+    """Standard output and error, as one command uses them."""
+
+    def __init__(
+        self, *, is_json: bool, out: TextIO | None = None, err: TextIO | None = None
+    ) -> None:
+        self.is_json = is_json
+        self.out = out or sys.stdout
+        self.err = err or sys.stderr
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person watches stderr."""
+        return self.err.isatty()
+
+    def answer(self, answer: Answer) -> None:
+        """The answer: the document itself under `--json`, else as text."""
+        if self.is_json:
+            self._write(self.out, json.dumps(answer.document, ensure_ascii=False, indent=2))
+            return
+        for line in _lines(answer):
+            self._write(self.out, line)
+
+    def error(self, document: Mapping[str, Any]) -> None:
+        """An error, in one or two lines; the document on stdout under `--json`."""
+        if self.is_json:
+            self._write(self.out, json.dumps(document, ensure_ascii=False, indent=2))
+        else:
+            self._write(self.err, text.error_text(document))
+
+    def note(self, sentence: str) -> None:
+        """Something said along the way."""
+        self._write(self.err, plain(sentence))
+
+    def said(self, line: str) -> None:
+        """A line of a run's progress or output."""
+        self._write(self.err if self.is_json else self.out, line)
+
+    def event(self, event: Event) -> None:
+        """One event of a followed log."""
+        self._write(self.out, event_line(event))
+
+    def _write(self, stream: TextIO, line: str) -> None:
+        encoding = stream.encoding or "utf-8"
+        safe = line.encode(encoding, errors="replace").decode(encoding)
+        stream.write(safe + "\n")
+        stream.flush()
+
+
+def _lines(answer: Answer) -> list[str]:
+    document = answer.document
+    notes = [plain(line) for line in answer.lines]
+    match answer.kind:
+        case "plan":
+            return [text.plan_text(document), *notes]
+        case "outcome":
+            return [*notes, text.outcome_text(document)]
+        case "resume":
+            return [text.resume_text(document), *notes]
+        case "runs":
+            return [text.runs_text(document), *notes]
+        case "bundle":
+            checkpoint = document.get("checkpoint")
+            shown = [] if checkpoint is None else [text.bundle_text(checkpoint)]
+            return ["\n".join(text.steps_lines([document])), *notes, *shown]
+        case "log":
+            damage = document.get("damage")
+            found = [event_line(Event(**event)) for event in document["events"]]
+            return [*found, *([f"! {damage['message']}"] if damage else [])]
+        case "message":
+            return [plain(document["message"])]
+        case _:
+            assert_never(answer.kind)

@@ -1,0 +1,117 @@
+"""A run while it runs, in a terminal (one live line, output above it) or in a pipe (plain lines). Source: contract.md §9."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import Final
+
+from rich.console import Console
+
+from pixirnb.cli.render import Screen
+from pixirnb.engine.broadcast import (
+    STEP_HEARTBEAT,
+    STEP_OUTPUT,
+    STEP_PROGRESS,
+    STEP_STALLED,
+    Live,
+    News,
+)
+from pixirnb.handle import Run
+from pixirnb.history.events import Event
+from pixirnb.views.event_lines import event_line
+from pixirnb.views.plain import plain
+from pixirnb.views.text import progress_line
+
+_TICK_S: Final = 0.05
+_REFRESH_S: Final = 0.25
+_TOLD: Final = frozenset(
+    {
+        "step_scheduled",
+        "checkpoint_decided",
+        "retry_planned",
+        "decision_requested",
+        "warning_raised",
+    }
+)
+"""Recorded events worth a line; the rest is in the log."""
+
+
+class Tail:
+    """Collects a run's news on the engine's thread and prints them on ours."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._partial: dict[tuple[str, str], str] = {}
+
+    def hear(self, news: News) -> None:
+        """A listener: keeps the news for `attend`."""
+        self._news.put(news)
+
+    def attend(self, run: Run, *, is_tailed: bool) -> None:
+        """Print what happens until the run comes to rest."""
+        assert run.live is not None
+        if self._screen.is_terminal:
+            console = Console(file=self._screen.err)
+            with console.status(plain(f"{run.id} …"), spinner="dots") as status:
+                refreshed = 0.0
+                while not run.live.ended.wait(_TICK_S):
+                    self._print(is_tailed=is_tailed)
+                    if time.monotonic() - refreshed > _REFRESH_S:
+                        refreshed = time.monotonic()
+                        status.update(console.render_str(_line(run), markup=False))
+        else:
+            while not run.live.ended.wait(_TICK_S):
+                self._print(is_tailed=is_tailed)
+        self._print(is_tailed=is_tailed)
+        for step, stream in list(self._partial):
+            self._flush(step, stream)
+
+    def _print(self, *, is_tailed: bool) -> None:
+        while not self._news.empty():
+            news = self._news.get()
+            if not is_tailed:
+                continue
+            if isinstance(news, Event):
+                if news.kind in _TOLD:
+                    self._screen.said(event_line(news))
+            else:
+                self._live(news)
+
+    def _live(self, news: Live) -> None:
+        age_s = round(news.data.get("last_output_age_ms", 0) / 1000)
+        match news.topic:
+            case t if t == STEP_OUTPUT:
+                self._output(news.step, str(news.data["stream"]), str(news.data["chunk"]))
+            case t if t == STEP_HEARTBEAT:
+                self._screen.said(f"[{news.step}] still running; last output {age_s} s ago")
+            case t if t == STEP_STALLED:
+                self._screen.said(f"[{news.step}] seems stalled: no output for {age_s} s")
+            case t if t == STEP_PROGRESS:
+                fraction = news.data.get("fraction")
+                share = "" if fraction is None else f"{fraction:.0%} "
+                self._screen.said(f"[{news.step}] {share}{plain(str(news.data['message']))}")
+            case _:
+                pass
+
+    def _output(self, step: str, stream: str, chunk: str) -> None:
+        key = (step, stream)
+        *lines, rest = (self._partial.get(key, "") + chunk).split("\n")
+        for line in lines:
+            self._say(step, line)
+        self._partial[key] = rest
+        if len(rest) > 4096:
+            self._flush(step, stream)
+
+    def _flush(self, step: str, stream: str) -> None:
+        rest = self._partial.pop((step, stream), "")
+        if rest:
+            self._say(step, rest)
+
+    def _say(self, step: str, line: str) -> None:
+        self._screen.said(f"[{step}] {plain(line.rstrip(chr(13)))}")
+
+
+def _line(run: Run) -> str:
+    return progress_line(run.outcome.document())

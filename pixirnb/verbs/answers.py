@@ -1,0 +1,115 @@
+"""What a verb answers: a document to show, a run that is now under way, or a log to follow. Source: contract.md §9.
+
+Surfaces show answers, wait for runs, and turn raised errors into one or two lines. Exit codes are decided here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pixirnb.engine.broadcast import Listener
+from pixirnb.errors import (
+    EXIT_CANNOT,
+    EXIT_COMPLETED,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_INVALID,
+    EXIT_NEEDS_DECISION,
+    EXIT_PARTIAL,
+)
+from pixirnb.handle import Run, edges_of
+from pixirnb.history.events import Event
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.planning.report import PlanReport
+from pixirnb.spec.workflow import Workflow
+
+Kind = Literal["plan", "outcome", "resume", "runs", "bundle", "log", "message"]
+
+EXIT_OF: Final[Mapping[str, int]] = {
+    "completed": EXIT_COMPLETED,
+    "partial": EXIT_PARTIAL,
+    "failed": EXIT_FAILED,
+    "timed_out": EXIT_FAILED,
+    "needs_orchestrator": EXIT_NEEDS_DECISION,
+    "interrupted": EXIT_INTERRUPTED,
+    "running": EXIT_COMPLETED,
+}
+"""What a run's status means to a shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A document, ready to be shown or printed as JSON."""
+
+    kind: Kind
+    document: dict[str, Any]
+    exit_code: int = EXIT_COMPLETED
+    edges: Sequence[tuple[str, str]] = ()
+    plan: dict[str, Any] | None = None
+    """The plan beside an outcome."""
+    lines: tuple[str, ...] = ()
+    """Sentences beside the document, for people: `explain`, a note."""
+    is_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A run that is now being driven by this process."""
+
+    run: Run
+    is_tailed: bool = False
+    is_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A log to be followed to its end."""
+
+    run: Run
+    is_json: bool = False
+
+
+Result = Answer | Underway | Following
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a surface lends to the verbs."""
+
+    workflows: dict[str, Workflow] = field(default_factory=dict)
+    """Workflows defined in the notebook, by name: a name may stand for a file."""
+    listeners: Callable[[], Sequence[Listener]] = tuple
+    """Made anew for each run that starts with `--tail`."""
+
+
+def plan_answer(
+    report: PlanReport, edges: Sequence[tuple[str, str]], *, is_json: bool = False
+) -> Answer:
+    """A plan as an answer: exit 2 where it cannot run."""
+    code = EXIT_COMPLETED if report.ok else EXIT_INVALID
+    return Answer("plan", report.document(), code, edges, is_json=is_json)
+
+
+def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = False) -> Answer:
+    """How a run stands, as an answer; the exit code is its status's unless told otherwise."""
+    found: RunOutcome = run.outcome
+    code = EXIT_OF.get(found.status, EXIT_CANNOT) if exit_code is None else exit_code
+    notes = (
+        ("Nothing to do: the run is completed and nothing has changed.",) if run.is_no_op else ()
+    )
+    return Answer(
+        "outcome",
+        found.document(),
+        code,
+        edges_of(run.compiled()),
+        run.plan.document(),
+        notes,
+        is_json,
+    )
+
+
+def event_document(event: Event) -> dict[str, Any]:
+    """A recorded event as JSON, chain apart."""
+    return {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}

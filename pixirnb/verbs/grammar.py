@@ -1,0 +1,369 @@
+"""The words: `pixirnb VERB` and `%pixir VERB` are parsed by the same grammar and do the same things. Source: contract.md §9.
+
+Each verb returns a Result (see `answers`); calling the App with tokens does both. Mistakes in the words are cyclopts
+errors, all others are pixirnb's own.
+"""
+
+from __future__ import annotations
+
+import json as json_text
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from cyclopts import App, Parameter
+
+from pixirnb import api
+from pixirnb.errors import EXIT_COMPLETED, InvalidArguments, InvalidSpec
+from pixirnb.spec.inputs import parse_input_text
+from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Following,
+    Result,
+    Underway,
+    event_document,
+    outcome_answer,
+    plan_answer,
+)
+
+
+@Parameter(name="*")
+@dataclass
+class Common:
+    """What every verb takes."""
+
+    state: Path | None = None
+    """State folder to use instead of the nearest `.pixirnb`."""
+    json: Annotated[bool, Parameter(negative="")] = False
+    """Print exactly one JSON document on stdout."""
+
+
+Inputs = Annotated[list[str] | None, Parameter(name="--input", negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def build(desk: Desk) -> App:
+    """The verbs, bound to a surface. Calling it with tokens returns a Result."""
+    app = App(
+        name="pixirnb",
+        help="Workflows that end honestly: every run a log, every step unlocked by evidence.",
+        help_format="plaintext",
+        version_flags=["--version"],
+        version=_version,
+        result_action="return_value",
+    )
+
+    @app.command
+    def plan(file: str, *, workspace: Path | None = None, common: Common | None = None) -> Answer:
+        """Show what a run would do; runs nothing.
+
+        Args:
+            file: A workflow's YAML file, or the name of one defined in this notebook.
+            workspace: Folder to work in, instead of the file's own.
+        """
+        report = api.plan(_source(desk, file), workspace=workspace)
+        return plan_answer(report, _edges(_source(desk, file)), is_json=_asked(common))
+
+    @app.command
+    def run(
+        file: str,
+        *,
+        dry_run: Flag = False,
+        resume: str | None = None,
+        input_: Inputs = None,
+        tail: Flag = False,
+        workspace: Path | None = None,
+        take_over: Flag = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Run a workflow to rest, or with --resume continue a run with this edited workflow.
+
+        Args:
+            file: A workflow's YAML file, or the name of one defined in this notebook.
+            dry_run: Show the plan (with --resume: what would be reused and rerun) and run nothing.
+            resume: Id of a run to continue with this workflow.
+            input_: An input as NAME=VALUE; may be given several times.
+            tail: Show the steps' output as it comes.
+            workspace: Folder to work in, instead of the file's own.
+            take_over: Take the run over from another host that is known to be dead.
+        """
+        source = _source(desk, file)
+        if resume is not None:
+            return _resume(
+                desk,
+                resume,
+                Choice(spec=source, inputs=input_, take_over=take_over),
+                dry_run=dry_run,
+                tail=tail,
+                common=common,
+            )
+        if dry_run:
+            return plan(file, workspace=workspace, common=common)
+        workflow = api.load(source)
+        started = api.start(
+            workflow,
+            _inputs(workflow, input_),
+            workspace=workspace,
+            state=_state(common),
+            listeners=desk.listeners() if tail else (),
+        )
+        return Underway(started, tail, _asked(common))
+
+    @app.command
+    def resume(
+        run: str,
+        *,
+        spec: str | None = None,
+        input_: Inputs = None,
+        from_: Annotated[str | None, Parameter(name="--from")] = None,
+        only: str | None = None,
+        until: str | None = None,
+        dry_run: Flag = False,
+        tail: Flag = False,
+        take_over: Flag = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Continue a run: reuse what is ready and unchanged, run the rest.
+
+        Args:
+            run: The run's id.
+            spec: An edited workflow (file or name) to continue with, instead of the pinned one.
+            input_: An input to change, as NAME=VALUE.
+            from_: Rerun this step and everything after it.
+            only: Rerun this step alone.
+            until: Stop after this step.
+            dry_run: Show what would be reused, rerun or held, and why; run nothing.
+            tail: Show the steps' output as it comes.
+            take_over: Take the run over from another host that is known to be dead.
+        """
+        choice = Choice(
+            spec=None if spec is None else _source(desk, spec),
+            inputs=input_,
+            from_=from_,
+            only=only,
+            until=until,
+            take_over=take_over,
+        )
+        return _resume(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
+
+    @app.command
+    def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
+        """List the runs of the state folder, newest first.
+
+        Args:
+            limit: At most so many; 0 for all.
+        """
+        rows = api.runs(state=_state(common), limit=limit or None)
+        return Answer("runs", {"runs": rows}, is_json=_asked(common))
+
+    @app.command
+    def show(run: str, step: str | None = None, *, common: Common | None = None) -> Answer:
+        """Show how a run stands, or one step of it: its bundle, and why it stands so.
+
+        Args:
+            run: The run's id, or the path of its folder.
+            step: A step of it.
+        """
+        opened = api.open_run(run, state=_state(common))
+        if step is None:
+            return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=_asked(common))
+        why = tuple(opened.explain(step))
+        document = {**opened.outcome.step(step).document(), "explained": list(why)}
+        return Answer("bundle", document, lines=why, is_json=_asked(common))
+
+    @app.command
+    def log(run: str, *, follow: Flag = False, common: Common | None = None) -> Answer | Following:
+        """Print a run's events, a line each.
+
+        Args:
+            run: The run's id, or the path of its folder.
+            follow: Go on printing until the run comes to rest.
+        """
+        opened = api.open_run(run, state=_state(common))
+        if follow:
+            return Following(opened, _asked(common))
+        events = [event_document(event) for event in opened.history()]
+        document: dict[str, Any] = {"run_id": opened.id, "events": events}
+        damage = opened.damage
+        document["damage"] = (
+            None
+            if damage is None
+            else {"code": damage.code, "line": damage.line, "message": damage.message}
+        )
+        return Answer("log", document, is_json=_asked(common))
+
+    @app.command
+    def cancel(
+        run: str, step: str | None = None, *, drain: Flag = False, common: Common | None = None
+    ) -> Answer:
+        """End a run, or give up one of its steps.
+
+        Args:
+            run: The run's id.
+            step: Give up only this step.
+            drain: Let what runs finish and start nothing more.
+        """
+        opened = api.open_run(run, state=_state(common))
+        opened.cancel(step, drain=drain)
+        what = f"step {step} of {run}" if step else run
+        return _done(f"Asked {what} to {'drain' if drain else 'end'}.", run, _asked(common))
+
+    @app.command
+    def decide(
+        run: str,
+        step: str,
+        verdict: str,
+        *,
+        value: str | None = None,
+        note: str = "",
+        no_resume: Flag = False,
+        tail: Flag = False,
+        take_over: Flag = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Decide a step that waits for a human (accept or reject), and go on with the run.
+
+        Args:
+            run: The run's id.
+            step: The step to decide.
+            verdict: accept or reject.
+            value: The answer, as JSON; text that is no JSON is taken as it is.
+            note: Why, for the record.
+            no_resume: Only record it; resume later.
+            tail: Show the steps' output as it comes.
+            take_over: Take the run over from another host that is known to be dead.
+        """
+        opened = api.open_run(run, state=_state(common))
+        opened.decide(
+            step,
+            verdict,
+            value=_value(value),
+            note=note,
+            resume=not no_resume,
+            take_over=take_over,
+        )
+        if opened.live is not None and not no_resume:
+            return Underway(opened, tail, _asked(common))
+        return outcome_answer(opened, is_json=_asked(common))
+
+    @app.command
+    def checkpoint(
+        run: str,
+        name: str,
+        *,
+        note: str = "",
+        take_over: Flag = False,
+        common: Common | None = None,
+    ) -> Answer:
+        """Save a named checkpoint of a run as it stands.
+
+        Args:
+            run: The run's id.
+            name: What to call it.
+            note: Why, for the record.
+            take_over: Take the run over from another host that is known to be dead.
+        """
+        opened = api.open_run(run, state=_state(common))
+        opened.checkpoint(name, note, take_over=take_over)
+        return _done(f"Saved checkpoint {name} of {run}.", run, _asked(common))
+
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a resume was asked for."""
+
+    spec: api.Source | None = None
+    inputs: list[str] | None = None
+    from_: str | None = None
+    only: str | None = None
+    until: str | None = None
+    take_over: bool = False
+
+
+def _resume(
+    desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
+) -> Result:
+    state = _state(common)
+    opened = api.open_run(run, state=state)
+    workflow = opened.compiled().workflow if choice.spec is None else api.load(choice.spec)
+    asked: dict[str, Any] = {
+        "spec": None if choice.spec is None else workflow,
+        "inputs": _inputs(workflow, choice.inputs),
+        "from_": choice.from_,
+        "only": choice.only,
+        "until": choice.until,
+        "state": opened.store.state,
+    }
+    if dry_run:
+        steps = api.plan_resume(opened.id, **asked)
+        return Answer("resume", {"run_id": opened.id, "steps": steps}, is_json=_asked(common))
+    listeners = desk.listeners() if tail else ()
+    resumed = api.resume(opened.id, **asked, take_over=choice.take_over, listeners=listeners)
+    if resumed.is_no_op:
+        return outcome_answer(resumed, is_json=_asked(common))
+    return Underway(resumed, tail, _asked(common))
+
+
+def _done(sentence: str, run: str, is_json: bool) -> Answer:
+    return Answer("message", {"ok": True, "run_id": run, "message": sentence}, is_json=is_json)
+
+
+def _source(desk: Desk, file: str) -> api.Source:
+    known = desk.workflows.get(file)
+    if known is not None:
+        return known
+    if not Path(file).expanduser().exists() and desk.workflows:
+        raise InvalidSpec(
+            f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
+            fix="Known here: " + ", ".join(sorted(desk.workflows)) + ".",
+            code="spec_unreadable",
+        )
+    return Path(file)
+
+
+def _inputs(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for item in given or ():
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise InvalidArguments(
+                f"`{item}` is no input.", fix="Write --input NAME=VALUE.", code="bad_input"
+            )
+        declared = workflow.inputs.get(name)
+        found[name] = text if declared is None else parse_input_text(declared, text)
+    return found
+
+
+def _value(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return json_text.loads(text)
+    except ValueError:
+        return text
+
+
+def _edges(source: api.Source) -> list[tuple[str, str]]:
+    workflow = api.load(source)
+    return [(before, step.id) for step in workflow.steps for before in step.depends_on]
+
+
+def _state(common: Common | None) -> Path | None:
+    return None if common is None else common.state
+
+
+def _asked(common: Common | None) -> bool:
+    return common is not None and common.json
+
+
+def _version() -> str:
+    return version("pixirnb")
+
+
+app: Final = build(Desk())
+"""The verbs of the command line."""
