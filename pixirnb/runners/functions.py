@@ -32,7 +32,7 @@ class Failure:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class FunctionMissing(Exception):  # noqa: N818 — named as the error kind it becomes
+class FunctionMissing(Exception):
     """Raised when the call names a module or function that is not there."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from pixirnb.runners.frames import FrameWriter
 
 
-class _Over(Exception):  # noqa: N818 — an end, not always an error
+class _Over(Exception):
     """Raised by an action after which nothing follows."""
 
     def __init__(self, code: int) -> None:

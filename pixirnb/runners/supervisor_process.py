@@ -9,6 +9,7 @@ The process is started with hollow `pixirnb` packages (`BOOTSTRAP`), so that imp
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import select
@@ -57,6 +58,8 @@ class _Supervisor:
         self._lifeline, self._lifeline_end = os.pipe()
         self._wake = reaper.watch_children()
         self._reapers: set[int] = set()
+        gc.freeze()  # what is here stays: a collection in a fork would copy every page of it
+        gc.disable()
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
         self._poll.register(self._wake, select.POLLIN)
@@ -89,6 +92,8 @@ class _Supervisor:
             data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 4)
         except OSError:
             data, descriptors = b"", []
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)  # what is passed arrives open to every child
         if not data:
             self._over = True
         elif len(descriptors) >= 3:

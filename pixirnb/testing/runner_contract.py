@@ -21,11 +21,13 @@ from typing import ClassVar, TypeVar
 import anyio
 import psutil
 
+from pixirnb.ids import run_id
 from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, StopReason, Work
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
 
-RUN_ID = "r-20261121-220344-7f3akq"
+RUN_ID = run_id("20261121220344", os.urandom(6))
+"""New in every process that rehearses: a sweep by tag must not end what another test run has started."""
 
 T = TypeVar("T")
 

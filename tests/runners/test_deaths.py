@@ -14,6 +14,7 @@ import anyio
 import psutil
 import pytest
 
+from pixirnb import ids
 from pixirnb.errors import Cannot
 from pixirnb.ports import Ended, PythonWork, Runner, ScriptedWork, ShellWork, Started, Work
 from pixirnb.runners import processes
@@ -115,6 +116,19 @@ def test_a_death_ends_the_step_and_its_tree_and_the_next_step_runs(
     assert after.status == "completed"
 
 
+def test_a_killed_reapers_tree_is_ended_even_where_it_shed_its_environment(tmp_path: Path) -> None:
+    """The sweep by tag cannot see it: the supervisor inherits what the reaper had, and ends that."""
+
+    async def story(supervisor: Supervisor) -> Ended:
+        work = ShellWork("env -i setsid sleep 60 & echo $! > bare; echo ready; exec sleep 60")
+        ended = await struck(supervisor, ShellRunner(supervisor), work, tmp_path, strike_reaper)
+        bare = int((tmp_path / "bare").read_text())
+        await wait_until(lambda: not is_running(bare))
+        return ended
+
+    assert on_a_loop(story, limit_s=8).error_kind == "lost"
+
+
 ENGINE = """
 import sys, os, time
 from pathlib import Path
@@ -154,7 +168,7 @@ anyio.run(main)
 @pytest.mark.parametrize("fork", ["alone", "fork"])
 def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> None:
     """Not even where a forked copy of the engine lives on and holds its descriptors open."""
-    run_id = f"r-20261121-220344-{fork}0"[:26]
+    run_id = ids.run_id("20261121220344", os.urandom(6))
     engine = subprocess.Popen(
         [sys.executable, "-c", ENGINE, run_id, str(tmp_path), fork],
         stdout=subprocess.PIPE,
@@ -173,7 +187,7 @@ def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> 
             if run_id in (process.info["cmdline"] or ())
         ]
         assert bool(copies) == (fork == "fork")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 8
         while (
             processes.find_strays(run_id) or is_running(supervisor)
         ) and time.monotonic() < deadline:
@@ -185,7 +199,7 @@ def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> 
 
 
 def test_strays_of_a_dead_owner_are_found_by_run_and_ended() -> None:
-    other = "r-20261121-220344-000000"
+    other = ids.run_id("20261121220344", os.urandom(6))
     tag = {**os.environ, "PIXIRNB_STEP": f"{other}/make.2"}
     stray = subprocess.Popen(["sleep", "60"], env=tag, start_new_session=True)
     unrelated = subprocess.Popen(["sleep", "60"], env={**tag, "PIXIRNB_STEP": f"{other}x/make.2"})
