@@ -36,7 +36,10 @@ BANNED_CALLS = {
     "datetime.now": CLOCK_KEEPERS,
     "datetime.utcnow": (),
     "datetime.today": CLOCK_KEEPERS,
-    "time.time": (*CLOCK_KEEPERS, "engine/artifacts.py"),  # what files were changed since: files tell wall time
+    "time.time": (
+        *CLOCK_KEEPERS,
+        "engine/artifacts.py",
+    ),  # what files were changed since: files tell wall time
     "time.time_ns": CLOCK_KEEPERS,
     "uuid.uuid4": CLOCK_KEEPERS,
     "uuid4": CLOCK_KEEPERS,

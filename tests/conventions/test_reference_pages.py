@@ -13,10 +13,13 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import report, require
 from pixirnb.spec import limits
 from pixirnb.spec.loader import load_text
+from pixirnb.verbs.answers import Desk
+from pixirnb.verbs.grammar import build
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+VERBS = build(Desk())
 CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -27,9 +30,7 @@ def page(name: str) -> str:
 
 def verb_names() -> list[str]:
     """Every verb of the command line, without its flags for help and version."""
-    from pixirnb.verbs.app import app
-
-    return sorted(name for name in app if not name.startswith("-"))
+    return sorted(name for name in VERBS if not name.startswith("-"))
 
 
 def said(path: Path) -> Iterator[ast.expr]:
@@ -85,6 +86,22 @@ def test_every_verb_is_in_the_command_line_reference() -> None:
 
 def test_the_command_line_reference_names_no_verb_that_is_not_there() -> None:
     assert sorted(re.findall(r"^## ([a-z]+)$", page("cli.md"), re.MULTILINE)) == verb_names()
+
+
+@pytest.mark.parametrize("verb", verb_names())
+def test_every_flag_of_a_verb_is_in_its_section(verb: str) -> None:
+    section = re.split(
+        r"^## ", page("cli.md").split(f"## {verb}\n")[1], maxsplit=1, flags=re.MULTILINE
+    )[0]
+    for_all = {"--state", "--json"}
+    flags = {
+        name
+        for flag in VERBS[verb].assemble_argument_collection()
+        if flag.index is None
+        for name in flag.names
+        if name.startswith("--")
+    }
+    assert sorted(flag for flag in flags - for_all if not re.search(rf"{flag}\b", section)) == []
 
 
 def test_every_error_code_is_explained() -> None:
