@@ -287,13 +287,15 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
     tmp_path: Path,
 ) -> None:
     async def story() -> tuple[Ended, Ended]:
-        async with Supervisor(spawn_limit_s=0.3) as supervisor:
+        async with Supervisor() as supervisor:
             runner = ShellRunner(supervisor)
             await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
             assert supervisor.pid is not None
             os.kill(supervisor.pid, signal.SIGSTOP)
+            usual, supervisor.spawn_limit_s = supervisor.spawn_limit_s, 0.2
             never = await runner.perform(Rehearsal(ShellWork("touch late"), tmp_path).job())
             os.kill(supervisor.pid, signal.SIGCONT)
+            supervisor.spawn_limit_s = usual
             later = await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
             return never, later
 
