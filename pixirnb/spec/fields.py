@@ -181,6 +181,7 @@ Delay = Annotated[
 Command = Annotated[
     str | tuple[str, ...],
     PlainValidator(_command, json_schema_input_type=str | list[str]),
+    PlainSerializer(_plain),
 ]
 """Text for `sh -c`, or an argv."""
 Json = Annotated[Any, PlainValidator(_json)]
