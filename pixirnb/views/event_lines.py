@@ -67,10 +67,8 @@ def _verified(data: Data) -> str:
 
 
 def _retry(data: Data) -> str:
-    return (
-        f"↻ {data['step']}: attempt {data['attempt']} in {span(data['delay_ms'])} "
-        f"({data['retry_class']})"
-    )
+    why = error_phrase(data.get("error")) or f"retry class {data['retry_class']}"
+    return f"↻ {data['step']}: attempt {data['attempt']} in {span(data['delay_ms'])}, after {why}"
 
 
 def _decided(data: Data) -> str:

@@ -29,7 +29,8 @@ def explain(plan: Plan, run: RunState, step_id: str) -> list[str]:
     step = plan.steps[plan.index[step_id]]
     state = run.steps.get(step_id) or StepState()
     return [
-        sentence
+        # A message that is a sentence itself brought its own end.
+        sentence[:-1] if sentence.endswith(("..", "?.", "!.", "….")) else sentence
         for sentence in (
             _standing(plan, run, step, state),
             _again(state),

@@ -99,7 +99,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 def _grid(shown: Drawing) -> Grid:
     """Boxes as wide as their longest name asks, narrower where that lets the picture fit the page."""
     names = [_length(line(step, 64), _BOLD) for step in shown.nodes if not step.startswith("+")]
-    notes = [_length(n.note, 10.5) for n in shown.nodes.values() if n.stands_for]
+    notes = [_length(_counted(node), 10.5) - 20 for node in shown.nodes.values() if node.stands_for]
     wish = min(max([*names, *notes, 0.0]) + 38, _WIDE)
     columns = max(len(shown.waves), 1)
     width, gap = max(wish, _NARROW), 44.0
@@ -212,7 +212,7 @@ def _small(node: Node, room: float) -> str:
 
 
 def _several(node: Node, box: Box) -> str:
-    counts = ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
+    counts = _counted(node)
     return (
         f'<g class="pixirnb-idle" transform="translate({fixed(box.x)} {fixed(box.y)})">'
         f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
@@ -221,6 +221,10 @@ def _several(node: Node, box: Box) -> str:
         f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, _BOLD))}</text>'
         f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
     )
+
+
+def _counted(node: Node) -> str:
+    return ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
 
 
 def _told(node: Node) -> str:

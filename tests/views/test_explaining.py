@@ -1,0 +1,281 @@
+"""Every step can say why it ran, waits, was held, kept or run again; and every event has a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pixirnb.history.events import Event
+from pixirnb.history.state import RunState, fold
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import compile_plan, report, require
+from pixirnb.spec.loader import load_mapping
+from pixirnb.views.drawing import edges_of, kinds_of
+from pixirnb.views.event_lines import event_line
+from pixirnb.views.explain import explain
+from pixirnb.views.svg import picture
+from pixirnb.views.text import explain_text
+
+SPEC: dict[str, Any] = {
+    "name": "release",
+    "max_concurrency": 2,
+    "steps": [
+        {"id": "make", "run": "true", "write_set": ["dist/**"], "timeout": "5m"},
+        {"id": "pack", "run": "true", "write_set": ["dist/**"]},
+        {"id": "look", "run": "true", "depends_on": ["make"]},
+        {"id": "ship", "run": "true", "depends_on": ["look", "pack"], "when": "{{ run.id }} == ''"},
+    ],
+}
+OWNER = {"host": "here", "pid": 1, "instance": "i"}
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return compile_plan(require(load_mapping(SPEC)), Facts(), {})
+
+
+def events(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
+    started = {
+        "run_id": "r-20261121-220344-7f3akq",
+        "workflow": "release",
+        "spec": SPEC,
+        "spec_digest": "b2:0",
+        "inputs": {},
+        "workspace": "/tmp/w",
+        "source": None,
+        "sources": {},
+        "owner": OWNER,
+        "pixirnb": "0.1.0",
+    }
+    whole = [("run_started", started), *facts]
+    return [
+        Event(n, "2026-11-21T22:03:44.000000Z", kind, data)
+        for n, (kind, data) in enumerate(whole, 1)
+    ]
+
+
+def run(*facts: tuple[str, dict[str, Any]]) -> RunState:
+    return fold(events(*facts))
+
+
+def scheduled(step: str, attempt: int = 1) -> tuple[str, dict[str, Any]]:
+    data = {
+        "step": step,
+        "attempt": attempt,
+        "wave": 0,
+        "timeout_ms": 300_000,
+        "workspace": "shared",
+    }
+    return "step_scheduled", {**data, "fingerprint": {"static": "a", "dynamic": "b"}}
+
+
+def ended(step: str, status: str = "completed", attempt: int = 1) -> tuple[str, dict[str, Any]]:
+    error = (
+        None
+        if status == "completed"
+        else {"kind": "exit", "message": "Exit code 3.", "details": {}}
+    )
+    data = {"step": step, "attempt": attempt, "status": status, "error": error, "elapsed_ms": 1_200}
+    return "attempt_ended", {**data, "summary": "built"}
+
+
+def decided(
+    step: str, status: str = "checkpoint_ready", attempt: int = 1
+) -> tuple[str, dict[str, Any]]:
+    ready = status == "checkpoint_ready"
+    return "checkpoint_decided", {
+        "step": step,
+        "attempt": attempt,
+        "status": status,
+        "subagent_status": "completed" if ready else "failed",
+        "error": None if ready else {"kind": "exit", "message": "Exit code 3.", "details": {}},
+        "limitations": [],
+        "digest": "b2:1" if ready else None,
+    }
+
+
+def held(step: str, by: str) -> tuple[str, dict[str, Any]]:
+    return "step_held", {"step": step, "held_by": {"kind": "dependency", "step": by}}
+
+
+def ready(step: str, attempt: int = 1) -> list[tuple[str, dict[str, Any]]]:
+    return [scheduled(step, attempt), ended(step, attempt=attempt), decided(step, attempt=attempt)]
+
+
+def test_a_ready_step_says_by_which_attempt_and_that_others_may_build_on_it(plan: Plan) -> None:
+    told = explain(plan, run(*ready("make")), "make")
+
+    assert told[0] == "`make` is ready by attempt 1 after 1.2 s: others may build on it."
+    assert "It depends on nothing." in told
+    assert "Its time-out is 5 m 00 s, written on the step." in told
+
+
+def test_a_waiting_step_names_what_it_waits_for(plan: Plan) -> None:
+    assert explain(plan, run(scheduled("make")), "look")[0] == "`look` waits for `make`."
+
+
+def test_a_step_that_waits_for_files_names_who_has_them(plan: Plan) -> None:
+    told = explain(plan, run(scheduled("make")), "pack")
+
+    assert told[0] == "`pack` waits for its turn: it touches the same files as `make`."
+
+
+def test_a_step_that_waits_for_a_slot_says_so(plan: Plan) -> None:
+    told = explain(plan, run(*ready("make"), scheduled("pack"), scheduled("ship")), "look")
+
+    assert told[0] == "`look` waits for a slot: 2 steps of at most 2 run."
+
+
+def test_a_failed_step_says_why_and_whom_it_holds(plan: Plan) -> None:
+    look = held("look", "make")
+    state = run(scheduled("make"), ended("make", "failed"), decided("make", "failed"), look)
+
+    assert explain(plan, state, "make")[0] == "`make` failed: exit: Exit code 3."
+    assert "It holds `look`." in explain(plan, state, "make")
+    assert explain(plan, state, "look")[0] == "`look` was held: waits for make, which is not ready."
+
+
+def test_a_step_held_by_its_condition_shows_the_condition(plan: Plan) -> None:
+    state = run(("step_held", {"step": "ship", "held_by": {"kind": "when", "step": None}}))
+
+    assert "its `when` is false: {{ run.id }} == ''" in explain(plan, state, "ship")[0]
+
+
+def test_a_second_attempt_tells_of_the_first(plan: Plan) -> None:
+    retry = {
+        "step": "make",
+        "attempt": 2,
+        "delay_ms": 10_000,
+        "timeout_ms": None,
+        "retry_class": "exit",
+        "error": {"kind": "exit", "message": "Exit code 3.", "details": {}},
+    }
+    waiting = run(scheduled("make"), ended("make", "failed"), ("retry_planned", retry))
+    after = run(
+        scheduled("make"), ended("make", "failed"), ("retry_planned", retry), *ready("make", 2)
+    )
+
+    assert (
+        explain(plan, waiting, "make")[0] == "`make` waits 10.0 s for attempt 2 (retry class exit)."
+    )
+    assert "Attempt 1 ended as exit: Exit code 3." in explain(plan, after, "make")
+
+
+def test_a_resumed_step_says_why_it_runs_again(plan: Plan) -> None:
+    steps = [{"step_id": "make", "action": "rerun", "reason": "spec_changed", "because": []}]
+    resumed = {"owner": OWNER, "flags": {}, "steps": steps, "spec_digest": "b2:0", "inputs": {}}
+    state = run(*ready("make"), ("run_resumed", resumed), scheduled("make", 2))
+
+    told = explain(plan, state, "make")
+
+    assert told[0] == "`make` is running: attempt 2."
+    assert "The last resume took it up again: its definition changed." in told
+
+
+def test_a_question_and_its_answer_are_told(plan: Plan) -> None:
+    asked = {"step": "ship", "attempt": 1, "reason": "ask", "question": "Ship it?", "choices": []}
+    question = ("decision_requested", {**asked, "timeout_ms": None, "fingerprint": {}})
+    answer = {
+        "step": "ship",
+        "attempt": 1,
+        "verdict": "accept",
+        "value": None,
+        "note": "go",
+        "by": "ada",
+    }
+    answered = ("decision_recorded", {**answer, "request_id": "1"})
+
+    assert "The question is: Ship it?" in explain(plan, run(question), "ship")
+    assert "ada said accept, with the note: go." in explain(plan, run(question, answered), "ship")
+
+
+def test_failed_checks_are_named(plan: Plan) -> None:
+    checks = [
+        {"check": {"exit_code": 0}, "passed": True, "evidence": {}},
+        {"check": {"file_exists": "x"}, "passed": False, "evidence": {}},
+    ]
+    verified = ("verification_recorded", {"step": "make", "attempt": 1, "checks": checks})
+
+    told = explain(
+        plan, run(scheduled("make"), ended("make"), verified, decided("make", "failed")), "make"
+    )
+
+    assert "1 of 2 checks did not pass: `file_exists`." in told
+
+
+def test_a_step_that_is_not_in_the_plan_is_a_key_error(plan: Plan) -> None:
+    with pytest.raises(KeyError):
+        explain(plan, run(), "ghost")
+
+
+@pytest.mark.parametrize("step", ["make", "pack", "look", "ship"])
+def test_every_step_can_be_explained_at_every_moment_of_a_run(plan: Plan, step: str) -> None:
+    story = events(
+        *ready("make"),
+        *ready("pack"),
+        scheduled("look"),
+        ended("look", "failed"),
+        decided("look", "failed"),
+    )
+
+    for moment in range(len(story) + 1):
+        told = explain(plan, fold(story[:moment]), step)
+
+        assert told
+        assert all(sentence[-1] in ".?" for sentence in told)
+        assert explain_text(told).count("\n") == len(told) - 1
+
+
+def test_explaining_changes_nothing(plan: Plan) -> None:
+    state = run(scheduled("make"))
+
+    explain(plan, state, "ship")
+
+    assert list(state.steps) == ["make"]
+
+
+def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
+    document = report(plan.workflow, Facts()).document()
+
+    svg = picture(document, None, edges_of(plan), kinds=kinds_of(plan))
+
+    assert edges_of(plan) == [("make", "look"), ("look", "ship"), ("pack", "ship")]
+    assert svg.count('class="pixirnb-edge"') == 3
+    assert svg.count(">shell</text>") == 4
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        (scheduled("make"), "○ make: attempt 1 scheduled, time-out 5 m 00 s"),
+        (ended("make"), "· make: attempt 1 ended after 1.2 s: built"),
+        (ended("make", "failed"), "· make: attempt 1 failed after 1.2 s: exit: Exit code 3."),
+        (decided("make"), "✓ make: ready"),
+        (decided("make", "failed"), "✗ make: failed: exit: Exit code 3."),
+        (
+            ("step_held", {"step": "b", "held_by": {"kind": "dependency", "step": "a"}}),
+            "‖ b: held, waits for a, which is not ready",
+        ),
+        (
+            (
+                "run_finished",
+                {"status": "partial", "reasons": [], "elapsed_ms": 65_000, "counts": {}},
+            ),
+            "◐ run partial after 1 m 05 s",
+        ),
+        (("kind_to_come", {"a": 1}), 'kind_to_come {"a": 1}'),
+        (("step_held", {"held_by": None}), 'step_held {"held_by": null}'),
+    ],
+)
+def test_an_event_reads_as_a_sentence(fact: tuple[str, dict[str, Any]], told: str) -> None:
+    assert event_line(events(fact)[1]) == f"    2 22:03:44 {told}"
+
+
+def test_an_attempt_that_completed_is_not_called_ready_by_its_line() -> None:
+    shown = event_line(events(ended("make"))[1])
+
+    assert "✓" not in shown
+    assert "ready" not in shown
+    assert "completed" not in shown

@@ -1,0 +1,242 @@
+"""What a status looks like: the same in every view, told by word and shape as well as colour, and honest."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import Any, get_args
+
+import pytest
+from view_samples import (
+    ACTIONS,
+    PARTIAL_LOOKS,
+    RELEASE,
+    RUN,
+    edges_of,
+    outcome,
+    plan,
+    release,
+    step,
+)
+
+from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
+from pixirnb.views.display import mimebundle
+from pixirnb.views.html import bundle_html, outcome_html, plan_html, runs_html
+from pixirnb.views.marks import run_mark, step_mark
+from pixirnb.views.shapes import status_shape
+from pixirnb.views.text import bundle_text, outcome_text, progress_line, runs_text
+
+RUN_STATUSES = list(get_args(RunStatus))
+CHECKPOINTS = list(get_args(CheckpointStatus))
+ATTEMPTS = list(get_args(SubagentStatus))
+
+
+def head(markup: str) -> str:
+    """The card's first line: the run's status."""
+    found = re.search(r'<span class="pixirnb-status (.*?)</span>', markup)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("status", [*RUN_STATUSES, "complete", "", None, "COMPLETED", 7])
+def test_only_a_completed_run_looks_like_success(status: Any) -> None:
+    """Every step is ready here, so only the run's own status can make the difference."""
+    document = outcome(status, [step("make")])
+    markup, words = outcome_html(document), outcome_text(document)
+
+    looks_good = status == "completed"
+    assert ("pixirnb-good" in head(markup)) is looks_good
+    assert ("pixirnb-ready" in head(markup)) is False
+    assert words.startswith("✓") is looks_good
+    assert progress_line(document).startswith("✓") is looks_good
+    row = {"run_id": RUN, "workflow": "w", "status": status, "started_at": None, "counts": {}}
+    assert ("pixirnb-good" in runs_html({"runs": [row]}).split("<tbody>")[1]) is looks_good
+    assert ("✓" in runs_text({"runs": [row]})) is looks_good
+
+
+@pytest.mark.parametrize("status", RUN_STATUSES)
+def test_a_status_stands_first_in_every_view(status: str) -> None:
+    document = outcome(status, [step("make", status=None)])
+    word = run_mark(status).word
+
+    assert f"{word}<" in head(outcome_html(document)) + "<"
+    assert outcome_text(document).split(" · ")[0].endswith(word)
+
+
+def test_no_two_statuses_share_a_word_a_symbol_or_a_shape() -> None:
+    marks = {
+        step_mark({"checkpoint_status": checkpoint, "subagent_status": attempt}).key: step_mark(
+            {"checkpoint_status": checkpoint, "subagent_status": attempt}
+        )
+        for checkpoint in [*CHECKPOINTS, None]
+        for attempt in ATTEMPTS
+    }
+
+    assert set(marks) >= {"checkpoint_ready", "failed", "timed_out", "partial", "held", "running"}
+    for a, b in combinations(marks.values(), 2):
+        assert a.word != b.word
+        assert a.symbol != b.symbol
+        assert status_shape(a) != status_shape(b)
+    assert len({status_shape(run_mark(status)) for status in RUN_STATUSES}) == len(RUN_STATUSES)
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_an_attempt_that_says_it_completed_is_not_ready_before_it_is_judged(attempt: str) -> None:
+    assert step_mark({"checkpoint_status": None, "subagent_status": attempt}).tone != "ready"
+
+
+@pytest.mark.parametrize("status", [s for s in CHECKPOINTS if s != "checkpoint_ready"])
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_a_step_that_is_not_ready_never_looks_ready(status: str, attempt: str) -> None:
+    mark = step_mark({"checkpoint_status": status, "subagent_status": attempt})
+
+    assert mark.tone not in {"ready", "good"}
+    assert mark.symbol != "✓"
+
+
+def test_an_outcome_shows_what_failed_what_is_held_by_what_and_what_to_run() -> None:
+    document = release("partial", PARTIAL_LOOKS, next_actions=ACTIONS)
+    found = mimebundle("outcome", document, edges_of(RELEASE), plan=plan(RELEASE))
+
+    for view in (found["text/plain"], re.sub(r"<[^>]+>", " ", found["text/html"])):
+        shown = view.replace("&#39;", "'")
+        assert "timeout: Stopped after 15 minutes. (time-out 15 m 00 s)" in shown
+        assert "ValueError: no baseline for 'startup'" in shown
+        assert "waits for refactor-widgets, which is not ready" in shown
+        assert f"%pixir resume {RUN}" in shown
+    assert f"<code>%pixir resume {RUN} --spec FILE</code>" in found["text/html"]
+
+
+def test_a_held_step_is_dashed_and_a_dashed_line_leads_to_what_holds_it() -> None:
+    held = {"kind": "dependency", "step": "a"}
+    document = outcome(
+        "failed", [step("a", status="failed"), step("b", status="held", held_by=held, wave=1)]
+    )
+
+    markup = outcome_html(document, [("a", "b")])
+
+    assert markup.count('class="pixirnb-hold"') == 1
+    assert 'class="pixirnb-edge"' not in markup
+    assert "pixirnb-idle pixirnb-held" in markup
+
+
+def test_a_held_step_without_an_edge_to_its_holder_still_has_the_line() -> None:
+    held = {"kind": "dependency", "step": "a"}
+    steps = [
+        step("a", status="failed"),
+        step("b", wave=1),
+        step("c", status="held", held_by=held, wave=2),
+    ]
+
+    markup = outcome_html(outcome("partial", steps), [("a", "b"), ("b", "c")])
+
+    assert markup.count('class="pixirnb-hold"') == 1
+    assert markup.count('class="pixirnb-edge"') == 2
+
+
+def test_a_second_attempt_is_marked_and_a_first_is_not() -> None:
+    assert "×2" in outcome_html(outcome("failed", [step("a", status="failed", attempt=2)]))
+    assert "×" not in outcome_html(outcome("failed", [step("a", status="failed", attempt=1)]))
+
+
+def test_a_plan_with_mistakes_shows_all_of_them_and_no_picture() -> None:
+    mistakes = [
+        {
+            "code": f"code_{n}",
+            "path": f"steps[{n}]",
+            "line": n,
+            "message": f"Wrong {n}.",
+            "fix": "Mend.",
+        }
+        for n in range(1, 4)
+    ]
+    broken = plan(RELEASE, ok=False, errors=mistakes, waves=[], phases=[])
+    found = mimebundle("plan", broken)
+
+    for view in found.values():
+        assert all(f"code_{n}" in view and f"Wrong {n}." in view for n in range(1, 4))
+    assert "pixirnb-picture" not in plan_html(broken)
+    assert found["text/plain"].startswith("✗ not valid")
+
+
+def test_a_bundle_that_is_not_safe_to_build_on_says_so_first() -> None:
+    document = {
+        "step_id": "make",
+        "dependent_safe": False,
+        "known_limitations": ["readiness_not_declared"],
+    }
+
+    assert "not safe to build on" in head(bundle_html(document))
+    assert bundle_text(document).startswith("◐ not safe to build on")
+    assert bundle_text({**document, "dependent_safe": "yes"}).startswith("◐")
+
+
+def test_a_live_an_ended_and_an_opened_run_have_the_same_boxes_in_the_same_places() -> None:
+    def places(document: dict[str, Any]) -> list[str]:
+        markup = outcome_html(document, edges_of(RELEASE), plan=plan(RELEASE))
+        return re.findall(
+            r'class="pixirnb-[a-z-]+(?: pixirnb-held)?" transform="translate\(([0-9. ]+)\)">',
+            markup,
+        )
+
+    ended = release("partial", PARTIAL_LOOKS)
+    live = release("running", {"refactor-core": {"status": None, "subagent_status": "running"}})
+
+    assert len(places(ended)) >= len(RELEASE)
+    boxes = [step_id for step_id in places(ended) if places(live).count(step_id)]
+    assert len(boxes) >= len(RELEASE)
+    assert outcome_html(ended, edges_of(RELEASE)) == outcome_html(ended, edges_of(RELEASE))
+
+
+def test_phases_are_bands_side_by_side_or_one_above_the_other() -> None:
+    ids = [step_id for step_id, _, _ in RELEASE]
+    one = plan_html(plan(RELEASE), edges_of(RELEASE))
+    two = plan_html(
+        plan(
+            RELEASE,
+            phases=[{"name": "odd", "steps": ids[::2]}, {"name": "even", "steps": ids[1::2]}],
+        ),
+        edges_of(RELEASE),
+    )
+    chain = [("a", "shell", []), ("b", "shell", ["a"])]
+    side = plan_html(
+        plan(chain, phases=[{"name": "first", "steps": ["a"]}, {"name": "then", "steps": ["b"]}]),
+        edges_of(chain),
+    )
+
+    assert one.count('class="pixirnb-band"') == 0
+    assert two.count('class="pixirnb-band"') == 2
+    assert side.count('class="pixirnb-band"') == 2
+    assert ">even</text>" in two
+    assert ">then</text>" in side
+
+
+def test_a_very_wide_wave_is_counted_by_status_and_its_trouble_is_still_listed() -> None:
+    steps = [
+        step(f"s{n}", status="failed" if n in {70, 90} else "checkpoint_ready") for n in range(100)
+    ]
+    document = outcome("partial", steps)
+
+    markup = outcome_html(document)
+
+    assert markup.count('class="pixirnb-box"') == 59
+    assert ">… 41 more</text>" in markup
+    assert ">39 ready, 2 failed</text>" in markup
+    assert "<code>s70</code>" in markup
+    assert "✗ s90" in outcome_text(document)
+    assert "and 98 ready" in outcome_text(document)
+
+
+def test_a_long_workflow_ends_in_one_box_for_the_rest() -> None:
+    chain = [(f"s{n}", "shell", [f"s{n - 1}"] if n else []) for n in range(100)]
+
+    markup = plan_html(plan(chain), edges_of(chain))
+
+    assert markup.count('class="pixirnb-box"') == 59
+    assert "41 more in 41 waves" in markup
+
+
+def test_a_picture_of_the_largest_workflow_stays_small() -> None:
+    steps = [step(f"s{n}", wave=n // 50) for n in range(100_000)]
+
+    assert len(outcome_html(outcome("completed", steps))) < 2_000_000
