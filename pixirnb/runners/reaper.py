@@ -13,6 +13,7 @@ Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import select
@@ -39,7 +40,10 @@ KILL_LIMIT_S: Final = 5.0
 """How long SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported instead."""
 
 _SWEEP_EVERY_S: Final = 0.02
-_ALTERED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+# By name: on Windows this must import, so that the supervisor can refuse in one line.
+_ALTERED_BY_PYTHON: Final = tuple(
+    getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +308,7 @@ def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
             code = run_script(header, report)
         else:
             sys.path[:] = header["sys_path"]
-            # The supervisor stands on hollow packages (see supervisor_process): the user's code must see the real ones.
-            for name in [name for name in sys.modules if name.partition(".")[0] == "pixirnb"]:
-                del sys.modules[name]
+            _put_real_packages_in_place()
             from pixirnb.runners.python_child import run_function
 
             code = run_function(header, tail, report)
@@ -316,3 +318,18 @@ def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
         os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
         os._exit(code)
+
+
+def _put_real_packages_in_place() -> None:
+    """The supervisor stands on hollow packages (see supervisor_process); a user's code must see the real ones.
+
+    Modules that are loaded stay the same objects: `pixirnb.progress` must reach the reporter this child listens to.
+    """
+    for name in ("pixirnb", "pixirnb.runners"):
+        del sys.modules[name]
+    for name in ("pixirnb", "pixirnb.runners"):
+        importlib.import_module(name)
+    for name, module in list(sys.modules.items()):
+        parent, _, leaf = name.rpartition(".")
+        if name.startswith("pixirnb."):
+            setattr(sys.modules[parent], leaf, module)

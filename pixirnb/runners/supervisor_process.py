@@ -1,8 +1,9 @@
 """The supervisor process: forks a reaper for every step the engine sends, and sees to it that no reaper's tree is lost.
 
-It idles on four things: the engine's channel, the engine's life, its children, nothing else. It never parses a request: it
-passes the step's descriptors to a fresh reaper, which talks to the engine itself. It ends when the channel closes or the
-engine's process is gone; its lifeline pipe then closes and every reaper ends its tree. Standard library only.
+It idles on three things: the engine's channel, the engine's life, its children. It never parses a request: it passes the
+step's descriptors to a fresh reaper, which talks to the engine itself. It ends when the channel closes or the engine's process
+is gone; its lifeline pipe then closes and every reaper ends its tree. Standard library only, and until the first Python step
+nothing more of ours than the reaper and the scripted agent.
 
 The process is started with hollow `pixirnb` packages (`BOOTSTRAP`), so that importing this file imports nothing else of ours.
 """
@@ -98,7 +99,9 @@ class _Supervisor:
             self._over = True
         elif len(descriptors) >= 3:
             if data == PYTHON:
-                _warm_up()
+                importlib.import_module(
+                    "pixirnb.runners.python_child"
+                )  # once, for all such children
             self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -154,22 +157,3 @@ def _watch_process(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
-
-
-def _warm_up() -> None:
-    """Import once what every Python child would import again: all of it standard library, and only when it is needed."""
-    for name in _OF_PYTHON_CHILDREN:
-        importlib.import_module(name)
-
-
-_OF_PYTHON_CHILDREN: Final = (
-    "dataclasses",
-    "hashlib",
-    "hmac",
-    "inspect",
-    "linecache",
-    "pickle",
-    "secrets",
-    "textwrap",
-    "traceback",
-)

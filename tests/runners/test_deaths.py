@@ -342,3 +342,20 @@ def test_the_idle_supervisor_is_standard_library_only(tmp_path: Path) -> None:
         return await anyio.Path(f"/proc/{supervisor.pid}/maps").read_text()
 
     assert "site-packages" not in on_a_loop(story)
+
+
+def test_no_lock_or_file_of_the_engine_is_open_in_the_supervisor(tmp_path: Path) -> None:
+    """Held there, a lock would outlive the engine: not even what the engine made inheritable is passed on."""
+
+    async def story(supervisor: Supervisor) -> list[str]:
+        descriptor = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
+        os.set_inheritable(descriptor, True)
+        try:
+            await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        finally:
+            os.close(descriptor)
+        folder = anyio.Path(f"/proc/{supervisor.pid}/fd")
+        return [str(await link.readlink()) async for link in folder.iterdir()]
+
+    kinds = {target.partition(":")[0] for target in on_a_loop(story)}
+    assert kinds <= {"/dev/null", "socket", "pipe", "anon_inode"}

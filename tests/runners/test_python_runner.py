@@ -59,7 +59,7 @@ SOURCE = """
             return "add" in globals()
 
     def reports():
-        from pixirnb.runners.reporter import progress
+        from pixirnb import progress
         progress(0.25, "a quarter")
         progress(7)
         progress(None, "who knows")
@@ -198,6 +198,30 @@ def test_progress_is_heard(process: bool, tmp_path: Path) -> None:
     _, rehearsal = perform(":reports", tmp_path, process=process)
     said = [event for event in rehearsal.events if isinstance(event, Progress)]
     assert said == [Progress(0.25, "a quarter"), Progress(1.0, ""), Progress(None, "who knows")]
+
+
+def test_a_process_sees_the_real_package_and_all_of_it(tmp_path: Path) -> None:
+    source = """
+def looks():
+    import sys
+    import pixirnb
+    import pixirnb.machine.retry
+    from pixirnb.runners import reaper, reporter
+    return [
+        pixirnb.__file__,
+        pixirnb.runners.__file__,
+        pixirnb.Cannot.__module__,
+        sys.modules["pixirnb.runners.reporter"] is reporter,
+    ]
+"""
+    package = Path(reporter.__file__).parent
+    seen = value_of(perform(":looks", tmp_path, process=True, source=source)[0])
+    assert seen == [
+        str(package.parent / "__init__.py"),
+        str(package / "__init__.py"),
+        "pixirnb.errors",
+        True,
+    ]
 
 
 def test_progress_outside_a_step_does_nothing() -> None:
