@@ -56,7 +56,6 @@ _STEP: Final = {
     )
 }
 PLANNED: Final = Mark("planned", "planned", "○", "idle")
-UNKNOWN: Final = Mark("unknown", "unknown", "?", "idle")
 REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
 

@@ -7,7 +7,7 @@ control sequences and a browser obeys bidi marks, so views show neither. Escapin
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 _SEEN: Final = 64_000
 """Characters looked at: what lies beyond is cut before any pattern runs, so that cleaning is linear."""
@@ -44,11 +44,6 @@ def line(text: object, limit: int = 200) -> str:
     """`plain(text)` on one line: runs of blanks and newlines become one blank."""
     shown = " ".join(plain(text, _SEEN).split())
     return shown if len(shown) <= limit else shown[: max(0, limit - 1)].rstrip() + "…"
-
-
-def number(value: Any) -> int | None:
-    """`value` if it is a whole number, else None: documents from elsewhere may hold anything."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def plural(count: int, noun: str) -> str:

@@ -25,7 +25,7 @@ _BOLD: Final = 12.9
 """Size at which the width of a bold 12 px name is reckoned."""
 _BAND_TOP: Final = 20.0
 _NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
-_WIDE_LETTERS: Final = frozenset("mwMW@%")
+_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~")
 
 
 def picture(
@@ -104,7 +104,7 @@ def _grid(shown: Drawing) -> Grid:
     columns = max(len(shown.waves), 1)
     width, gap = max(wish, _NARROW), 44.0
     if columns * (width + gap) > _PAGE:
-        gap = 30.0
+        gap = 28.0
         fitting = (_PAGE - 28 + gap) / columns - gap
         width = min(width, fitting if fitting >= _NARROW else _USUAL)
     return Grid(width=width, gap_x=gap)
@@ -163,7 +163,7 @@ def _node(node: Node, box: Box) -> str:
     held = " pixirnb-held" if mark.key == "held" else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
     tries = f"×{node.attempt}" if node.attempt > 1 else ""
-    name = _fit(line(node.id, 64), box.width - 36 - _length(tries, 10.5), _BOLD)
+    name = _fit(line(node.id, 64), box.width - 36 - _length(tries, 10.5) * 1.7, _BOLD)
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({fixed(box.x)} {fixed(box.y)})">',
