@@ -23,6 +23,7 @@ import networkx as nx
 import yaml
 
 from pixirnb.planning.analysis import analyse
+from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import plan_of, report_of
 from pixirnb.spec.loader import load_mapping, load_text
@@ -98,8 +99,10 @@ def told(name: str, ours: float, theirs: float, promise: float) -> bool:
     ratio = ours / theirs
     kept = ratio <= promise
     verdict = "kept" if kept else "BROKEN"
-    print(f"{name}: {ours * 1000:.0f} ms beside {theirs * 1000:.0f} ms, ratio {ratio:.2f} "
-          f"(promise {promise:g}: {verdict})")
+    print(
+        f"{name}: {ours * 1000:.0f} ms beside {theirs * 1000:.0f} ms, ratio {ratio:.2f} "
+        f"(promise {promise:g}: {verdict})"
+    )
     return kept
 
 
@@ -111,6 +114,9 @@ def main() -> int:
     rounds = ROUNDS if count <= 20_000 else 1
     ours, theirs = best_of(rounds, lambda: plan(spec), lambda: generations(spec))
     is_kept = told(f"plan of {count} steps / networkx", ours, theirs, PLAN_PROMISE)
+    loaded = load_mapping(spec).require()
+    (hashing,) = best_of(rounds, lambda: spec_digest(loaded))
+    print(f"its digest, asked for once a run: {hashing * 1000:.0f} ms")
     ours, theirs = best_of(
         min(rounds, 3),
         lambda: load_text(text).require(),

@@ -1,7 +1,7 @@
 """Everything there is to know of a workflow before it runs, worked out once: report and plan are views of it.
 
-    Workflow, Facts ──analyse──▶ Analysis ──report──▶ PlanReport
-                                          └─compile─▶ Plan
+Workflow, Facts ──analyse──▶ Analysis ──report──▶ PlanReport
+                                      └─compile─▶ Plan
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     patterns: dict[str, Pattern] = {}
     plain = PlainSets()
     found += checks.check_graph(graph, levels)
-    found += checks.check_repeats(workflow)
+    found += checks.check_repeats(workflow, graph)
     found += checks.check_roles(workflow, resolved)
     found += checks.check_phases(workflow, graph)
     found += checks.check_patterns(workflow, plain, patterns)

@@ -36,9 +36,7 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
         if not step.__pydantic_fields_set__.isdisjoint(_TELLING):
             yield from _shared(("steps", position), step)
         if isinstance(step, MergeStep):
-            yield not_yet(
-                ("steps", position, "merge"), "`merge`", "let steps share the workspace"
-            )
+            yield not_yet(("steps", position, "merge"), "`merge`", "let steps share the workspace")
 
 
 def _shared(parts: PathParts, step: Shared) -> Iterator[Mistake]:

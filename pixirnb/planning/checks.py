@@ -13,6 +13,7 @@ from pixirnb.planning.graph import Graph, cycle_text, find_cycles
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.plain_sets import PlainSets, plain_path
 from pixirnb.planning.resolution import Resolved
+from pixirnb.spec.fields import Texts
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
@@ -23,7 +24,7 @@ from pixirnb.spec.workflow import Workflow
 UNREACHABLE_NAMED: Final = 100
 """Unreachable steps named one by one; of more, the rest are counted."""
 
-_SETS: Final = frozenset({"read_set", "write_set", "artifacts"})
+_SETS: Final = ("read_set", "write_set", "artifacts")
 
 
 def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[Mistake]:
@@ -88,19 +89,20 @@ def _unreachable(graph: Graph, blocked: dict[int, str], on_cycle: set[int]) -> I
         )
 
 
-def check_repeats(workflow: Workflow) -> Iterator[Mistake]:
+def check_repeats(workflow: Workflow, graph: Graph) -> Iterator[Mistake]:
     """Dependencies written twice."""
-    for position, step in enumerate(workflow.steps):
+    for position, (step, edges) in enumerate(zip(workflow.steps, graph.depends_on, strict=True)):
         names = step.depends_on
-        if len(names) > 1 and len(set(names)) < len(names):
-            for place, name in enumerate(names):
-                if name in names[:place]:
-                    yield Mistake(
-                        "duplicate_dependency",
-                        ("steps", position, "depends_on", place),
-                        f"`{name}` is already among these dependencies",
-                        "keep one of them",
-                    )
+        if len(names) == len(edges):
+            continue
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                yield Mistake(
+                    "duplicate_dependency",
+                    ("steps", position, "depends_on", place),
+                    f"`{name}` is already among these dependencies",
+                    "keep one of them",
+                )
 
 
 def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mistake]:
@@ -191,12 +193,15 @@ def check_patterns(
     """Globs that cannot be read. Fills `patterns` with those that can and are not plain paths, by their text."""
     paths = plain.paths
     for parts, step in _sharing(workflow, _SETS):
-        for key in _SETS & step.__pydantic_fields_set__:
-            for place, text in enumerate(getattr(step, key) or ()):
+        for key in _SETS:
+            texts: Texts | None = getattr(step, key)
+            if not texts:
+                continue
+            for text in texts:
                 if text not in paths:
                     paths[text] = plain_path(text)
                 if paths[text] is None and text not in patterns:
-                    yield from _pattern(text, (*parts, key, place), patterns)
+                    yield from _pattern(text, (*parts, key, texts.index(text)), patterns)
 
 
 def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Iterator[Mistake]:
@@ -222,7 +227,7 @@ def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Itera
         yield not_yet(parts, f"`{text}`", "keep to paths of the workspace")
 
 
-def _sharing(workflow: Workflow, keys: frozenset[str]) -> Iterator[tuple[PathParts, Shared]]:
+def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathParts, Shared]]:
     """Defaults and steps in which one of the keys is written, with their place."""
     if not workflow.defaults.model_fields_set.isdisjoint(keys):
         yield ("defaults",), workflow.defaults
@@ -239,7 +244,7 @@ def check_schemas(workflow: Workflow) -> Iterator[Mistake]:
 
 
 def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
-    for parts, step in _sharing(workflow, frozenset({"output", "verify"})):
+    for parts, step in _sharing(workflow, ("output", "verify")):
         if isinstance(step.output, Mapping):
             yield (*parts, "output"), step.output
         for place, check in enumerate(step.verify):

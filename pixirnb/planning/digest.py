@@ -23,7 +23,9 @@ def json_digest(value: Any) -> str:
 
 def text_digest(text: str) -> str:
     """`b2:<64 hex>` of a text's UTF-8; halves of characters count as what they are."""
-    return "b2:" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+    return (
+        "b2:" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+    )
 
 
 def spec_digest(workflow: Workflow) -> str:

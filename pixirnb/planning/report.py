@@ -1,14 +1,14 @@
 """The plan as people and tools see it, and as the machine drives it. Pure: runs nothing, touches nothing.
 
-    report(workflow, facts)                 what would happen, mistakes and warnings included; never raises
-    compile_plan(workflow, facts, sources)  the Plan of a sound workflow; raises InvalidSpec with every mistake
-    require(loaded)                         a Workflow out of what a loader read; raises InvalidSpec with every mistake
+report(workflow, facts)                 what would happen, mistakes and warnings included; never raises
+compile_plan(workflow, facts, sources)  the Plan of a sound workflow; raises InvalidSpec with every mistake
+require(loaded)                         a Workflow out of what a loader read; raises InvalidSpec with every mistake
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pixirnb.errors import Problem
@@ -28,7 +28,7 @@ class PlanReport:
     """What a run of the workflow would do. Steps are named by id, in spec order."""
 
     workflow: str
-    spec_digest: str
+    spec: Workflow = field(repr=False)
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     levels: tuple[tuple[str, ...], ...]
@@ -51,6 +51,11 @@ class PlanReport:
     timeouts: dict[str, tuple[int | None, str]]
     """Milliseconds, and which level said so."""
     phases: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def spec_digest(self) -> str:
+        """What identifies the workflow as written. Hashes all of it each time: ask once, and only when needed."""
+        return spec_digest(self.spec)
 
     @property
     def ok(self) -> bool:
@@ -145,7 +150,7 @@ def report_of(analysis: Analysis) -> PlanReport:
                 agents[step.spec.agent] = (*agents[step.spec.agent], step.spec.id)
     return PlanReport(
         workflow=workflow.name,
-        spec_digest=spec_digest(workflow),
+        spec=workflow,
         errors=problems(analysis.mistakes, workflow.places),
         warnings=problems(cautions(analysis), workflow.places),
         levels=tuple([tuple([ids[step] for step in level]) for level in analysis.levels]),
@@ -159,9 +164,7 @@ def report_of(analysis: Analysis) -> PlanReport:
             for conflict in analysis.conflicts.listed
         ),
         conflict_count=analysis.conflicts.count,
-        serialized=tuple(
-            [(ids[step], ids[after]) for step, after in analysis.schedule.serialized]
-        ),
+        serialized=tuple([(ids[step], ids[after]) for step, after in analysis.schedule.serialized]),
         critical_path=tuple([ids[step] for step in _critical_path(analysis)]),
         peak_concurrency=max(map(len, waves), default=0),
         agent_minutes=round(minutes, 3),
@@ -193,35 +196,43 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     for name, members in analysis.phases:
         for step in members:
             phase_of[step] = name
-    steps = tuple(
-        [
-            PlannedStep(
-                position,
-                step.spec.id,
-                step.spec.kind,
-                step.spec,
-                step.agent,
-                tuple(graph.depends_on[position]),
-                tuple(graph.dependents[position]),
-                wave_of[position],
-                step.timeout_ms,
-                step.timeout_source,
-                step.retry,
-                step.posture,
-                step.reads,
-                step.writes,
-                step.workspace,
-                step.process,
-                phase_of[position],
-                analysis.references[position].when,
-                analysis.references[position].references,
+    steps = [
+        PlannedStep(
+            position,
+            step.spec.id,
+            step.spec.kind,
+            step.spec,
+            step.agent,
+            tuple(edges),
+            tuple(dependents),
+            wave,
+            step.timeout_ms,
+            step.timeout_source,
+            step.retry,
+            step.posture,
+            step.reads,
+            step.writes,
+            step.workspace,
+            step.process,
+            phase,
+            found.when,
+            found.references,
+        )
+        for position, (step, edges, dependents, wave, phase, found) in enumerate(
+            zip(
+                analysis.resolved,
+                graph.depends_on,
+                graph.dependents,
+                wave_of,
+                phase_of,
+                analysis.references,
+                strict=True,
             )
-            for position, step in enumerate(analysis.resolved)
-        ]
-    )
+        )
+    ]
     return Plan(
         workflow,
-        steps,
+        tuple(steps),
         graph.index,
         analysis.phases,
         workflow.max_concurrency,

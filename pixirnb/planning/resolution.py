@@ -129,9 +129,7 @@ class Resolver:
             return self.defaults.timeout, "defaults"
         return STANDARD_TIMEOUT_MS, "standard"
 
-    def _claims(
-        self, spec: Step, agent: Agent | None, by_id: Mapping[str, Step]
-    ) -> Claims:
+    def _claims(self, spec: Step, agent: Agent | None, by_id: Mapping[str, Step]) -> Claims:
         reads, writes = spec.read_set, spec.write_set
         match spec:
             case DecisionStep():

@@ -104,13 +104,10 @@ class _Contest:
             self.admit(step, 0)
         while self.free or self.groups:
             wave, aside = self.start(len(waves), waves[-1] if waves else [])
-            for step in wave:
-                if (blocker := self.blocker.pop(step, None)) is not None:
-                    serialized.append((step, blocker))
+            serialized += [(step, self.blocker.pop(step)) for step in wave if step in self.blocker]
             waves.append(wave)
-            for group in aside:
-                if group.ready:
-                    heappush(self.groups, (group.ready[0], id(group), group))
+            for group in filter(lambda each: each.ready, aside):
+                heappush(self.groups, (group.ready[0], id(group), group))
             for step in wave:
                 for later in self.graph.dependents[step]:
                     missing[later] -= 1

@@ -32,14 +32,14 @@ class SpecModel(BaseModel):
     )
 
     def canonical(self) -> dict[str, Any]:
-        """Only what was written, in the author's spelling, as plain JSON with sorted keys.
+        """Only what was written, in the author's spelling, as plain JSON; the order of keys means nothing.
 
         Loads back to an equal object, and equal objects have equal ones. Says what `model_dump(by_alias,
         exclude_unset)` says, five times faster: large workflows are hashed before every run.
         """
         fields = self.__dict__
         written: dict[str, Any] = {}
-        for name in sorted(self.__pydantic_fields_set__):
+        for name in self.__pydantic_fields_set__:
             value = fields[name]
             kind = type(value)
             if kind is int and name in _SPANS:

@@ -112,5 +112,5 @@ def _example(kind: InputType) -> str:
         "number": "0.5",
         "boolean": "true",
         "array": "'[1, 2]'",
-        "object": '\'{"a": 1}\'',
+        "object": "'{\"a\": 1}'",
     }[kind]

@@ -67,7 +67,9 @@ def load_text(text: str | bytes, source: str | None = None) -> Loaded:
     if not reading.is_whole:
         return Loaded(None, tuple(reading.mistakes), None, places)
     if reading.value is None and not reading.mistakes:
-        empty = Mistake("empty", (), "there is no workflow in the text", "write `name` and `steps`", 1)
+        empty = Mistake(
+            "empty", (), "there is no workflow in the text", "write `name` and `steps`", 1
+        )
         return Loaded(None, (empty,), None, places)
     return _load(reading.value, reading.mistakes, places)
 
@@ -127,7 +129,7 @@ def _load(value: Any, found: list[Mistake], places: Places) -> Loaded:
         shadows = [mistake.parts for mistake in found if mistake.parts]
         structural = [
             mistake
-            for mistake in [*translate(error), *_rest_of_kindless(value, error)]
+            for mistake in [*translate(error), *_rest_of_kindless(error)]
             if not any(mistake.parts[: len(shadow)] == shadow for shadow in shadows)
         ]
         salvage = _salvaged(value, error)
@@ -150,7 +152,7 @@ _MENDINGS: Final = 4
 """One mistake can hide another: what a step without a kind says is read only once it has one."""
 
 
-def _rest_of_kindless(value: dict[str, Any], error: ValidationError) -> list[Mistake]:
+def _rest_of_kindless(error: ValidationError) -> list[Mistake]:
     """Mistakes in steps whose kind is unclear, beyond that: they are validated as if they ran `true`."""
     unclear = {
         raw["loc"][1]: raw["input"]

@@ -144,7 +144,10 @@ def _mistake(
             f"{shown(value)} is not one of {context['expected']}",
             did_you_mean(
                 str(value),
-                [choice.strip("' ") for choice in str(context["expected"]).replace(" or ", ",").split(",")],
+                [
+                    choice.strip("' ")
+                    for choice in str(context["expected"]).replace(" or ", ",").split(",")
+                ],
                 otherwise=f"write one of {context['expected']}",
             ),
         )

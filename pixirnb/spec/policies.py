@@ -131,7 +131,9 @@ class Check(SpecModel):
             re.compile(value or "")
         except re.error as wrong:
             raise mistake(
-                "bad_pattern", f"not a regular expression: {wrong}", "escape what is meant literally"
+                "bad_pattern",
+                f"not a regular expression: {wrong}",
+                "escape what is meant literally",
             ) from None
         return value
 

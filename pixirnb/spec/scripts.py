@@ -81,7 +81,9 @@ def _attempts(step: str, attempts: object) -> list[list[dict[str, Any]]]:
 
 def _action(where: str, action: object) -> dict[str, Any]:
     if not isinstance(action, Mapping):
-        raise mistake("script_action", f"{where} is not an action", "write one `key: value` mapping")
+        raise mistake(
+            "script_action", f"{where} is not an action", "write one `key: value` mapping"
+        )
     kinds = [key for key in ACTIONS if key in action]
     if len(kinds) != 1:
         raise mistake(

@@ -20,7 +20,11 @@ def explain(error: yaml.YAMLError, text: str) -> Mistake:
         line = text.count("\n", 0, odd.start()) + 1 if odd else 1
         what = f"the control character U+{ord(odd.group()):04X}" if odd else "an odd character"
         return Mistake(
-            "yaml_character", (), f"the text holds {what}", "delete it, or write it as an escape", line
+            "yaml_character",
+            (),
+            f"the text holds {what}",
+            "delete it, or write it as an escape",
+            line,
         )
     if not isinstance(error, yaml.MarkedYAMLError):
         return Mistake("yaml_syntax", (), "the text is not YAML", "check it with a YAML linter")
@@ -37,7 +41,11 @@ def explain(error: yaml.YAMLError, text: str) -> Mistake:
         )
     if "\t" in row[: len(row) - len(row.lstrip())] or "'\\t'" in (error.problem or ""):
         return Mistake(
-            "yaml_tab", (), "a tab indents this line", "indent with spaces: YAML allows no tabs", number
+            "yaml_tab",
+            (),
+            "a tab indents this line",
+            "indent with spaces: YAML allows no tabs",
+            number,
         )
     said = error.problem or "it cannot be read"
     context = f" {error.context}" if error.context else ""

@@ -85,9 +85,7 @@ def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         reading.mistakes.append(
-            Mistake(
-                "not_utf8", (), "the text holds half of a character", "save it as UTF-8", line
-            )
+            Mistake("not_utf8", (), "the text holds half of a character", "save it as UTF-8", line)
         )
     except _Fatal:
         pass  # the mistake that ended the reading is in the list
@@ -102,7 +100,7 @@ def lines_of(text: str) -> dict[PathParts, int]:
     return read_yaml(text, with_lines=True).lines
 
 
-class _Fatal(Exception):  # noqa: N818 - private signal, never seen by a caller
+class _Fatal(Exception):
     """Reading cannot go on."""
 
 
@@ -111,7 +109,7 @@ class _NoKey:
 
 
 _NO_KEY: Final = _NoKey()
-_CONSTANTS: Final[dict[str, None | bool]] = {
+_CONSTANTS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -188,7 +186,12 @@ class _Builder:
             elif kind is DocumentStartEvent:
                 documents += 1
                 if documents > 1:
-                    self.add("yaml_documents", "there is more than one document", "keep one, without `---`", event)
+                    self.add(
+                        "yaml_documents",
+                        "there is more than one document",
+                        "keep one, without `---`",
+                        event,
+                    )
                     raise _Fatal
             elif kind is StreamEndEvent:
                 return
@@ -330,9 +333,7 @@ class _Builder:
 
     def add(self, code: str, message: str, fix: str, event: Any, key: str | None = None) -> None:
         parts = self.path() if key is None else (*self.path(), key)
-        self.reading.mistakes.append(
-            Mistake(code, parts, message, fix, event.start_mark.line + 1)
-        )
+        self.reading.mistakes.append(Mistake(code, parts, message, fix, event.start_mark.line + 1))
 
     def path(self) -> PathParts:
         """Where the open container and its waiting key are."""

@@ -39,7 +39,8 @@ BROKEN = {
         [("duplicate_id", "steps[1].id", 4)],
     ),
     "a dependency on nobody, and who waits for it": (
-        HEAD + "- {id: build, run: x, depends_on: [biuld]}\n- {id: b, run: y, depends_on: [build]}\n",
+        HEAD
+        + "- {id: build, run: x, depends_on: [biuld]}\n- {id: b, run: y, depends_on: [build]}\n",
         [("unknown_dependency", "steps[0].depends_on[0]", 3), ("unreachable", "steps[1]", 4)],
     ),
     "a dependency written twice": (
@@ -183,7 +184,8 @@ BROKEN = {
         [("not_yet_available", "defaults.workspace", 2)],
     ),
     "broken and unknown in one go": (
-        HEAD + "- {id: a, run: x, timeout: soon}\n- {id: b, run: y, depends_on: [z]}\n- {id: c, rnu: y}\n"
+        HEAD
+        + "- {id: a, run: x, timeout: soon}\n- {id: b, run: y, depends_on: [z]}\n- {id: c, rnu: y}\n"
         "- {id: d, run: y, depends_on: [c, a]}\n",
         [
             ("bad_duration", "steps[0].timeout", 3),
@@ -216,7 +218,9 @@ def test_a_broken_name_is_not_missed_a_second_time() -> None:
 
 
 def test_what_is_not_yet_there_loads_and_does_not_plan() -> None:
-    loaded = load_mapping({"name": "w", "steps": [{"id": "a", "run": "x", "workspace": "isolated"}]})
+    loaded = load_mapping(
+        {"name": "w", "steps": [{"id": "a", "run": "x", "workspace": "isolated"}]}
+    )
     workflow = require(loaded)
     with pytest.raises(InvalidSpec) as raised:
         compile_plan(workflow, Facts(), {})
@@ -233,8 +237,13 @@ def test_loading_refuses_a_reference_to_a_stranger() -> None:
 
 def fact(**keys: Any) -> PathFact:
     kept: dict[str, Any] = {
-        "exists": True, "is_directory": True, "is_writable": True, "is_git": False,
-        "is_inside": True, "resolved": "/w", **keys,
+        "exists": True,
+        "is_directory": True,
+        "is_writable": True,
+        "is_git": False,
+        "is_inside": True,
+        "resolved": "/w",
+        **keys,
     }
     return PathFact(**kept)
 
@@ -259,7 +268,9 @@ def test_an_agent_may_work_outside_where_something_is() -> None:
         "name: w\nagents: {b: {cwd: ../c, additional_paths: [../d]}}\n"
         "steps: [{id: a, task: x, agent: b}]\n"
     )
-    facts = Facts("/w", {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)})
+    facts = Facts(
+        "/w", {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
+    )
     assert codes(text, facts) == [("path_missing", "agents.b.additional_paths[0]", 2)]
 
 
@@ -343,7 +354,9 @@ ALL = ("**/*",)
     ],
 )
 def test_a_step_claims_what_it_says_or_what_its_kind_does(
-    step: dict[str, Any], keys: dict[str, Any], expected: tuple[str, tuple[str, ...], tuple[str, ...]]
+    step: dict[str, Any],
+    keys: dict[str, Any],
+    expected: tuple[str, tuple[str, ...], tuple[str, ...]],
 ) -> None:
     found = only(step, **keys)
     assert (found.posture, found.read_set, found.write_set) == expected

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.conflicts import conflict_between
 from pixirnb.planning.analysis import analyse
+from pixirnb.planning.conflicts import conflict_between
 from pixirnb.planning.facts import Facts, PathFact
-from pixirnb.planning.paths import Pattern
+from pixirnb.planning.paths import Pattern, overlap
 from pixirnb.planning.plain_sets import PlainSets, plain_path
-from pixirnb.planning.paths import overlap
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
@@ -29,7 +28,14 @@ def reported(*steps: dict[str, Any], facts: Facts | None = None, **keys: Any) ->
 
 
 def step(name: str, *after: str, **keys: Any) -> dict[str, Any]:
-    return {"id": name, "run": "x", "posture": "read_only", "read_set": [], "depends_on": list(after), **keys}
+    return {
+        "id": name,
+        "run": "x",
+        "posture": "read_only",
+        "read_set": [],
+        "depends_on": list(after),
+        **keys,
+    }
 
 
 def writer(name: str, *globs: str, after: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -82,7 +88,9 @@ def test_many_writers_of_everything_are_planned_in_a_moment() -> None:
 globs = st.sampled_from(["a/**", "a/b", "b/**", "*.py", "a/*", "c", "**/*"])
 claims = st.lists(
     st.tuples(
-        st.sets(globs, max_size=2), st.sets(globs, max_size=2), st.sets(st.integers(0, 9), max_size=2)
+        st.sets(globs, max_size=2),
+        st.sets(globs, max_size=2),
+        st.sets(st.integers(0, 9), max_size=2),
     ),
     min_size=1,
     max_size=10,
@@ -139,7 +147,9 @@ def _plainly(resolved: list[Any], depends_on: list[list[int]], limit: int) -> li
     return waves
 
 
-paths = st.lists(st.sampled_from(["a", "b", "ab", "a.b", "_"]), min_size=1, max_size=3).map("/".join)
+paths = st.lists(st.sampled_from(["a", "b", "ab", "a.b", "_"]), min_size=1, max_size=3).map(
+    "/".join
+)
 plain = st.tuples(paths, st.sampled_from(["", "/**"])).map("".join)
 
 
@@ -169,9 +179,23 @@ def test_the_document_has_every_field_and_is_json() -> None:
     document = found.document()
     assert json.loads(json.dumps(document)) == document
     assert list(document) == [
-        "ok", "workflow", "spec_digest", "errors", "warnings", "levels", "waves", "conflicts",
-        "conflict_count", "serialized", "critical_path", "peak_concurrency", "agent_minutes",
-        "agents", "repos", "timeouts", "phases",
+        "ok",
+        "workflow",
+        "spec_digest",
+        "errors",
+        "warnings",
+        "levels",
+        "waves",
+        "conflicts",
+        "conflict_count",
+        "serialized",
+        "critical_path",
+        "peak_concurrency",
+        "agent_minutes",
+        "agents",
+        "repos",
+        "timeouts",
+        "phases",
     ]
     assert document["ok"] is True
     assert document["agent_minutes"] == 45.0
@@ -196,13 +220,18 @@ def test_a_report_of_a_broken_workflow_shows_what_it_can() -> None:
 
 def root(**keys: Any) -> Facts:
     kept: dict[str, Any] = {
-        "exists": True, "is_directory": True, "is_writable": True, "is_git": False,
-        "is_inside": True, "resolved": "/w", **keys,
+        "exists": True,
+        "is_directory": True,
+        "is_writable": True,
+        "is_git": False,
+        "is_inside": True,
+        "resolved": "/w",
+        **keys,
     }
     return Facts("/w", {".": PathFact(**kept)})
 
 
-AGENT = {"agents": {"b": {}}}
+AGENT: dict[str, Any] = {"agents": {"b": {}}}
 WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, str]]]] = {
     "nothing": ([step("a")], {}, []),
     "five dependencies": (
@@ -212,7 +241,9 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
     ),
     "four dependencies": ([*(step(name) for name in "abcd"), step("z", *"abcd")], {}, []),
     "a long time-out": (
-        [step("a", timeout="31m")], {}, [("timeout_long", "steps[0].timeout")],
+        [step("a", timeout="31m")],
+        {},
+        [("timeout_long", "steps[0].timeout")],
     ),
     "thirty minutes": ([step("a", timeout="30m")], {}, []),
     "a long time-out that is meant": ([step("a", timeout="31m", allow_long_timeout=True)], {}, []),
@@ -246,10 +277,14 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         [("wave_wide", "max_concurrency")],
     ),
     "an agent nobody checks": (
-        [{"id": "a", "task": "x", "agent": "b"}], AGENT, [("agent_unverified", "steps[0]")],
+        [{"id": "a", "task": "x", "agent": "b"}],
+        AGENT,
+        [("agent_unverified", "steps[0]")],
     ),
     "an agent with a check": (
-        [{"id": "a", "task": "x", "agent": "b", "verify": [{"file_exists": "o"}]}], AGENT, [],
+        [{"id": "a", "task": "x", "agent": "b", "verify": [{"file_exists": "o"}]}],
+        AGENT,
+        [],
     ),
     "an agent without work": ([step("a")], AGENT, [("agent_unused", "agents.b")]),
     "a script for nobody": (
@@ -264,10 +299,14 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
     ),
     "phases one after the other": ([step("a", phase="p"), step("b", "a", phase="q")], {}, []),
     "a secret by name": (
-        [step("a", env={"API_KEY": "0123456789"})], {}, [("secret_in_env", "steps[0].env.API_KEY")],
+        [step("a", env={"API_KEY": "0123456789"})],
+        {},
+        [("secret_in_env", "steps[0].env.API_KEY")],
     ),
     "a secret by look": (
-        [step("a", env={"X": "ghp_0123456789abcdef"})], {}, [("secret_in_env", "steps[0].env.X")],
+        [step("a", env={"X": "ghp_0123456789abcdef"})],
+        {},
+        [("secret_in_env", "steps[0].env.X")],
     ),
     "a secret that is a reference": (
         [step("a", env={"API_KEY": "{{ inputs.key }}"})],

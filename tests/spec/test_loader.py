@@ -55,7 +55,10 @@ BROKEN = {
     "a colon in plain text": (HEAD + "- id: a\n  run: x: y\n", [("yaml_syntax", "", 4)]),
     "a NUL": ("name: w\n# \x00\n", [("yaml_character", "", 2)]),
     "half a character": ("name: w\ndescription: \ud800\n", [("not_utf8", "", 2)]),
-    "infinity": ("name: w\ntimeout: .inf\nsteps: [{id: a, run: x}]\n", [("not_json", "timeout", 2)]),
+    "infinity": (
+        "name: w\ntimeout: .inf\nsteps: [{id: a, run: x}]\n",
+        [("not_json", "timeout", 2)],
+    ),
     "more digits than a number has": (
         HEAD + f"  - {{id: a, call: 'm:f', with: {{n: {'9' * 5000}}}}}\n",
         [("not_json", "steps[0].with.n", 3)],
@@ -80,8 +83,11 @@ BROKEN = {
     ),
     "a step of no kind with other mistakes": (
         HEAD + "  - id: a b\n    timeout: soon\n",
-        [("step_kind", "steps[0]", 3), ("bad_name", "steps[0].id", 3),
-         ("bad_duration", "steps[0].timeout", 4)],
+        [
+            ("step_kind", "steps[0]", 3),
+            ("bad_name", "steps[0].id", 3),
+            ("bad_duration", "steps[0].timeout", 4),
+        ],
     ),
     "a misspelt key": (
         HEAD + "  - id: a\n    run: x\n    dependsOn: []\n",
@@ -99,7 +105,10 @@ BROKEN = {
         HEAD + "  - {id: a, run: x, for_each: [1]}\n",
         [("not_yet_available", "steps[0].for_each", 3)],
     ),
-    "a boolean as a command": (HEAD + "  - {id: a, run: true}\n", [("wrong_type", "steps[0].run", 3)]),
+    "a boolean as a command": (
+        HEAD + "  - {id: a, run: true}\n",
+        [("wrong_type", "steps[0].run", 3)],
+    ),
     "a number in an argv": (
         HEAD + "  - {id: a, run: [sleep, 5]}\n",
         [("wrong_type", "steps[0].run", 3)],
@@ -206,7 +215,9 @@ def test_a_mapping_has_paths_and_no_lines() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1: 2}, {"a": {3}}])
 def test_a_mapping_holds_only_json(value: object) -> None:
-    loaded = load_mapping({"name": "w", "steps": [{"id": "a", "call": "m:f", "with": {"x": value}}]})
+    loaded = load_mapping(
+        {"name": "w", "steps": [{"id": "a", "call": "m:f", "with": {"x": value}}]}
+    )
     assert [each.path for each in loaded.problems] == ["steps[0].with"]
     assert loaded.problems[0].code in {"not_json", "bad_key"}
 
@@ -243,7 +254,9 @@ def test_text_dict_and_object_are_one_workflow() -> None:
 
 
 def test_the_salvage_of_a_broken_text_keeps_its_sound_steps() -> None:
-    loaded = load_text(HEAD + "  - {id: a, run: x}\n  - {id: b, run: x, timeout: soon}\n  - {id: c}\n")
+    loaded = load_text(
+        HEAD + "  - {id: a, run: x}\n  - {id: b, run: x, timeout: soon}\n  - {id: c}\n"
+    )
     assert loaded.salvage is not None
     assert [step.id for step in loaded.salvage.workflow.steps] == ["a", "b", "c"]
     assert loaded.salvage.damaged == {1, 2}
@@ -259,8 +272,12 @@ def _codes(loaded: object) -> list[str]:
 def test_depends_on_has_a_limit() -> None:
     many = [f"s{number}" for number in range(limits.DEPENDS_ON + 1)]
     steps = [{"id": name, "run": "x"} for name in many]
-    at = load_mapping({"name": "w", "steps": [*steps, {"id": "z", "run": "x", "depends_on": many[1:]}]})
-    past = load_mapping({"name": "w", "steps": [*steps, {"id": "z", "run": "x", "depends_on": many}]})
+    at = load_mapping(
+        {"name": "w", "steps": [*steps, {"id": "z", "run": "x", "depends_on": many[1:]}]}
+    )
+    past = load_mapping(
+        {"name": "w", "steps": [*steps, {"id": "z", "run": "x", "depends_on": many}]}
+    )
     assert _codes(at) == []
     assert _codes(past) == ["limit_exceeded"]
     assert "depends_on" in past.problems[0].fix

@@ -134,7 +134,7 @@ def test_objects_take_pythons_word_for_with() -> None:
 def test_a_workflow_cannot_be_changed() -> None:
     workflow = load_mapping({"name": "w", "steps": [{"id": "a", "run": "x"}]}).require()
     with pytest.raises(ValueError, match="frozen"):
-        workflow.name = "v"  # type: ignore[misc]  # because that is the promise
+        workflow.name = "v"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +87,6 @@ def test_known_functions_come_from_their_sources(tmp_path: Path) -> None:
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    before = os.stat(tmp_path).st_mtime_ns, sorted(tmp_path.rglob("*"))
+    before = tmp_path.stat().st_mtime_ns, sorted(tmp_path.rglob("*"))
     survey(workflow(cwd="sub/new"), tmp_path, {})
-    assert (os.stat(tmp_path).st_mtime_ns, sorted(tmp_path.rglob("*"))) == before
+    assert (tmp_path.stat().st_mtime_ns, sorted(tmp_path.rglob("*"))) == before
