@@ -1,0 +1,270 @@
+"""Mistakes of meaning: each stops the plan, and is told with its code, path and line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pixirnb.errors import InvalidSpec
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.report import compile_plan, problems_of, report, require
+from pixirnb.spec.loader import load_mapping, load_text
+
+
+def codes(text: str, facts: Facts | None = None) -> list[tuple[str, str, int | None]]:
+    loaded = load_text(text)
+    if loaded.workflow is None:
+        return [(each.code, each.path, each.line) for each in problems_of(loaded, facts)]
+    found = report(loaded.workflow, facts or Facts()).errors
+    return [(each.code, each.path, each.line) for each in found]
+
+
+HEAD = "name: w\nsteps:\n"
+BROKEN = {
+    "one id twice": (
+        HEAD + "- {id: a, run: x}\n- {id: a, run: y}\n",
+        [("duplicate_id", "steps[1].id", 4)],
+    ),
+    "a dependency on nobody, and who waits for it": (
+        HEAD
+        + "- {id: build, run: x, depends_on: [biuld]}\n- {id: b, run: y, depends_on: [build]}\n",
+        [("unknown_dependency", "steps[0].depends_on[0]", 3), ("unreachable", "steps[1]", 4)],
+    ),
+    "a dependency written twice": (
+        HEAD + "- {id: a, run: x}\n- {id: b, run: y, depends_on: [a, a]}\n",
+        [("duplicate_dependency", "steps[1].depends_on[1]", 4)],
+    ),
+    "a cycle, and who waits for it": (
+        HEAD + "- {id: a, run: x, depends_on: [b]}\n- {id: b, run: y, depends_on: [a]}\n"
+        "- {id: c, run: y, depends_on: [b]}\n",
+        [("cycle", "steps[0].depends_on", 3), ("unreachable", "steps[2]", 5)],
+    ),
+    "a step that waits for itself": (
+        HEAD + "- {id: a, run: x, depends_on: [a]}\n",
+        [("cycle", "steps[0].depends_on", 3)],
+    ),
+    "a task for nobody": (HEAD + "- {id: a, task: x}\n", [("agent_missing", "steps[0].task", 3)]),
+    "a task for a stranger": (
+        HEAD + "- {id: a, task: x, agent: b}\n",
+        [("agent_unknown", "steps[0].agent", 3)],
+    ),
+    "a reader that writes": (
+        HEAD + "- {id: a, run: x, posture: read_only, write_set: [o]}\n",
+        [("read_only_writes", "steps[0].write_set", 3)],
+    ),
+    "a role that reads and a step that writes": (
+        "name: w\nagents: {b: {posture: read_only}}\nsteps:\n"
+        "- {id: a, task: x, agent: b, write_set: [o]}\n",
+        [("read_only_writes", "steps[0].write_set", 4)],
+    ),
+    "a reference to nobody": (
+        HEAD + "- {id: a, run: 'echo {{ steps.z.output }}'}\n",
+        [("reference_unknown_step", "steps[0].run", 3)],
+    ),
+    "a reference to a stranger": (
+        HEAD + "- {id: a, run: x}\n- {id: b, run: [echo, '{{ steps.a.output }}']}\n",
+        [("reference_not_ancestor", "steps[1].run", 4)],
+    ),
+    "a reference to itself": (
+        HEAD + "- {id: a, run: x, env: {N: '{{ steps.a.output }}'}}\n",
+        [("reference_not_ancestor", "steps[0].env.N", 3)],
+    ),
+    "a reference to no input": (
+        HEAD + "- {id: a, call: 'm:f', with: {x: ['{{ inputs.n }}']}}\n",
+        [("reference_unknown_input", "steps[0].with", 3)],
+    ),
+    "a reference in quotes": (
+        HEAD + "- {id: a, run: \"echo '{{ run.id }}'\"}\n",
+        [("quoted_reference", "steps[0].run", 3)],
+    ),
+    "a reference in the quotes of a check": (
+        HEAD + "- {id: a, run: x, verify: [{command: 'test \"{{ run.id }}\"'}]}\n",
+        [("quoted_reference", "steps[0].verify[0].command", 3)],
+    ),
+    "a reference that is none": (
+        HEAD + "- {id: a, run: 'echo {{ steps.a }}'}\n",
+        [("bad_reference", "steps[0].run", 3)],
+    ),
+    "a reference where the plan must know": (
+        HEAD + "- {id: a, run: x, write_set: ['{{ run.id }}/**']}\n",
+        [("reference_not_allowed", "steps[0].write_set[0]", 3)],
+    ),
+    "a condition that calls": (
+        HEAD + "- {id: a, run: x, when: 'exit() == 1'}\n",
+        [("bad_condition", "steps[0].when", 3)],
+    ),
+    "a condition on a stranger": (
+        HEAD + "- {id: a, run: x}\n- {id: b, run: x, when: \"{{ steps.a.output }} == 'y'\"}\n",
+        [("reference_not_ancestor", "steps[1].when", 4)],
+    ),
+    "a glob that leaves": (
+        HEAD + "- {id: a, run: x, write_set: [ok, ../x]}\n",
+        [("bad_pattern", "steps[0].write_set[1]", 3)],
+    ),
+    "a glob into .git": (
+        HEAD + "- {id: a, run: x, write_set: [.git/hooks]}\n",
+        [("bad_pattern", "steps[0].write_set[0]", 3)],
+    ),
+    "a schema that is none": (
+        HEAD + "- {id: a, run: x, output: {type: objekt}}\n",
+        [("bad_schema", "steps[0].output", 3)],
+    ),
+    "a schema in a check that is none": (
+        HEAD + "- {id: a, run: x, verify: [{schema: {required: 3}}]}\n",
+        [("bad_schema", "steps[0].verify[0].schema", 3)],
+    ),
+    "an input's default of another type": (
+        "name: w\ninputs:\n  n: {type: integer, default: many}\nsteps: [{id: a, run: x}]\n",
+        [("input_invalid", "inputs.n.default", 3)],
+    ),
+    "a choice of another type": (
+        "name: w\ninputs:\n  n: {type: string, enum: [a, 1]}\nsteps: [{id: a, run: x}]\n",
+        [("input_invalid", "inputs.n.enum[1]", 3)],
+    ),
+    "a step in two phases": (
+        "name: w\nphases: [{name: p, steps: [a]}, {name: q, steps: [a]}]\n"
+        "steps: [{id: a, run: x}]\n",
+        [("phase_twice", "phases[1].steps[0]", 2)],
+    ),
+    "a phase said in both ways": (
+        "name: w\nphases: [{name: p, steps: [a]}]\nsteps: [{id: a, run: x, phase: p}]\n",
+        [("phase_twice", "steps[0].phase", 3)],
+    ),
+    "a phase of nobody": (
+        "name: w\nphases: [{name: p, steps: [z]}]\nsteps: [{id: a, run: x}]\n",
+        [("phase_unknown_step", "phases[0].steps[0]", 2)],
+    ),
+    "two phases of one name": (
+        "name: w\nphases: [{name: p}, {name: p}]\nsteps: [{id: a, run: x}]\n",
+        [("duplicate_phase", "phases[1].name", 2)],
+    ),
+    "an isolated step": (
+        HEAD + "- {id: a, run: x, workspace: isolated}\n",
+        [("not_yet_available", "steps[0].workspace", 3)],
+    ),
+    "a merge": (
+        HEAD + "- {id: a, run: x}\n- {id: b, merge: [a], depends_on: [a]}\n",
+        [("not_yet_available", "steps[1].merge", 4)],
+    ),
+    "another repository": (
+        "name: w\nrepos: {c: ../c}\nsteps:\n- {id: a, run: x, cwd: repos.c, write_set: ['repos.c:**']}\n",
+        [
+            ("not_yet_available", "repos", 2),
+            ("not_yet_available", "steps[0].write_set[0]", 4),
+            ("not_yet_available", "steps[0].cwd", 4),
+        ],
+    ),
+    "another runner": (
+        "name: w\nagents: {b: {runner: llm}}\nsteps: [{id: a, task: x, agent: b}]\n",
+        [("not_yet_available", "agents.b.runner", 2)],
+    ),
+    "carried folders": (
+        "name: w\nnever_copy: []\nsteps:\n- {id: a, run: x, carry: [n], seams: [s]}\n",
+        [
+            ("not_yet_available", "never_copy", 2),
+            ("not_yet_available", "steps[0].carry", 4),
+            ("not_yet_available", "steps[0].seams", 4),
+        ],
+    ),
+    "isolation by default": (
+        "name: w\ndefaults: {workspace: isolated}\nsteps: [{id: a, run: x}]\n",
+        [("not_yet_available", "defaults.workspace", 2)],
+    ),
+    "broken and unknown in one go": (
+        HEAD
+        + "- {id: a, run: x, timeout: soon}\n- {id: b, run: y, depends_on: [z]}\n- {id: c, rnu: y}\n"
+        "- {id: d, run: y, depends_on: [c, a]}\n",
+        [
+            ("bad_duration", "steps[0].timeout", 3),
+            ("unknown_dependency", "steps[1].depends_on[0]", 4),
+            ("step_kind", "steps[2]", 5),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_mistake_of_meaning_is_told_with_code_path_and_line(
+    text: str, told: list[tuple[str, str, int]]
+) -> None:
+    assert codes(text) == told
+
+
+def test_a_cycle_is_told_as_a_path() -> None:
+    loaded = load_text(
+        HEAD + "- {id: a, run: x, depends_on: [c]}\n- {id: b, run: x, depends_on: [a]}\n"
+        "- {id: c, run: x, depends_on: [b]}\n"
+    )
+    assert "a → c → b → a" in problems_of(loaded)[0].message
+
+
+def test_a_broken_name_is_not_missed_a_second_time() -> None:
+    text = "name: w\nagents: {b: {runner: x}}\nsteps:\n- {id: 'a a', run: x}\n"
+    text += "- {id: c, task: x, agent: b, depends_on: ['a a']}\n"
+    assert [code for code, _, _ in codes(text)] == ["not_a_choice", "bad_name"]
+
+
+def test_what_is_not_yet_there_loads_and_does_not_plan() -> None:
+    loaded = load_mapping(
+        {"name": "w", "steps": [{"id": "a", "run": "x", "workspace": "isolated"}]}
+    )
+    workflow = require(loaded)
+    with pytest.raises(InvalidSpec) as raised:
+        compile_plan(workflow, Facts(), {})
+    assert [each.code for each in raised.value.problems] == ["not_yet_available"]
+
+
+def test_loading_refuses_a_reference_to_a_stranger() -> None:
+    with pytest.raises(InvalidSpec) as raised:
+        require(load_text(HEAD + "- {id: a, run: 'echo {{ steps.z.output }}'}\n"))
+    assert [(each.code, each.line) for each in raised.value.problems] == [
+        ("reference_unknown_step", 3)
+    ]
+
+
+def fact(**keys: Any) -> PathFact:
+    kept: dict[str, Any] = {
+        "exists": True,
+        "is_directory": True,
+        "is_writable": True,
+        "is_git": False,
+        "is_inside": True,
+        "resolved": "/w",
+        **keys,
+    }
+    return PathFact(**kept)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({}, []),
+        ({"exists": False, "is_directory": False}, ["path_missing"]),
+        ({"is_directory": False}, ["path_not_directory"]),
+        ({"is_inside": False}, ["path_escapes"]),
+        ({"is_inside": False, "exists": False}, ["path_escapes"]),
+    ],
+)
+def test_a_step_works_in_a_folder_of_the_workspace(found: dict[str, Any], told: list[str]) -> None:
+    facts = Facts("/w", {"sub": fact(**found)})
+    assert [code for code, _, _ in codes(HEAD + "- {id: a, run: x, cwd: sub}\n", facts)] == told
+
+
+def test_an_agent_may_work_outside_where_something_is() -> None:
+    text = (
+        "name: w\nagents: {b: {cwd: ../c, additional_paths: [../d]}}\n"
+        "steps: [{id: a, task: x, agent: b}]\n"
+    )
+    facts = Facts(
+        "/w", {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
+    )
+    assert codes(text, facts) == [("path_missing", "agents.b.additional_paths[0]", 2)]
+
+
+def test_a_function_of_the_notebook_must_be_known() -> None:
+    text = HEAD + "- {id: a, call: ':fetch'}\n"
+    assert codes(text, Facts(functions=frozenset([":fetch"]))) == []
+    assert codes(text, Facts(functions=frozenset([":fitch"]))) == [
+        ("function_missing", "steps[0].call", 3)
+    ]
