@@ -31,7 +31,7 @@ _KEY_BYTES: Final = 32
 _PURPOSE: Final = b"pixirnb value"
 
 
-class Unserialisable(Exception):  # noqa: N818 — named as the error kind it becomes
+class Unserialisable(Exception):
     """Raised when an object cannot be stored. The text is one sentence for the author of the step."""
 
 

@@ -32,7 +32,7 @@ _FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", 
 Lookup = Callable[[Reference], Any]
 
 
-class WorkRefused(Exception):  # noqa: N818 - named as what happens to the attempt
+class WorkRefused(Exception):
     """Raised when a step cannot be given what it refers to; `kind` is the error kind of the attempt."""
 
     def __init__(self, kind: str, message: str) -> None:

@@ -22,7 +22,7 @@ from pixirnb.spec.references import Reference
 RunStop = Literal["cancel", "drain", "interrupt"]
 
 
-class ValueNotLoaded(LookupError):  # noqa: N818 - says what is the case, not whose fault it is
+class ValueNotLoaded(LookupError):
     """Raised by `Board.lookup` for a value that lies in a blob the engine has not handed over."""
 
 
@@ -159,6 +159,7 @@ class Board:
         saved = {entry["name"] for entry in self.run.checkpoints if entry["reason"] == "phase"}
         known = self.run.steps
         idle: list[int] = []
+        settled: list[int] = []
         for step in plan.steps:
             state = known.get(step.id)
             if state is None or state.stage in {"idle", "scheduled", "running", "retrying"}:
@@ -171,10 +172,12 @@ class Board:
             elif state.stage == "asking":
                 self.asking[step.index] = None
             elif state.stage == "settled" and state.checkpoint_status == "checkpoint_ready":
-                self._mark_ready(step.index)
+                settled.append(step.index)
         self.idle = len(idle)
+        for index in settled:
+            self._mark_ready(index)
         for index in idle:
-            if self._unready[index] == 0:
+            if not plan.steps[index].depends_on:
                 self._list(index)
         self.phases_done = [p for p in self.phases_done if plan.phases[p][0] not in saved]
 
