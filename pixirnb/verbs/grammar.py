@@ -105,7 +105,7 @@ def build(desk: Desk) -> App:
         workflow = api.load(source)
         started = api.start(
             workflow,
-            _inputs(workflow, input_),
+            inputs_given(workflow, input_),
             workspace=workspace,
             state=_state(common),
             listeners=desk.listeners() if tail else (),
@@ -293,7 +293,7 @@ def _resume(
     workflow = opened.compiled().workflow if choice.spec is None else api.load(choice.spec)
     asked: dict[str, Any] = {
         "spec": None if choice.spec is None else workflow,
-        "inputs": _inputs(workflow, choice.inputs),
+        "inputs": inputs_given(workflow, choice.inputs),
         "from_": choice.from_,
         "only": choice.only,
         "until": choice.until,
@@ -326,7 +326,7 @@ def _source(desk: Desk, file: str) -> api.Source:
     return Path(file)
 
 
-def _inputs(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
+def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in given or ():
         name, equals, text = item.partition("=")

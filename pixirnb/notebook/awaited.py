@@ -1,0 +1,58 @@
+"""Makes a cell that waits an awaited one, so that its kernel stays responsive and an interrupt is heard.
+
+    get_ipython().run_cell_magic('workflow', '--wait', '…')   becomes
+    await get_ipython().run_cell_magic('workflow', '--wait --awaited', '…')
+
+IPython calls `await_waiting` on every cell after its own transformations; whatever is not such a call stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+AWAITED: Final = "--awaited"
+"""Tells the magic that its result is awaited; without it, it blocks."""
+
+_WAITING: Final = {
+    ("run_cell_magic", "workflow"),
+    ("run_line_magic", "pixir"),
+}
+
+
+def await_waiting(lines: list[str]) -> list[str]:
+    """The cell's lines, with `await` before each magic that waits."""
+    text = "".join(lines)
+    if "--wait" not in text or "get_ipython().run_" not in text:
+        return lines
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return lines  # for Python to complain about, in its own words
+    rows = [row.encode() for row in text.splitlines(keepends=True)]
+    # From the right, so that what is left to change keeps its place.
+    for call, options in sorted(
+        _calls(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True
+    ):
+        row = rows[call.lineno - 1]
+        told = repr(f"{options.value!s} {AWAITED}").encode()
+        start, end = options.col_offset, options.end_col_offset
+        row = row[:start] + told + row[end:]
+        rows[call.lineno - 1] = row[: call.col_offset] + b"await " + row[call.col_offset :]
+    return [row.decode() for row in rows]
+
+
+def _calls(node: ast.AST) -> Iterator[tuple[ast.Call, ast.Constant]]:
+    """Calls that wait, where `await` may stand: not in a plain function."""
+    if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        return
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython")), attr=runner),
+            args=[ast.Constant(value=magic), ast.Constant(value=str(text)) as options, *_],
+        ) if (runner, magic) in _WAITING and "--wait" in text.split():
+            yield node, options
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _calls(child)

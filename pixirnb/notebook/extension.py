@@ -1,0 +1,28 @@
+"""`%load_ext pixirnb`: the `%%workflow` cell, the `%pixir` verbs, and how pixirnb's values and errors are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.notebook import rendering
+from pixirnb.notebook.awaited import await_waiting
+from pixirnb.notebook.magics import PixirMagics, has_kernel
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext pixirnb`."""
+    rendering.register(shell)
+    shell.register_magics(PixirMagics(shell))
+    # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
+    if has_kernel(shell) and await_waiting not in shell.input_transformers_post:
+        shell.input_transformers_post.append(await_waiting)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by `%unload_ext pixirnb`. Live runs go on: they belong to the process, not to the extension."""
+    rendering.forget(shell)
+    if await_waiting in shell.input_transformers_post:
+        shell.input_transformers_post.remove(await_waiting)
+    for kind in ("line", "cell"):
+        for name in PixirMagics.NAMES:
+            shell.magics_manager.magics[kind].pop(name, None)

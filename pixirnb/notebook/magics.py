@@ -1,0 +1,216 @@
+"""`%%workflow`, which writes a workflow in a cell, and `%pixir VERB`, the verbs of the command line in a cell.
+
+Both show a picture and go on at once, or stay with the run to its end (`--wait`). What goes wrong is a line or a few and stops
+the cells below: a mistake in the options is IPython's UsageError, all else an error of pixirnb's own tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any, ClassVar, Final
+
+from cyclopts.exceptions import CycloptsError
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+from pixirnb import api
+from pixirnb.errors import Cannot, Problem
+from pixirnb.handle import Run
+from pixirnb.notebook.awaited import AWAITED
+from pixirnb.notebook.cells import define
+from pixirnb.notebook.faults import honest
+from pixirnb.notebook.pictures import Picture
+from pixirnb.notebook.rendering import answer_bundle, plan_bundle
+from pixirnb.notebook.shelf import SHELF, Wish
+from pixirnb.notebook.staying import Staying
+from pixirnb.notebook.tail import Tail
+from pixirnb.notebook.words import Stay, statuses, take_stay, words
+from pixirnb.planning.report import PlanReport
+from pixirnb.spec.inputs import resolve_inputs
+from pixirnb.spec.mistakes import refusal
+from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.grammar import build, inputs_given
+from pixirnb.views.event_lines import event_line
+
+_HELP: Final = ("--help", "-h")
+Waiting = Coroutine[Any, Any, None] | None
+"""What a magic returns: something to await where the cell waits, else nothing."""
+
+
+def has_kernel(shell: Any) -> bool:
+    """Whether outputs can be changed once shown, and cells awaited: a notebook, not a terminal."""
+    return getattr(shell, "kernel", None) is not None
+
+
+@magics_class
+class PixirMagics(Magics):
+    """The magics, bound to one shell."""
+
+    NAMES: ClassVar[tuple[str, ...]] = ("workflow", "pixir")
+    shell: Any
+
+    @no_var_expand
+    @magic_arguments("%workflow")  # IPython puts the other percent sign before it
+    @argument(
+        "name", nargs="?", metavar="NAME", help="its name; may stand here instead of in the YAML"
+    )
+    @argument("--run", action="store_true", help="start it in the background and show it")
+    @argument(
+        "--wait", action="store_true", help="run it and stay: the cell ends when the run does"
+    )
+    @argument(
+        "--expect",
+        metavar="STATUS[,…]",
+        help="with --wait: ends that are no error beside completed",
+    )
+    @argument("--dry-run", action="store_true", help="only show the plan, whatever else is asked")
+    @argument(
+        "--input", action="append", metavar="k=v", help="an input; may be given several times"
+    )
+    @argument(
+        "--as", dest="variable", metavar="VAR", help="bind the run (the workflow, if none) to VAR"
+    )
+    @argument("--workspace", metavar="DIR", help="folder to work in, instead of the current one")
+    @argument("--state", metavar="DIR", help="state folder to use instead of the nearest .pixirnb")
+    @argument(AWAITED, action="store_true", help=argparse.SUPPRESS)
+    @line_cell_magic
+    def workflow(self, line: str, cell: str | None = None) -> Waiting:
+        """Define the workflow this cell writes in YAML, show its plan, and run it if asked."""
+        with honest():
+            tokens = words(line, self.shell.user_ns)
+            parser = self.workflow.parser
+            if cell is None or any(token in _HELP for token in tokens):
+                sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
+                return _finished(is_awaited=AWAITED in tokens)
+            asked = parser.parse_args(tokens)
+            stay = Stay(asked.wait, asked.awaited, statuses(asked.expect), asked.variable)
+            planned = define(cell, name=asked.name, workspace=asked.workspace)
+            if asked.dry_run or not (asked.run or asked.wait):
+                return self._define_only(planned, asked, stay)
+            return self._stay(self._started(planned.spec, asked), stay, Tail())
+
+    @no_var_expand
+    @line_magic
+    def pixir(self, line: str) -> Waiting:
+        """The verbs of the `pixirnb` command in a cell: `%pixir VERB …`; `%pixir --help` lists them.
+
+        A workflow defined in this notebook may stand by its name for a file. `run`, `resume` and `decide` return at once;
+        with `--wait` the cell ends when the run does, and `--expect STATUS[,…]` names ends that are no error.
+        `--as VAR` binds the run. `{run.id}` and `$name` put in values of the notebook.
+        """
+        with honest():
+            stay, tokens = take_stay(words(line, self.shell.user_ns))
+            if "--tail" in tokens and not stay.is_waiting:
+                raise UsageError("--tail needs --wait: output is told by the cell that stays.")
+            tail = Tail()
+            match _perform(_placed(tokens), tail):
+                case Answer() as answer:
+                    _show(answer)
+                case Following() as following:
+                    _follow(following.run)
+                case Underway(is_json=True) as underway if not stay.is_waiting:
+                    SHELF.take(underway.run)
+                    self._bind(stay, underway.run)
+                    _show(outcome_answer(underway.run, is_json=True))
+                case Underway() as underway:
+                    return self._stay(underway.run, stay, tail)
+                case None:
+                    pass  # --help and --version have printed what they had to say
+            return _finished(is_awaited=stay.is_awaited)
+
+    def _define_only(self, planned: PlanReport, asked: argparse.Namespace, stay: Stay) -> Waiting:
+        given = inputs_given(planned.spec, asked.input)
+        if given:
+            resolve_inputs(planned.spec, given)
+        SHELF.keep(planned.spec, asked.workspace)
+        self._bind(stay, planned.spec)
+        display(plan_bundle(planned), raw=True)
+        return _finished(is_awaited=stay.is_awaited)
+
+    def _started(self, workflow: Workflow, asked: argparse.Namespace) -> Run:
+        """A new run, or the live one of the same wish."""
+        given = inputs_given(workflow, asked.input)
+        place = api.workspace_of(workflow, asked.workspace)
+        state = api.store_of(place, asked.state).state
+        live = SHELF.live(Wish(workflow, given, place, state))
+        run = live or api.start(workflow, given, workspace=place, state=state)
+        SHELF.keep(workflow, asked.workspace)
+        return run
+
+    def _stay(self, run: Run, stay: Stay, tail: Tail) -> Waiting:
+        """Show a run that is under way, and stay with it if asked."""
+        SHELF.take(run)
+        self._bind(stay, run)
+        picture = Picture(run, is_moving=has_kernel(self.shell))
+        if not stay.is_waiting:
+            picture.show()
+            return None
+        if has_kernel(self.shell):
+            picture.show()
+        staying = Staying(run, stay, picture, tail)
+        if stay.is_awaited:
+            return staying.attend()
+        staying.attend_blocking()
+        return None
+
+    def _bind(self, stay: Stay, value: Run | Workflow) -> None:
+        if stay.variable is not None:
+            self.shell.push({stay.variable: value})
+
+
+def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
+    """The verb's answer. Raises UsageError for words that are none."""
+    verbs = build(Desk(workflows=SHELF.workflows, listeners=lambda: (tail.hear,)))
+    verbs.name = "%pixir"
+    try:
+        result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        sentence = " ".join(str(error).split())
+        raise UsageError(f"{sentence} See `%pixir --help`.") from error
+    return result
+
+
+def _placed(tokens: Sequence[str]) -> list[str]:
+    """A workflow of the notebook works where its cell said."""
+    told = list(tokens)
+    if told[:1] in (["run"], ["plan"]) and not any(t.startswith("--workspace") for t in told):
+        place = next((SHELF.workspaces[t] for t in told[1:] if t in SHELF.workspaces), None)
+        told += [] if place is None else ["--workspace", place]
+    return told
+
+
+def _show(answer: Answer) -> None:
+    if answer.is_json:
+        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False, indent=2) + "\n")
+    elif answer.kind == "message":
+        sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
+    elif answer.kind == "plan" and not answer.document["ok"]:
+        raise refusal(tuple(Problem(**error) for error in answer.document["errors"]))
+    else:
+        display(answer_bundle(answer), raw=True)
+
+
+def _follow(run: Run) -> None:
+    try:
+        for event in run.follow():
+            sys.stdout.write(event_line(event) + "\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise Cannot(
+            f"No longer following {run.id}.", fix="It goes on.", code="interrupted"
+        ) from None
+
+
+def _finished(*, is_awaited: bool) -> Waiting:
+    """Nothing, in the form the cell expects."""
+
+    async def nothing() -> None:
+        return
+
+    return nothing() if is_awaited else None

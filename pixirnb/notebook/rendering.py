@@ -1,0 +1,138 @@
+"""How pixirnb's values and errors look in a notebook: text for terminals and saved files, HTML beside it.
+
+Errors are lines, not tracebacks: what happened and what to do. A run that did not complete is exactly one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, assert_never
+
+from pixirnb import api
+from pixirnb.errors import PixirnbError, RunNotCompleted
+from pixirnb.handle import edges_of
+from pixirnb.history.events import Event
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.notebook.cells import facts_of
+from pixirnb.notebook.shelf import SHELF
+from pixirnb.planning.report import PlanReport, report
+from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answers import Answer
+from pixirnb.views import text
+from pixirnb.views.cards import card
+from pixirnb.views.display import mimebundle
+from pixirnb.views.event_lines import event_line
+from pixirnb.views.markup import block
+from pixirnb.views.plain import plain
+
+Bundle = dict[str, str]
+"""Mime type to text."""
+
+
+def plan_bundle(planned: PlanReport) -> Bundle:
+    """A plan, with its picture."""
+    edges = [(before, step.id) for step in planned.spec.steps for before in step.depends_on]
+    kinds = {step.id: step.kind for step in planned.spec.steps}
+    return mimebundle("plan", planned.document(), edges, kinds=kinds)
+
+
+def outcome_bundle(outcome: RunOutcome) -> Bundle:
+    """An outcome; with the plan's edges where its run can be found from here."""
+    try:
+        run = SHELF.run(outcome.run_id) or api.open_run(outcome.run_id)
+        edges, plan = edges_of(run.compiled()), run.plan.document()
+    except PixirnbError:
+        edges, plan = [], None
+    return mimebundle("outcome", outcome.document(), edges, plan=plan)
+
+
+def workflow_bundle(workflow: Workflow) -> Bundle:
+    """A workflow shows itself as its plan."""
+    return plan_bundle(report(workflow, facts_of(workflow)))
+
+
+def answer_bundle(answer: Answer) -> Bundle:
+    """What a verb answered."""
+    document = answer.document
+    match answer.kind:
+        case "plan":
+            shown = mimebundle("plan", document, answer.edges)
+        case "outcome":
+            shown = mimebundle("outcome", document, answer.edges, plan=answer.plan)
+        case "resume" | "runs":
+            shown = mimebundle(answer.kind, document)
+        case "bundle":
+            return _step_bundle(document, answer.lines)
+        case "log":
+            return _log_bundle(document)
+        case "message":
+            return {"text/plain": plain(document["message"])}
+        case _:
+            assert_never(answer.kind)
+    return _with_notes(shown, answer.lines)
+
+
+def error_lines(error: PixirnbError) -> list[str]:
+    """The lines a cell shows instead of a traceback."""
+    lines = text.error_text(error.document()).split("\n")
+    return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
+
+
+def register(shell: Any) -> None:
+    """Teach a shell to show plans, outcomes, workflows and errors."""
+    formatter = shell.display_formatter.mimebundle_formatter
+    for kind, bundle in _SHOWN.items():
+        formatter.for_type(kind, bundle)
+    setattr(PixirnbError, _TRACEBACK_HOOK, error_lines)
+
+
+def forget(shell: Any) -> None:
+    """Undo `register`."""
+    formatter = shell.display_formatter.mimebundle_formatter
+    for kind in _SHOWN:
+        formatter.pop(kind, None)
+    if hasattr(PixirnbError, _TRACEBACK_HOOK):
+        delattr(PixirnbError, _TRACEBACK_HOOK)
+
+
+_TRACEBACK_HOOK: Final = "_render_traceback_"
+"""What IPython asks of an exception before it draws a traceback. The tree of errors itself knows no notebook."""
+
+_SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
+    PlanReport: plan_bundle,
+    RunOutcome: outcome_bundle,
+    Workflow: workflow_bundle,
+}
+
+
+def _with_notes(shown: Bundle, notes: tuple[str, ...]) -> Bundle:
+    if not notes:
+        return shown
+    told = "".join(f"<p>{block(note)}</p>" for note in notes)
+    return {
+        "text/plain": "\n".join([*map(plain, notes), shown["text/plain"]]),
+        "text/html": card(told) + shown["text/html"],
+    }
+
+
+def _step_bundle(document: dict[str, Any], sentences: tuple[str, ...]) -> Bundle:
+    """A step: how it stands, why, and its evidence where it left any."""
+    checkpoint = document.get("checkpoint")
+    standing = "\n".join(text.steps_lines([document]))
+    why = text.explain_text(sentences)
+    said = "\n".join(part for part in (standing, why) if part)
+    if checkpoint is None:
+        return {"text/plain": said, "text/html": card(f"<pre>{block(said)}</pre>")}
+    shown = mimebundle("bundle", checkpoint)
+    return {
+        "text/plain": f"{said}\n{shown['text/plain']}",
+        "text/html": shown["text/html"] + card(f"<p>{block(why)}</p>"),
+    }
+
+
+def _log_bundle(document: dict[str, Any]) -> Bundle:
+    lines = [event_line(Event(**event)) for event in document["events"]]
+    if document.get("damage"):
+        lines.append(f"! {document['damage']['message']}")
+    told = "\n".join(lines)
+    return {"text/plain": told, "text/html": card(f"<pre>{block(told, 400_000)}</pre>")}

@@ -1,0 +1,84 @@
+"""What a notebook has defined and started. It survives `%reload_ext`: a live run must not be forgotten by its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb import api
+from pixirnb.errors import Cannot
+from pixirnb.handle import Run
+from pixirnb.planning.digest import spec_digest
+from pixirnb.spec.inputs import resolve_inputs
+from pixirnb.spec.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a cell asks to be run."""
+
+    workflow: Workflow
+    inputs: Mapping[str, Any]
+    workspace: Path
+    state: Path
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Workflows by name, and the last run of each."""
+
+    workflows: dict[str, Workflow] = field(default_factory=dict)
+    workspaces: dict[str, str] = field(default_factory=dict)
+    """Where the cell said so: the folder its workflow works in."""
+    runs: dict[str, Run] = field(default_factory=dict)
+    """The last run of each workflow, by the workflow's name."""
+
+    def keep(self, workflow: Workflow, workspace: str | None) -> None:
+        """A cell has defined it."""
+        self.workflows[workflow.name] = workflow
+        if workspace is None:
+            self.workspaces.pop(workflow.name, None)
+        else:
+            self.workspaces[workflow.name] = workspace
+
+    def take(self, run: Run) -> None:
+        """A cell has started or continued it."""
+        self.runs[run.compiled().workflow.name] = run
+
+    def run(self, run_id: str) -> Run | None:
+        """The run with that id, if it is one of this notebook's."""
+        return next((run for run in self.runs.values() if run.id == run_id), None)
+
+    def live(self, wish: Wish) -> Run | None:
+        """The live run that a cell which is run again attaches to; None where there is none of that name.
+
+        Raises Cannot where another workflow, or the same with other inputs, is live under the name.
+        """
+        run = self.runs.get(wish.workflow.name)
+        if run is None or not run.is_live_here:
+            return None
+        if self._is_same(run, wish):
+            return run
+        raise Cannot(
+            f"{run.id} is live under the name `{wish.workflow.name}`, and this cell asks for something else.",
+            fix=f"Let it end, or end it: %pixir cancel {run.id}",
+            code="still_live",
+            details={"run_id": run.id},
+        )
+
+    @staticmethod
+    def _is_same(run: Run, wish: Wish) -> bool:
+        plan, state = run.compiled(), run.state
+        return (
+            spec_digest(plan.workflow) == spec_digest(wish.workflow)
+            and plan.sources == api.notebook_functions(wish.workflow)
+            and state.inputs == resolve_inputs(wish.workflow, wish.inputs)
+            and Path(state.workspace) == wish.workspace
+            and run.store.state == wish.state
+        )
+
+
+SHELF: Final = Shelf()
+"""The shelf of this kernel."""

@@ -1,0 +1,46 @@
+"""A cell that stays with its run: it ends when the run does, and is an error unless the run ended as it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pixirnb import api
+from pixirnb.errors import RunInterrupted
+from pixirnb.handle import Run
+from pixirnb.notebook import bridge
+from pixirnb.notebook.faults import honest
+from pixirnb.notebook.pictures import Picture
+from pixirnb.notebook.tail import Tail
+from pixirnb.notebook.words import Stay
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """One cell with one run."""
+
+    run: Run
+    stay: Stay
+    picture: Picture
+    tail: Tail
+
+    async def attend(self) -> None:
+        """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
+        with honest():
+            self._conclude(is_interrupted=await bridge.attend(self.run, self.tail.tell))
+
+    def attend_blocking(self) -> None:
+        """For a cell that cannot be awaited. Raises as `attend`."""
+        with honest():
+            self._conclude(is_interrupted=bridge.attend_blocking(self.run, self.tail.tell))
+
+    def _conclude(self, *, is_interrupted: bool) -> None:
+        self.tail.finish()
+        self.picture.settle()
+        outcome = self.run.wait(timeout=0)
+        if is_interrupted and outcome.status != "interrupted":
+            raise RunInterrupted(
+                f"The cell was interrupted as {outcome.run_id} stood at {outcome.status}: {outcome.summary}",
+                fix=f"See it with: %pixir show {outcome.run_id}",
+                details={"run_id": outcome.run_id, "status": outcome.status},
+            )
+        api.expect(outcome, () if is_interrupted else self.stay.expect)
