@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Final
 
 from pixirnb.planning.conflicts import Claim, ClaimIndex, ConflictReport, conflict_between
 from pixirnb.planning.graph import Graph
 
 Waves = list[list[int]]
+MOST_ASKED: Final = 100_000
+"""Questions about claims after which the play no longer looks for what could start beside a contested step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class _Contest:
     ) -> None:
         self.graph = graph
         self.limit = limit
+        self.asked = 0
         self.free: list[int] = []
         self.groups: list[tuple[int, int, _Group]] = []
         """Heap of groups by their first ready step."""
@@ -131,15 +135,20 @@ class _Contest:
         held, wave, aside = ClaimIndex(), list[int](), list[_Group]()
         asked: set[int] = set()
         while len(wave) < self.limit and (self.free or self.groups):
+            if len(held) and self.asked > MOST_ASKED:
+                # Beyond the budget contested steps start one by one: never too many at once, perhaps too few.
+                if not self.free:
+                    break
+                wave.append(heappop(self.free))
+                continue
             if not self.groups or (self.free and self.free[0] < self.groups[0][0]):
                 wave.append(heappop(self.free))
                 continue
             head, _, group = heappop(self.groups)
             if id(group) in asked or not group.ready or group.ready[0] != head:
                 continue
-            against = held.conflicting(group.claim)
-            if against:
-                self.blocker[head] = min(against)
+            self.asked += 1
+            if held.conflicts(group.claim):
                 held.add(head, group.claim)
             else:
                 heappop(group.ready)

@@ -85,6 +85,12 @@ def test_many_writers_of_everything_are_planned_in_a_moment() -> None:
     assert found.serialized == tuple(zip(names[1:], names, strict=False))
 
 
+def test_many_writers_of_overlapping_places_are_planned_in_a_moment() -> None:
+    found = reported(*(writer(f"s{number}", "*.py", f"a/{number}") for number in range(1500)))
+    assert found.conflict_count == 1500 * 1499 // 2
+    assert [len(wave) for wave in found.waves] == [1] * 1500
+
+
 globs = st.sampled_from(["a/**", "a/b", "b/**", "*.py", "a/*", "c", "**/*"])
 claims = st.lists(
     st.tuples(
