@@ -166,8 +166,8 @@ class PixirMagics(Magics):
 
 def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
     """The verb's answer. Raises UsageError for words that are none."""
-    verbs = build(Desk(workflows=SHELF.workflows, listeners=lambda: (tail.hear,)))
-    verbs.name = "%pixir"
+    desk = Desk(workflows=SHELF.workflows, listeners=lambda: (tail.hear,))
+    verbs = build(desk, name="%pixir")
     try:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
     except CycloptsError as error:

@@ -74,5 +74,6 @@ class Picture:
     def _drawn(self, outcome: RunOutcome) -> dict[str, str]:
         document = outcome.document()
         if outcome.status == "running":
-            document["elapsed_ms"] = None  # its log knows only once it rests; a clock that stands still misleads
+            # The log knows it once the run rests; until then a clock that stands still would mislead.
+            document["elapsed_ms"] = None
         return mimebundle("outcome", document, self._edges, plan=self._plan)

@@ -45,10 +45,10 @@ Inputs = Annotated[list[str] | None, Parameter(name="--input", negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
 
 
-def build(desk: Desk) -> App:
-    """The verbs, bound to a surface. Calling it with tokens returns a Result."""
+def build(desk: Desk, *, name: str = "pixirnb") -> App:
+    """The verbs, bound to a surface that calls them `name`. Calling it with tokens returns a Result."""
     app = App(
-        name="pixirnb",
+        name=name,
         help="Workflows that end honestly: every run a log, every step unlocked by evidence.",
         help_format="plaintext",
         version_flags=["--version"],

@@ -1,0 +1,139 @@
+"""A real kernel, and the cells one runs in it: nothing here stands in for Jupyter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60
+
+
+@dataclass
+class Cell:
+    """What came of a cell."""
+
+    status: str
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[list[str]]:
+        """The lines of each error output."""
+        return [o["traceback"] for o in self.outputs if o["type"] == "error"]
+
+    @property
+    def printed(self) -> str:
+        return "".join(o["text"] for o in self.outputs if o["type"] == "stream")
+
+    @property
+    def shown(self) -> list[dict[str, str]]:
+        """Mime bundles as first displayed."""
+        return [o["data"] for o in self.outputs if o["type"] in {"display_data", "execute_result"}]
+
+    @property
+    def saved(self) -> list[dict[str, str]]:
+        """Mime bundles as a saved notebook holds them: updates applied."""
+        last: dict[str, dict[str, str]] = {}
+        for number, output in enumerate(self.outputs):
+            if "data" in output:
+                name = output.get("transient", {}).get("display_id", f"#{number}")
+                last[name] = output["data"]
+        return list(last.values())
+
+
+class Notebook:
+    """A kernel in a folder, spoken to as a notebook does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manager = KernelManager(kernel_name="python3")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.manager.start_kernel(cwd=str(folder), env=environment)
+        self.client: BlockingKernelClient = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE_S)
+        self.run("%load_ext pixirnb")
+
+    @property
+    def pid(self) -> int:
+        provisioner = self.manager.provisioner
+        assert provisioner is not None
+        return int(provisioner.pid)  # type: ignore[attr-defined]  # a local kernel's provisioner has one
+
+    def send(self, source: str) -> str:
+        """Queue a cell; the id to `collect` it by."""
+        return str(self.client.execute(source))
+
+    def run(self, source: str) -> Cell:
+        """Run a cell to its end."""
+        return self.collect(self.send(source))
+
+    def collect(self, message_id: str) -> Cell:
+        """What a queued cell came to."""
+        outputs: list[dict[str, Any]] = []
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE_S)
+            if message["parent_header"].get("msg_id") != message_id:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                break
+            if kind in {"stream", "error", "display_data", "update_display_data", "execute_result"}:
+                outputs.append({"type": kind, **content})
+        while True:
+            reply = self.client.get_shell_msg(timeout=PATIENCE_S)
+            if reply["parent_header"].get("msg_id") == message_id:
+                return Cell(reply["content"]["status"], outputs)
+
+    def next_update(self) -> dict[str, str]:
+        """The next change of an output already shown."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE_S)
+            if message["msg_type"] == "update_display_data":
+                data: dict[str, str] = message["content"]["data"]
+                return data
+
+    def wait_for(self, text: str) -> None:
+        """Until an output says it."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE_S)
+            data = message["content"].get("data") or {}
+            if text in data.get("text/plain", "") + message["content"].get("text", ""):
+                return
+
+    def interrupt(self) -> None:
+        self.manager.interrupt_kernel()
+
+    def restart(self) -> None:
+        """As the button does."""
+        self.manager.restart_kernel(now=False)
+        self.client.wait_for_ready(timeout=PATIENCE_S)
+        self.run("%load_ext pixirnb")
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """One kernel for a file of tests; each names its workflows differently."""
+    opened = Notebook(tmp_path_factory.mktemp("notebook"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Notebook]:
+    """A kernel of the test's own, to be interrupted, restarted or killed."""
+    opened = Notebook(tmp_path)
+    yield opened
+    opened.close()

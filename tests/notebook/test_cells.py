@@ -1,0 +1,58 @@
+"""What the text of a cell means, and where its mistakes stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from pixirnb.errors import InvalidSpec
+from pixirnb.notebook.cells import define
+
+STEPS = 'steps:\n  - {id: a, run: "echo hi", posture: read_only}\n'
+
+
+def refused(body: str, name: str | None = None) -> list[tuple[str, int | None]]:
+    with pytest.raises(InvalidSpec) as caught:
+        define(body, name=name)
+    return [(problem.code, problem.line) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        STEPS,
+        "# a comment\n\n" + STEPS,
+        "---\n" + STEPS,
+        '{steps: [{id: a, run: "echo hi", posture: read_only}]}',
+        '{"steps": [{"id": "a", "run": "echo hi", "posture": "read_only"}]}',
+        "name: ours\n" + STEPS,
+    ],
+)
+def test_the_magic_may_name_the_workflow(body: str) -> None:
+    planned = define(body, name="ours")
+    assert (planned.workflow, planned.ok) == ("ours", True)
+
+
+@pytest.mark.parametrize(
+    "body", [STEPS, "# why\n" + STEPS, "---\n" + STEPS, "name: ours\n" + STEPS]
+)
+def test_a_mistake_stands_on_its_line_of_the_cell(body: str) -> None:
+    wrong = body + "  - {id: b, run: 'echo', depends_on: [gone]}\n"
+    line_of_the_cell = wrong.count("\n") + 1
+    assert refused(wrong, "ours") == [("unknown_dependency", line_of_the_cell)]
+
+
+def test_two_names_are_a_mistake_told_with_all_others() -> None:
+    body = "name: theirs\n" + STEPS + "stps: 1\n"
+    assert refused(body, "ours") == [("name_differs", 2), ("unknown_key", 5)]
+
+
+def test_a_name_that_is_none_is_refused_on_the_line_of_the_magic() -> None:
+    assert refused(STEPS, 'no "name"') == [("bad_name", 1)]
+
+
+def test_a_cell_without_any_name_is_refused() -> None:
+    assert refused(STEPS) == [("missing_key", 2)]
+
+
+def test_broken_yaml_is_refused_on_its_line() -> None:
+    assert refused("steps:\n  - {id: a, run: 'x'\n", "ours") == [("yaml_syntax", 3)]

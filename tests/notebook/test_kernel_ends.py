@@ -1,0 +1,75 @@
+"""What cells promise when someone stops them: interrupts, restarts, and a kernel that is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from tests.notebook.conftest import Notebook
+
+STORY = """%%workflow story --wait --as run
+steps:
+  - {id: ready, run: "echo once >> trace; echo made", write_set: [trace]}
+  - {id: long, run: "echo began; sleep SECONDS", posture: read_only, read_set: [], depends_on: [ready]}
+"""
+
+
+def test_an_interrupt_ends_the_run_in_one_line_and_later_cells_do_not_run(fresh: Notebook) -> None:
+    waiting = fresh.send(STORY.replace("SECONDS", "600"))
+    later = fresh.send("print('reached')")
+    fresh.wait_for("1 running")
+    fresh.wait_for("✓ ready")
+    fresh.interrupt()
+    fresh.interrupt()
+    cell, after = fresh.collect(waiting), fresh.collect(later)
+    ((line,),) = cell.errors
+    assert line.startswith("interrupted: r-")
+    assert "\n" not in line
+    assert (after.status, after.printed) == ("aborted", "")
+    assert fresh.run("print(run.status, run.history()[-1].kind)").printed == (
+        "interrupted run_finished\n"
+    )
+    fresh.interrupt()
+    assert fresh.run("print('alive')").printed == "alive\n"
+
+
+def test_an_awaited_run_can_be_left_and_goes_on(fresh: Notebook) -> None:
+    fresh.run(STORY.replace("--wait", "--run").replace("SECONDS", "600"))
+    waiting = fresh.send("print('waiting', flush=True)\nawait run")
+    fresh.wait_for("waiting")
+    fresh.interrupt()
+    assert fresh.collect(waiting).status == "error"
+    assert fresh.run("print(run.status)").printed == "running\n"
+
+
+def test_a_restart_is_recorded_as_an_interrupt(fresh: Notebook) -> None:
+    fresh.run(STORY.replace("--wait", "--run").replace("SECONDS", "600"))
+    fresh.run("while run.outcome.step('ready').checkpoint_status is None: pass")
+    fresh.restart()
+    cell = fresh.run("import pixirnb\nrow, = pixirnb.runs()\nrun = pixirnb.open_run(row['run_id'])")
+    assert cell.status == "ok"
+    assert fresh.run("print(row['status'], run.history()[-1].kind)").printed == (
+        "interrupted run_finished\n"
+    )
+
+
+def test_a_killed_kernel_leaves_a_run_that_a_new_one_finishes(fresh: Notebook) -> None:
+    fresh.run(STORY.replace("--wait", "--run").replace("SECONDS", "2"))
+    fresh.run("while run.outcome.step('long').subagent_status != 'running': pass")
+    os.kill(fresh.pid, signal.SIGKILL)
+
+    other = Notebook(fresh.folder)
+    try:
+        told = other.run("%pixir runs").shown[0]["text/plain"]
+        assert "interrupted" in told
+        other.run("import pixirnb\nrow, = pixirnb.runs()\nrun = pixirnb.open_run(row['run_id'])")
+        assert "owner_died" in other.run("print(run.outcome.reasons)").printed
+        dry = other.run("%pixir resume {run.id} --dry-run").shown[0]["text/plain"]
+        assert "side effects may be partial" in dry
+
+        cell = other.run("%pixir resume {run.id} --wait")
+        assert cell.status == "ok"
+        assert cell.saved[0]["text/plain"].startswith("✓ completed · story")
+        assert (fresh.folder / "trace").read_text() == "once\n"
+    finally:
+        other.close()
