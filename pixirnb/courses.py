@@ -43,6 +43,7 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
+from pixirnb.workspace.contents import contents_digest
 from pixirnb.workspace.survey import survey
 
 _INSTANCE: Final = secrets.token_hex(8)
@@ -182,7 +183,14 @@ def _planned(reading: Reading, blobs: Blobs, edit: Edit, selection: Selection) -
     if edit.workflow is not None or edit.inputs:
         kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
         inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
-    steps = plan_resume(plan, run, selection, inputs=inputs, untrusted=_untrusted(plan, run, blobs))
+    steps = plan_resume(
+        plan,
+        run,
+        selection,
+        inputs=inputs,
+        untrusted=_untrusted(plan, run, blobs),
+        reads=_reads(plan, run),
+    )
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     excused = {s for s, state in run.steps.items() if (state.held_by or {}).get("kind") == "when"}
@@ -258,6 +266,16 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
         if not values.is_trusted(stored, data, values.user_key()):
             found.add(step.id)
     return found
+
+
+def _reads(plan: Plan, run: RunState) -> dict[str, str]:
+    """Digests of what steps with `reuse: reads` would read now."""
+    workspace = Path(run.workspace)
+    return {
+        step.id: contents_digest(workspace, step.read_set)
+        for step in plan.steps
+        if step.spec.reuse == "reads"
+    }
 
 
 def _called(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -32,9 +32,27 @@ from pixirnb.planning.report import PlanReport, compile_plan, report, require
 from pixirnb.ports import Damage, Reading
 from pixirnb.spec.loader import load_mapping
 from pixirnb.store.files import FileStore
+from pixirnb.views.digraph import digraph
 from pixirnb.views.display import mimebundle
+from pixirnb.views.dot import dot
 from pixirnb.views.explain import explain
+from pixirnb.views.mermaid import mermaid
 
+if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
+    import networkx as nx
+    import pandas as pd
+
+FRAME_COLUMNS: Final = (
+    "step_id",
+    "kind",
+    "wave",
+    "attempt",
+    "subagent_status",
+    "checkpoint_status",
+    "elapsed_ms",
+    "timeout_ms",
+    "summary",
+)
 _TICK_S: Final = 0.1
 """How often a waiting cell lets its kernel notice an interrupt."""
 
@@ -127,6 +145,36 @@ class Run:
         """Why the step ran, waits, was held, reused or rerun: a sentence each."""
         _, run = self._step(step)
         return explain(self.compiled(), run, step)
+
+    # --- to go on with elsewhere --------------------------------------------------------------------------------
+
+    def to_mermaid(self) -> str:
+        """The run as a mermaid flowchart."""
+        return mermaid(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def to_dot(self) -> str:
+        """The run as a DOT graph."""
+        return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The run as a networkx graph of step ids; see `views.digraph`."""
+        return digraph(self.outcome.document(), edges_of(self.compiled()))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row a step: how it stands, attempt, times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise Cannot(
+                "A data frame needs pandas, which is not installed here.",
+                fix="pip install 'pixirnb[frames]'",
+                code="extra_missing",
+            ) from error
+        rows = [step.document() for step in self.outcome.steps]
+        columns = list(FRAME_COLUMNS)
+        return pd.DataFrame(
+            [{name: row[name] for name in columns} for row in rows], columns=columns
+        )
 
     # --- while it runs ------------------------------------------------------------------------------------------
 

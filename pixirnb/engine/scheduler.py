@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -27,6 +28,7 @@ from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
 from pixirnb.ports import Clock, RunLog, Runner
 from pixirnb.spec.references import Reference
+from pixirnb.workspace.contents import contents_digest
 
 COMMIT_WINDOW_S: Final = 0.002
 """How long a turn waits for company while other attempts are running."""
@@ -77,6 +79,8 @@ class Scheduler:
     _riders_since: float = 0.0
     _wanted: frozenset[str] = frozenset()
     """Steps whose outputs a `when` asks for."""
+    _readers: tuple[int, ...] = ()
+    """Steps whose reuse depends on the files they read."""
     _arrived: anyio.Event = field(default_factory=anyio.Event)
     _wake_at: float | None = None
     _group: anyio.abc.TaskGroup | None = None
@@ -84,6 +88,7 @@ class Scheduler:
     def __post_init__(self) -> None:
         asked = (step.when for step in self.plan.steps if step.when is not None)
         references = [reference for when in asked for reference in when.references]
+        self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
         self._wanted = frozenset(ref.name for ref in references if ref.source == "step")
 
     async def drive(self, opening: Sequence[Draft]) -> None:
@@ -177,6 +182,7 @@ class Scheduler:
         await self._load_values(events)
         instructions: dict[Instruction, None] = {}
         while True:
+            await self._look_at_reads()
             answer = advance(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
@@ -186,6 +192,15 @@ class Scheduler:
                 record(draft)
         if await self._commit(events):
             self._perform(instructions)
+
+    async def _look_at_reads(self) -> None:
+        """Hand the board digests of the files that ready steps with `reuse: reads` are about to read."""
+        for index in self._readers:
+            if index in self.board.ready and index not in self.board.reads:
+                workspace = Path(self.board.run.workspace)
+                read_set = self.plan.steps[index].read_set
+                digest = await anyio.to_thread.run_sync(contents_digest, workspace, read_set)
+                self.board.reads[index] = digest
 
     async def _load_values(self, events: Sequence[Event]) -> None:
         """Hand the board the large outputs that a `when` may ask for."""

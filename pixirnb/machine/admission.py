@@ -139,5 +139,7 @@ def _fingerprints(moment: Moment, step: PlannedStep) -> dict[str, str]:
             "static": fingerprint.static(step, moment.plan.sources),
             "dynamic": fingerprint.dynamic(moment.board, step.index),
         }
+        if step.index in moment.board.reads:
+            known["reads"] = moment.board.reads[step.index]
         moment.board.fingerprints[step.index] = known
     return known

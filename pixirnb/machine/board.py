@@ -51,6 +51,8 @@ class Board:
         """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
         self.phases_done: list[int] = []
         """Phases that became complete and have no checkpoint yet."""
+        self.reads: dict[int, str] = {}
+        """Digests of what steps with `reuse: reads` are about to read, handed over by the engine while they are ready."""
         self._claims: list[Claim | Literal["unknown"] | None] = ["unknown"] * len(plan.steps)
         self._rebuild(now)
 

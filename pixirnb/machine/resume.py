@@ -67,8 +67,10 @@ def plan_resume(
     *,
     inputs: Mapping[str, Any] | None = None,
     untrusted: Collection[str] = (),
+    reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
-    """One entry a step, in spec order. `untrusted`: steps whose stored value may not be loaded here.
+    """One entry a step, in spec order. `untrusted`: steps whose stored value may not be loaded here; `reads`: digests of
+    what the steps with `reuse: reads` would read now.
 
     `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` those of the resume if they differ.
     Raises InvalidArguments for a selection that names no step of the plan.
@@ -91,6 +93,8 @@ def plan_resume(
             entry = _entry(step, "rerun", _WHY[standing])
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
+        elif reads is not None and _read_anew(step, state, reads):
+            entry = _entry(step, "rerun", "input_changed")
         elif step.id in untrusted:
             entry = _entry(step, "rerun", "value_not_trusted")
         elif stale and standing == "ready":
@@ -107,7 +111,7 @@ def plan_resume(
 
 def is_no_op(entries: list[ResumeStep]) -> bool:
     """Whether a resume by these entries would run nothing at all."""
-    return all(entry["action"] == "reuse" and entry["reason"] == "ready" for entry in entries)
+    return all(entry["action"] == "reuse" for entry in entries)
 
 
 def _entry(
@@ -172,6 +176,12 @@ def _changed(
     if any(before.get(name) != given.get(name) for name in names):
         return "input_changed"
     return None
+
+
+def _read_anew(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
+    """Whether the files a step reads are others than when it became ready."""
+    known = (state.fingerprint or {}).get("reads")
+    return step.id in reads and known != reads[step.id]
 
 
 def _forced(plan: Plan, selection: Selection) -> set[int]:

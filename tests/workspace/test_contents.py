@@ -1,0 +1,34 @@
+"""What `reuse: reads` compares: names and bytes of the files a step reads, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pixirnb.workspace.contents import contents_digest
+
+
+def test_a_changed_byte_a_new_name_and_a_lost_file_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("one")
+    before = contents_digest(tmp_path, ["data/**"])
+    (tmp_path / "data" / "a.txt").write_text("two")
+    changed = contents_digest(tmp_path, ["data/**"])
+    (tmp_path / "data" / "a.txt").rename(tmp_path / "data" / "b.txt")
+    renamed = contents_digest(tmp_path, ["data/**"])
+    (tmp_path / "data" / "b.txt").unlink()
+    assert len({before, changed, renamed, contents_digest(tmp_path, ["data/**"])}) == 4
+
+
+def test_files_outside_the_read_set_and_git_and_state_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("one")
+    narrow, wide = ["data/**"], ["**/*"]
+    before = contents_digest(tmp_path, narrow), contents_digest(tmp_path, wide)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "index").write_text("x")
+    (tmp_path / ".pixirnb").mkdir()
+    (tmp_path / ".pixirnb" / "log").write_text("x")
+    assert contents_digest(tmp_path, wide) == before[1]
+    (tmp_path / "other.txt").write_text("x")
+    assert contents_digest(tmp_path, narrow) == before[0]
+    assert contents_digest(tmp_path, wide) != before[1]
