@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pixirnb import courses
+from pixirnb import collector, courses
 from pixirnb.courses import Edit
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
@@ -34,11 +34,13 @@ Source = Workflow | Mapping[str, Any] | str | Path
 """What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
 
 
+@collector.held_back()
 def load(source: Source) -> Workflow:
     """Read a workflow. Raises InvalidSpec with every mistake at once."""
     return require(_loaded(source))
 
 
+@collector.held_back()
 def plan(
     source: Source,
     *,
@@ -49,11 +51,16 @@ def plan(
 
     `functions` are sources of notebook functions (`{":name": text}`); by default those of `__main__`.
     """
-    workflow = load(source)
+    loaded = _loaded(source)
+    workflow = loaded.workflow or require(loaded)
     known = notebook_functions(workflow) if functions is None else functions
-    return report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
+    found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
+    if not found.ok:
+        require(loaded)  # raises what is wrong with the text; what is wrong around it is reported
+    return found
 
 
+@collector.held_back()
 def start(
     source: Source,
     inputs: Mapping[str, Any] | None = None,
@@ -64,7 +71,8 @@ def start(
     listeners: Sequence[Listener] = (),
 ) -> Run:
     """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
-    workflow = load(source)
+    loaded = _loaded(source)
+    workflow = loaded.workflow or require(loaded)  # its plan, below, refuses what else is wrong
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
@@ -86,6 +94,7 @@ def run(
     return wait(started)
 
 
+@collector.held_back()
 def resume(
     run_id: str,
     *,
@@ -116,6 +125,7 @@ def resume(
     return Run(run_id, store, live, is_no_op=live is None)
 
 
+@collector.held_back()
 def plan_resume(
     run_id: str,
     *,
