@@ -203,21 +203,21 @@ class Run:
             return
         arrived: queue.SimpleQueue[News] = queue.SimpleQueue()
 
-        def begin() -> tuple[list[Event], Callable[[], None]]:
-            assert self.live is not None
-            known = list(self.live.scheduler.durable)
-            return known, self.live.scheduler.broadcast.listen(arrived.put)
-
-        known, _ = self.live.ask(lambda _: begin())
-        for event in known:
-            yield event
-        while True:
-            is_over = self.live.ended.is_set()
-            while not arrived.empty():
-                yield arrived.get()
-            if is_over:
-                return
-            await anyio.sleep(_TICK_S / 2)
+        known, leave = self.live.ask(
+            lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))
+        )
+        try:
+            for event in known:
+                yield event
+            while True:
+                is_over = self.live.ended.is_set()
+                while not arrived.empty():
+                    yield arrived.get()
+                if is_over:
+                    return
+                await anyio.sleep(_TICK_S / 2)
+        finally:
+            leave()
 
     def follow(self) -> Iterator[Event]:
         """Every event as it reaches the disk, from the first on, until nobody drives the run any more. Blocks."""

@@ -63,6 +63,15 @@ class Screen:
         stream.flush()
 
 
+def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
+    """The outcome with its next actions as commands instead of cells."""
+    actions = [
+        {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
+        for action in document["next_actions"]
+    ]
+    return {**document, "next_actions": actions}
+
+
 def _lines(answer: Answer) -> list[str]:
     document = answer.document
     notes = [plain(line) for line in answer.lines]
@@ -70,7 +79,7 @@ def _lines(answer: Answer) -> list[str]:
         case "plan":
             return [text.plan_text(document), *notes]
         case "outcome":
-            return [*notes, text.outcome_text(document)]
+            return [*notes, text.outcome_text(_for_a_shell(document))]
         case "resume":
             return [text.resume_text(document), *notes]
         case "runs":

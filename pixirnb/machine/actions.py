@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pixirnb.history.state import RunState, StepState
@@ -26,11 +27,11 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[
     """What can be done about one step; nothing for one that is ready or has not settled."""
     status = state.checkpoint_status
     if status == "needs_orchestrator":
-        return [_action("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept")]
+        return [_decide(run_id, step.id, state)]
     if status == "partial":
         return [
             _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}"),
-            _action("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept"),
+            _decide(run_id, step.id, state),
         ]
     if status == "failed":
         actions = []
@@ -49,9 +50,10 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     if status == "running":
         return [_action("abort", None, f"%pixir cancel {run_id}")]
     states = [(step, run.step(step.id)) for step in plan.steps]
-    undecided = [s.id for s, state in states if state.checkpoint_status == "needs_orchestrator"]
     actions = [
-        _action("decide_step", step, f"%pixir decide {run_id} {step} accept") for step in undecided
+        _decide(run_id, step.id, state)
+        for step, state in states
+        if state.checkpoint_status == "needs_orchestrator"
     ]
     late = [s.id for s, state in states if state.subagent_status == "timed_out"]
     actions += [
@@ -64,6 +66,12 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _decide(run_id: str, step: str, state: StepState) -> dict[str, Any]:
+    choices = (state.request or {}).get("choices") or []
+    answer = f" --value '{json.dumps(choices[0])}'" if choices else ""
+    return _action("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
 
 
 def _action(action: Action, step: str | None, cell: str) -> dict[str, Any]:

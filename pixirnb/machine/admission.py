@@ -15,6 +15,7 @@ from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.settlement import decided, held
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.spec.references import Reference, as_text, render_value
 from pixirnb.spec.steps import DecisionStep
 
 
@@ -76,7 +77,8 @@ def _without_a_slot(moment: Moment, index: int) -> Draft | None:
     if isinstance(step.spec, DecisionStep):
         ask = step.spec.ask
         attempt = state.attempt + 1
-        return _request(moment, step, attempt, "ask", ask.question, list(ask.choices))
+        question = _rendered(moment, ask.question)
+        return _request(moment, step, attempt, "ask", question, list(ask.choices))
     if state.reason == "in_flight" and step.spec.rerun == "ask" and state.decision is None:
         question = (
             f"`{step.id}` was running when its process died and may have changed things. "
@@ -106,6 +108,18 @@ def _request(  # noqa: PLR0917 - the fact has as many parts
             "fingerprint": _fingerprints(moment, step),
         },
     )
+
+
+def _rendered(moment: Moment, question: str) -> str:
+    """The question with its references filled in; one whose value lies in a blob stays as written."""
+
+    def value(reference: Reference) -> object:
+        try:
+            return moment.board.lookup(reference)
+        except ValueNotLoaded:
+            return reference.text
+
+    return as_text(render_value(question, value))
 
 
 def _holds(moment: Moment, step: PlannedStep) -> bool:
