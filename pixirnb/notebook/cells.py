@@ -7,6 +7,7 @@ stands for the magic: an empty one, or `name: NAME` where only the magic names t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,11 @@ from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import PlanReport, report
-from pixirnb.spec.loader import Loaded, load_text
+from pixirnb.spec.loader import load_text
 from pixirnb.spec.mistakes import refusal
+from pixirnb.spec.places import Places
 from pixirnb.spec.workflow import Workflow
+from pixirnb.spec.yaml_text import read_yaml
 from pixirnb.workspace.survey import survey
 
 _HERE: Final = "this cell"
@@ -26,20 +29,18 @@ def define(
     body: str, *, name: str | None = None, workspace: str | Path | None = None
 ) -> PlanReport:
     """The plan of the workflow a cell writes. Raises InvalidSpec with every mistake, InvalidArguments."""
-    loaded = _read(body, name)
+    text = _text(body, name)
+    loaded = load_text(text)
+    differs = _name_differs(text, loaded.places, name)
     workflow = loaded.workflow
     if workflow is not None:
         planned = report(workflow, facts_of(workflow, workspace))
-        found = (*_name_differs(workflow, name), *planned.errors)
-        if found:
-            raise _refused(found)
+        if differs or planned.errors:
+            raise _refused((*differs, *planned.errors))
         return planned
     rest = None if loaded.salvage is None else loaded.salvage.workflow
     facts = Facts() if rest is None else facts_of(rest, workspace)
-    found = api.problems_of(loaded, facts)
-    if rest is not None and not any(problem.path == "name" for problem in found):
-        found = (*_name_differs(rest, name), *found)
-    raise _refused(found)
+    raise _refused((*differs, *api.problems_of(loaded, facts)))
 
 
 def facts_of(workflow: Workflow, workspace: str | Path | None = None) -> Facts:
@@ -48,10 +49,14 @@ def facts_of(workflow: Workflow, workspace: str | Path | None = None) -> Facts:
     return survey(workflow, place, api.notebook_functions(workflow))
 
 
-def _read(body: str, name: str | None) -> Loaded:
-    loaded = load_text("\n" + body)
-    is_nameless = any(m.code == "missing_key" and m.parts == ("name",) for m in loaded.mistakes)
-    return load_text(_named(body, name)) if name is not None and is_nameless else loaded
+def _text(body: str, name: str | None) -> str:
+    """The text to be read: as many lines as the cell."""
+    text = "\n" + body
+    if name is None:
+        return text
+    value = read_yaml(text).value
+    is_nameless = isinstance(value, Mapping) and "name" not in value
+    return _named(body, name) if is_nameless else text
 
 
 def _named(body: str, name: str) -> str:
@@ -70,18 +75,14 @@ def _named(body: str, name: str) -> str:
     return f"name: {quoted}\n" + "\n".join(rows)
 
 
-def _name_differs(workflow: Workflow, name: str | None) -> tuple[Problem, ...]:
-    if name is None or workflow.name == name:
+def _name_differs(text: str, places: Places, name: str | None) -> tuple[Problem, ...]:
+    value = read_yaml(text).value
+    written = value.get("name") if isinstance(value, Mapping) else None
+    if name is None or not isinstance(written, str) or written == name:
         return ()
-    return (
-        Problem(
-            "name_differs",
-            "name",
-            f"the cell is called `{name}` and its YAML `{workflow.name}`",
-            "keep one of the two names",
-            workflow.places.line(("name",)),
-        ),
-    )
+    message = f"the cell is called `{name}` and its YAML `{written}`"
+    line = places.line(("name",))
+    return (Problem("name_differs", "name", message, "keep one of the two names", line),)
 
 
 def _refused(found: tuple[Problem, ...]) -> InvalidSpec:

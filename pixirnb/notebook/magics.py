@@ -114,12 +114,8 @@ class PixirMagics(Magics):
                     _show(answer)
                 case Following() as following:
                     _follow(following.run)
-                case Underway(is_json=True) as underway if not stay.is_waiting:
-                    SHELF.take(underway.run)
-                    self._bind(stay, underway.run)
-                    _show(outcome_answer(underway.run, is_json=True))
                 case Underway() as underway:
-                    return self._stay(underway.run, stay, tail)
+                    return self._stay(underway.run, stay, tail, is_json=underway.is_json)
                 case None:
                     pass  # --help and --version have printed what they had to say
             return _finished(is_awaited=stay.is_awaited)
@@ -143,17 +139,26 @@ class PixirMagics(Magics):
         SHELF.keep(workflow, asked.workspace)
         return run
 
-    def _stay(self, run: Run, stay: Stay, tail: Tail) -> Waiting:
+    def _stay(self, run: Run, stay: Stay, tail: Tail, *, is_json: bool = False) -> Waiting:
         """Show a run that is under way, and stay with it if asked."""
         SHELF.take(run)
         self._bind(stay, run)
-        picture = Picture(run, is_moving=has_kernel(self.shell))
+        if is_json:
+
+            def show() -> None:
+                _show(outcome_answer(run, is_json=True))
+
+            if not stay.is_waiting:
+                show()
+        else:
+            picture = Picture(run, is_moving=has_kernel(self.shell))
+            show = picture.settle
+            # A terminal cannot redraw: there a cell that stays shows only the end.
+            if has_kernel(self.shell) or not stay.is_waiting:
+                picture.show()
         if not stay.is_waiting:
-            picture.show()
             return None
-        if has_kernel(self.shell):
-            picture.show()
-        staying = Staying(run, stay, picture, tail)
+        staying = Staying(run, stay, tail, show)
         if stay.is_awaited:
             return staying.attend()
         staying.attend_blocking()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pixirnb import api
@@ -9,7 +10,6 @@ from pixirnb.errors import RunInterrupted
 from pixirnb.handle import Run
 from pixirnb.notebook import bridge
 from pixirnb.notebook.faults import honest
-from pixirnb.notebook.pictures import Picture
 from pixirnb.notebook.tail import Tail
 from pixirnb.notebook.words import Stay
 
@@ -20,8 +20,9 @@ class Staying:
 
     run: Run
     stay: Stay
-    picture: Picture
     tail: Tail
+    show: Callable[[], None]
+    """Shows how it ended."""
 
     async def attend(self) -> None:
         """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
@@ -35,7 +36,7 @@ class Staying:
 
     def _conclude(self, *, is_interrupted: bool) -> None:
         self.tail.finish()
-        self.picture.settle()
+        self.show()
         outcome = self.run.wait(timeout=0)
         if is_interrupted and outcome.status != "interrupted":
             raise RunInterrupted(

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.notebook.conftest import Notebook
+import pytest
+from kernel_cells import Notebook
 
 STORY = """%%workflow story --wait --as run
 steps:
   - {id: ready, run: "echo once >> trace; echo made", write_set: [trace]}
   - {id: long, run: "echo began; sleep SECONDS", posture: read_only, read_set: [], depends_on: [ready]}
 """
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Notebook]:
+    """A kernel of the test's own, to be interrupted, restarted or killed."""
+    opened = Notebook(tmp_path)
+    yield opened
+    opened.close()
 
 
 def test_an_interrupt_ends_the_run_in_one_line_and_later_cells_do_not_run(fresh: Notebook) -> None:

@@ -40,7 +40,9 @@ def test_an_open_quote_is_a_mistake_in_the_line() -> None:
 
 
 def test_what_says_to_stay_is_taken_out_of_the_verbs_words() -> None:
-    stay, rest = take_stay("run x --wait --expect partial,failed --as r --awaited --tail".split())
+    stay, rest = take_stay(
+        ["run", "x", "--wait", "--expect", "partial,failed", "--as", "r", "--awaited", "--tail"]
+    )
     assert stay == Stay(
         is_waiting=True, is_awaited=True, expect=("partial", "failed"), variable="r"
     )

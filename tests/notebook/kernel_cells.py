@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
@@ -121,19 +119,3 @@ class Notebook:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
-
-
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    """One kernel for a file of tests; each names its workflows differently."""
-    opened = Notebook(tmp_path_factory.mktemp("notebook"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Notebook]:
-    """A kernel of the test's own, to be interrupted, restarted or killed."""
-    opened = Notebook(tmp_path)
-    yield opened
-    opened.close()
