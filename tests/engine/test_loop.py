@@ -1,0 +1,392 @@
+"""The loop decides on what is on disk only, commits in groups, and stops when the disk refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import anyio
+from bench import RUN, Bench, plan_of, play, shell
+
+from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
+from pixirnb.history.events import Event
+from pixirnb.ports import Ended, Output
+from pixirnb.store.memory import MemoryStore
+
+
+def kinds(group: list[Event]) -> list[str]:
+    return [event.kind for event in group]
+
+
+async def nothing(bench: Bench) -> None:
+    """A story in which all goes by itself."""
+
+
+def clean(*steps: str) -> dict[str, list[Ended]]:
+    return {step: [Ended("completed", exit_code=0)] for step in steps}
+
+
+def test_the_end_of_a_step_and_the_start_of_the_next_share_one_group() -> None:
+    groups: list[list[Event]] = []
+    play(plan_of(shell("a"), shell("b", "a")), nothing, answers=clean("a", "b"), groups=groups)
+    assert kinds(groups[0]) == ["run_started", "step_scheduled"]
+    turning = next(group for group in groups if "attempt_ended" in kinds(group))
+    assert kinds(turning)[-3:] == ["attempt_ended", "checkpoint_decided", "step_scheduled"]
+
+
+def test_a_chain_pays_one_group_a_step() -> None:
+    names = [f"s{n}" for n in range(12)]
+    steps = [shell(n, *([names[i - 1]] if i else [])) for i, n in enumerate(names)]
+    bench = play(plan_of(*steps), nothing, answers=clean(*names))
+    assert bench.outcome().status == "completed"
+    assert bench.log.syncs <= len(names) + 1
+
+
+def test_an_intent_is_durable_before_its_attempt_starts() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        assert "step_scheduled" in bench.kinds()
+        bench.runner.end("a")
+
+    play(plan_of(shell("a")), story)
+
+
+def test_attempt_started_rides_with_the_next_group_and_never_pays_a_sync_of_its_own_in_a_chain() -> (
+    None
+):
+    groups: list[list[Event]] = []
+    play(plan_of(shell("a"), shell("b", "a")), nothing, answers=clean("a", "b"), groups=groups)
+    assert [group for group in groups if kinds(group) == ["attempt_started"]] == []
+    order = [(e.kind, e.data.get("step")) for group in groups for e in group]
+    assert order.index(("attempt_started", "a")) < order.index(("attempt_ended", "a"))
+
+
+def test_attempt_started_of_a_long_step_reaches_the_disk_without_company() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        bench.runner.end("a")
+
+    play(plan_of(shell("a")), story)
+
+
+def test_ends_that_come_together_share_a_group() -> None:
+    groups: list[list[Event]] = []
+    names = ["a", "b", "c", "d"]
+
+    async def story(bench: Bench) -> None:
+        for name in names:
+            await bench.runner.wait_started(name)
+        await bench.until(lambda: bench.kinds().count("attempt_started") == 4)
+        for name in names:
+            bench.runner.end(name)
+
+    play(plan_of(*(shell(name) for name in names)), story, groups=groups)
+    ends = [kinds(group).count("attempt_ended") for group in groups]
+    assert max(ends) == 4
+
+
+def test_no_more_run_at_once_than_the_plan_allows() -> None:
+    names = [f"s{n}" for n in range(5)]
+
+    most = 0
+
+    async def story(bench: Bench) -> None:
+        nonlocal most
+        for name in names:
+            await bench.runner.wait_started(name)
+            most = max(most, len(bench.runner.running))
+            await bench.clock.turn(1)
+            most = max(most, len(bench.runner.running))
+            bench.runner.end(name)
+
+    bench = play(plan_of(*(shell(name) for name in names), max_concurrency=2), story)
+    assert most <= 2
+    assert bench.runner.performed == [f"{name}.1" for name in names]
+
+
+def test_writers_of_one_file_never_run_together() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.runner.wait_started("c")
+        await bench.until(lambda: bench.kinds().count("attempt_started") == 2)
+        assert set(bench.runner.running) == {"a", "c"}
+        bench.runner.end("a")
+        await bench.runner.wait_started("b")
+        bench.runner.end("b")
+        bench.runner.end("c")
+
+    steps = [
+        shell("a", write_set=["lib/**"]),
+        shell("b", write_set=["lib/a.py"]),
+        shell("c", write_set=["docs/**"]),
+    ]
+    assert play(plan_of(*steps), story).outcome().status == "completed"
+
+
+# --- a disk that refuses ---------------------------------------------------------------------------------------------
+
+
+def test_a_failed_write_stops_the_run_and_what_runs_and_the_next_resume_treats_it_as_in_flight() -> (
+    None
+):
+    store = MemoryStore()
+    plan = plan_of(shell("a"), shell("b"), shell("c", "a"))
+    stopped: list[str | None] = []
+
+    async def story(bench: Bench) -> None:
+        job = await bench.runner.wait_started("b")
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: bench.kinds().count("attempt_started") == 2)
+        store.fail_after(0, torn=40)
+        bench.runner.end("a")
+        await bench.until(lambda: "b" not in bench.runner.running)
+        stopped.append(job.stop.reason)
+
+    bench = play(plan, story, store=store)
+    assert stopped == ["interrupted"]
+    assert bench.runner.performed == ["a.1", "b.1"]
+    assert bench.scheduler.write_error is not None
+    assert bench.kinds().count("attempt_ended") == 0
+    store.fail_after(None)
+    again = play(plan, nothing, store=store, answers=clean("a", "b", "c"))
+    resumed = next(event for event in again.events if event.kind == "run_resumed")
+    reasons = {entry["step_id"]: entry["reason"] for entry in resumed.data["steps"]}
+    assert reasons == {"a": "in_flight", "b": "in_flight", "c": "held"}
+    assert again.runner.performed == ["a.2", "b.2", "c.1"]
+    assert again.outcome().status == "completed"
+
+
+def test_nothing_starts_when_the_very_first_write_is_refused() -> None:
+    store = MemoryStore()
+    store.fail_after(0)
+    bench = play(plan_of(shell("a")), nothing, store=store)
+    assert bench.runner.performed == []
+    assert bench.events == []
+
+
+def test_a_refused_end_is_not_told_to_listeners() -> None:
+    store = MemoryStore()
+
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        store.fail_after(0)
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a")), story, store=store)
+    told = [piece.kind for piece in bench.news if isinstance(piece, Event)]
+    assert told == bench.kinds()
+    assert "attempt_ended" not in told
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_running_step_gives_a_heartbeat_every_thirty_seconds_with_the_age_of_its_output() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        await bench.clock.turn(20)
+        assert bench.live(STEP_HEARTBEAT) == []
+        bench.runner.emit("a", Output("stdout", b"x\n"))
+        await bench.clock.turn(72)
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a")), story)
+    ages = [round(beat.data["last_output_age_ms"] / 1000) for beat in bench.live(STEP_HEARTBEAT)]
+    assert [abs(age - due) <= 2 for age, due in zip(ages, (10, 40, 70), strict=True)] == [True] * 3
+
+
+def test_a_silent_step_is_said_to_stall_within_a_minute_once_a_silence() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        await bench.clock.turn(43)
+        assert bench.live(STEP_STALLED) == []
+        await bench.clock.turn(4)
+        assert len(bench.live(STEP_STALLED)) == 1
+        await bench.clock.turn(60)
+        assert len(bench.live(STEP_STALLED)) == 1
+        bench.runner.emit("a", Output("stderr", b"."))
+        await bench.clock.turn(47)
+        assert len(bench.live(STEP_STALLED)) == 2
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a", timeout="20m")), story)
+    assert "step:stalled" not in bench.kinds()
+    assert bench.outcome().status == "completed"
+
+
+def test_heartbeats_and_stalls_are_never_logged() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        known = len(bench.events)
+        await bench.clock.turn(600)
+        assert len(bench.events) == known
+        bench.runner.end("a")
+
+    play(plan_of(shell("a")), story)
+
+
+def test_an_attempt_is_stopped_when_its_time_is_up_and_not_before() -> None:
+    async def story(bench: Bench) -> None:
+        job = await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        await bench.clock.turn(58)
+        assert job.stop.reason is None
+        await bench.clock.turn(3)
+        await bench.until(lambda: job.stop.reason == "timed_out")
+
+    bench = play(plan_of(shell("a", timeout="60s")), story)
+    assert bench.outcome().status == "timed_out"
+    assert bench.outcome().step("a").error is not None
+
+
+def test_queueing_does_not_use_up_a_step_s_time() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        await bench.clock.turn(90)
+        bench.runner.end("a")
+        job = await bench.runner.wait_started("b")
+        await bench.clock.turn(50)
+        assert job.stop.reason is None
+        bench.runner.end("b")
+
+    steps = [shell("a", timeout="10m"), shell("b", timeout="60s")]
+    assert play(plan_of(*steps, max_concurrency=1), story).outcome().status == "completed"
+
+
+def test_the_whole_run_has_a_time_out_too() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        await bench.clock.turn(125)
+
+    bench = play(plan_of(shell("a"), shell("b", "a"), timeout="2m"), story)
+    found = bench.outcome()
+    assert found.status == "timed_out"
+    assert {"code": "run_timed_out", "step": None} in found.reasons
+    assert found.step("b").held_by == {"kind": "dependency", "step": "a"}
+
+
+def test_a_question_expires_only_where_it_has_a_time_out() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.until(lambda: "decision_requested" in bench.kinds())
+        await bench.clock.turn(61)
+
+    bench = play(plan_of({"id": "q", "ask": {"question": "Go?"}, "timeout": "60s"}), story)
+    step = bench.outcome().step("q")
+    assert (step.subagent_status, step.checkpoint_status) == ("timed_out", "failed")
+    parked = play(plan_of({"id": "q", "ask": {"question": "Go?"}}), nothing)
+    assert parked.outcome().status == "needs_orchestrator"
+
+
+def test_retries_wait_their_delay_with_backoff_and_hold_no_slot_meanwhile() -> None:
+    retry = {"max_attempts": 3, "delay": "10s", "backoff": 2, "jitter": 0}
+
+    async def story(bench: Bench) -> None:
+        await bench.until(lambda: "retry_planned" in bench.kinds())
+        await bench.runner.wait_started("b")
+        bench.runner.end("b")
+        await bench.until(lambda: bench.kinds().count("checkpoint_decided") == 1)
+        await bench.clock.turn(8)
+        assert bench.runner.performed == ["a.1", "b.1"]
+        await bench.clock.turn(3)
+        await bench.until(lambda: bench.runner.performed == ["a.1", "b.1", "a.2"])
+        await bench.until(lambda: bench.kinds().count("retry_planned") == 2)
+        await bench.clock.turn(18)
+        assert len(bench.runner.performed) == 3
+        await bench.clock.turn(3)
+        await bench.until(lambda: len(bench.runner.performed) == 4)
+
+    failed = Ended("failed", "exit", "exit code 2", exit_code=2)
+    answers = {"a": [failed, failed, Ended("completed", exit_code=0)]}
+    plan = plan_of(shell("a", retry=retry), shell("b"), max_concurrency=1)
+    bench = play(plan, story, answers=answers)
+    delays = [e.data["delay_ms"] for e in bench.events if e.kind == "retry_planned"]
+    assert delays == [10_000, 20_000]
+    assert bench.outcome().step("a").attempt == 3
+    assert bench.outcome().status == "completed"
+
+
+def test_a_clock_on_the_wall_that_goes_back_changes_nothing_but_what_people_read() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        bench.clock.set_wall(datetime(2020, 1, 1, tzinfo=UTC))
+        await bench.clock.turn(5)
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a")), story)
+    found = bench.outcome()
+    assert found.status == "completed"
+    assert found.step("a").elapsed_ms is not None
+    assert 5000 <= (found.step("a").elapsed_ms or 0) < 6000
+    assert bench.events[-1].at < bench.events[0].at
+    assert [event.seq for event in bench.events] == list(range(1, len(bench.events) + 1))
+
+
+# --- wishes of the operator ------------------------------------------------------------------------------------------
+
+
+def test_cancel_ends_what_runs_and_holds_the_rest() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        bench.scheduler.stop("cancel")
+
+    found = play(plan_of(shell("a"), shell("b", "a"), shell("c")), story).outcome()
+    assert found.status == "interrupted"
+    assert {"code": "cancelled", "step": None} in found.reasons
+    assert found.step("a").subagent_status == "cancelled"
+    assert found.step("b").checkpoint_status == "held"
+
+
+def test_drain_lets_what_runs_finish_and_starts_nothing_more() -> None:
+    async def story(bench: Bench) -> None:
+        job = await bench.runner.wait_started("a")
+        bench.scheduler.stop("drain")
+        await anyio.sleep(0.02)
+        assert job.stop.reason is None
+        bench.runner.end("a")
+
+    found = play(plan_of(shell("a"), shell("b", "a")), story).outcome()
+    assert found.status == "interrupted"
+    assert found.step("a").checkpoint_status == "checkpoint_ready"
+    assert found.step("b").held_by == {"kind": "cancelled", "step": None}
+
+
+def test_a_step_can_be_given_up_alone() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.runner.wait_started("c")
+        bench.scheduler.cancel_step("a")
+        await bench.until(lambda: "a" not in bench.runner.running)
+        bench.runner.end("c")
+
+    found = play(plan_of(shell("a"), shell("b", "a"), shell("c")), story).outcome()
+    assert found.status == "partial"
+    assert found.step("a").subagent_status == "cancelled"
+    assert found.step("b").held_by == {"kind": "dependency", "step": "a"}
+    assert found.step("c").checkpoint_status == "checkpoint_ready"
+
+
+def test_a_listener_that_raises_is_dropped_and_named_and_the_run_goes_on() -> None:
+    async def story(bench: Bench) -> None:
+        def broken(_: object) -> None:
+            raise ValueError("my bug")
+
+        bench.scheduler.broadcast.listen(broken)
+        await bench.runner.wait_started("a")
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a")), story)
+    assert bench.outcome().status == "completed"
+    assert bench.scheduler.broadcast.dropped == ["ValueError: my bug"]
+
+
+def test_one_run_is_one_log() -> None:
+    store = MemoryStore()
+    bench = play(plan_of(shell("a")), nothing, store=store, answers=clean("a"))
+    assert [event.kind for event in store.read(RUN).events] == bench.kinds()
