@@ -14,9 +14,8 @@ from pixirnb.engine.work import WorkRefused
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.state import RunState, StepState
-from pixirnb.machine.board import pick
 from pixirnb.ports import Blobs
-from pixirnb.spec.references import Reference, as_text
+from pixirnb.spec.references import Reference, as_text, pick
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +37,13 @@ class Outputs:
         if reference.source == "run":
             return self.run.run_id
         if reference.source == "input":
-            return pick(self.run.inputs.get(reference.name), reference.fields)
+            return _picked(self.run.inputs.get(reference.name), reference)
         step = self.run.step(reference.name)
         if reference.part == "summary":
             return (step.ended or {}).get("summary", "")
         if reference.part == "output_path":
             return self._path(reference, step)
-        return pick(self.value(step), reference.fields)
+        return _picked(self.value(step), reference)
 
     def _path(self, reference: Reference, step: StepState) -> str:
         stored = stored_output(step)
@@ -57,3 +56,10 @@ class Outputs:
                 "no_output_path", f"{reference.text} needs a run folder, and this store keeps none."
             )
         return str(path)
+
+
+def _picked(value: Any, reference: Reference) -> Any:
+    try:
+        return pick(value, reference)
+    except LookupError as error:
+        raise WorkRefused("reference_missing", str(error)) from error

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import anyio.to_thread
+
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.ports import Ended, PythonWork, Work
@@ -54,7 +56,7 @@ async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:
-        problems = schema_problems(value, dict(declared))
+        problems = await anyio.to_thread.run_sync(schema_problems, value, dict(declared))
     return Payload(schema_id, provenance, problems, value, is_parsed)
 
 

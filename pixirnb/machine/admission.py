@@ -111,12 +111,12 @@ def _request(  # noqa: PLR0917 - the fact has as many parts
 
 
 def _rendered(moment: Moment, question: str) -> str:
-    """The question with its references filled in; one whose value lies in a blob stays as written."""
+    """The question with its references filled in; one whose value is not at hand stays as written."""
 
     def value(reference: Reference) -> object:
         try:
             return moment.board.lookup(reference)
-        except ValueNotLoaded:
+        except LookupError:
             return reference.text
 
     return as_text(render_value(question, value))

@@ -17,7 +17,7 @@ from pixirnb.history.state import RunState, StepState
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.spec.references import Reference
+from pixirnb.spec.references import Reference, pick
 
 RunStop = Literal["cancel", "drain", "interrupt"]
 
@@ -74,9 +74,9 @@ class Board:
         return bool(self._is_ready[index])
 
     def lookup(self, reference: Reference) -> Any:
-        """The value a reference stands for. Raises ValueNotLoaded where it lies in a blob; None where there is none."""
+        """The value a reference stands for. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
         if reference.source == "input":
-            return pick(self.run.inputs.get(reference.name), reference.fields)
+            return pick(self.run.inputs.get(reference.name), reference)
         if reference.source == "run":
             return self.run.run_id
         step = self.run.step(reference.name)
@@ -86,8 +86,8 @@ class Board:
         if "blob" in stored:
             if reference.name not in self.values:
                 raise ValueNotLoaded(reference.name)
-            return pick(self.values[reference.name], reference.fields)
-        return pick(stored.get("value"), reference.fields)
+            return pick(self.values[reference.name], reference)
+        return pick(stored.get("value"), reference)
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
@@ -297,15 +297,3 @@ def claim_of(step: PlannedStep) -> Claim | None:
         writes=tuple(Pattern.parse(text) for text in step.write_set),
         shared=step.workspace == "shared",
     )
-
-
-def pick(value: Any, fields: tuple[str, ...]) -> Any:
-    """Follow `.name` and `.0` into plain data; None where the path leads nowhere."""
-    for name in fields:
-        if isinstance(value, dict):
-            value = value.get(name)
-        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return None
-    return value

@@ -12,7 +12,7 @@ from typing import Any
 
 from pixirnb.history.bundles import produced
 from pixirnb.history.state import StepState
-from pixirnb.machine.board import Board, ValueNotLoaded
+from pixirnb.machine.board import Board
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.references import Reference
 from pixirnb.spec.steps import PythonStep
@@ -73,5 +73,6 @@ def _seen(board: Board, reference: Reference) -> Any:
         return board.run.step(reference.name).digest
     try:
         return board.lookup(reference)
-    except ValueNotLoaded:
+    except LookupError:
+        # In a blob, or not there at all: then it changes only when the whole result does.
         return [board.run.step(reference.name).digest, list(reference.fields)]

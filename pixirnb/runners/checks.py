@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
 import anyio
+import anyio.to_thread
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
@@ -64,7 +65,8 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
             passed = found is not None
             evidence = {"saw": found.group(0)[:200] if found else "no match in the output"}
         case "schema":
-            problems = schema_problems(left.value, cast("dict[str, Any]", check.argument))
+            schema = cast("dict[str, Any]", check.argument)
+            problems = await anyio.to_thread.run_sync(schema_problems, left.value, schema)
             passed, evidence = not problems, {"saw": "; ".join(problems) or "the output matches"}
         case "command":
             passed, evidence = await _command(check, nested)
