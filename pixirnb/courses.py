@@ -252,17 +252,20 @@ def _warning(code: str, message: str, step: str | None) -> Draft:
 
 
 def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
-    """Ready steps whose stored value could not be loaded here, so that what needs it would have to be made anew."""
+    """Ready steps whose stored value cannot be loaded here, or is lost: it has to be made anew."""
     found: set[str] = set()
     for step in plan.steps:
         state = run.steps.get(step.id)
         if state is None or state.checkpoint_status != "checkpoint_ready":
             continue
         stored = cast("StoredValue", stored_output(state))
+        digest = stored.get("blob")
+        if digest is not None and not blobs.has(digest):
+            found.add(step.id)  # lost: what it held must be made again
+            continue
         if stored["format"] != "pickle":
             continue
-        digest = stored.get("blob")
-        data = blobs.get(digest) if digest is not None and blobs.has(digest) else None
+        data = None if digest is None else blobs.get(digest)
         if not values.is_trusted(stored, data, values.user_key()):
             found.add(step.id)
     return found
