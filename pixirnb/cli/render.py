@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO, assert_never
 
 from pixirnb.history.events import Event
@@ -22,6 +22,8 @@ class Screen:
     ) -> None:
         self.is_json = is_json
         self.out = out or sys.stdout
+        self.say: Callable[[str], None] | None = None
+        """Where lines of progress go while something live is on the terminal; None: straight out."""
         self.err = err or sys.stderr
 
     @property
@@ -50,7 +52,10 @@ class Screen:
 
     def said(self, line: str) -> None:
         """A line of a run's progress or output."""
-        self._write(self.err if self.is_json else self.out, line)
+        if self.say is not None and not self.is_json:
+            self.say(line)
+        else:
+            self._write(self.err if self.is_json else self.out, line)
 
     def event(self, event: Event) -> None:
         """One event of a followed log."""

@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
 from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
@@ -54,16 +55,20 @@ class Tail:
         assert run.live is not None
         if self._screen.is_terminal:
             console = Console(file=self._screen.err)
-            with console.status(plain(f"{run.id} …"), spinner="dots") as status:
+            if self._screen.out.isatty():
+                # One terminal shows both: what is said goes above the live line, never through it.
+                self._screen.say = lambda line: console.print(Text(line), soft_wrap=True)
+            with console.status(Text(plain(f"{run.id} …")), spinner="dots") as status:
                 refreshed = 0.0
                 while not run.live.ended.wait(_TICK_S):
                     self._print(is_tailed=is_tailed)
                     if time.monotonic() - refreshed > _REFRESH_S:
                         refreshed = time.monotonic()
-                        status.update(console.render_str(_line(run), markup=False))
+                        status.update(Text(_line(run)))
         else:
             while not run.live.ended.wait(_TICK_S):
                 self._print(is_tailed=is_tailed)
+        self._screen.say = None
         self._print(is_tailed=is_tailed)
         for step, stream in list(self._partial):
             self._flush(step, stream)

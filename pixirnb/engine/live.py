@@ -61,7 +61,12 @@ class LiveRun:
 
     def _outcome(self, scheduler: Scheduler) -> RunOutcome:
         if scheduler.write_error is None:
-            return outcome(scheduler.plan, scheduler.board.run, is_live=not self.ended.is_set())
+            is_live = not self.ended.is_set()
+            found = outcome(scheduler.plan, scheduler.board.run, is_live=is_live)
+            if found.status != "running":
+                return found
+            so_far = scheduler.clock.now() - scheduler.board.course_started
+            return replace(found, elapsed_ms=found.elapsed_ms + round(so_far * 1000))
         if not scheduler.durable:
             raise scheduler.write_error
         # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.
