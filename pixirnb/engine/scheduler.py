@@ -76,7 +76,8 @@ class Scheduler:
     """What runs now, by step."""
     _inbox: list[Stimulus] = field(default_factory=list)
     _riders: list[Draft] = field(default_factory=list)
-    _riders_since: float = 0.0
+    _ride_at: float | None = None
+    """When what rides goes by itself: set at a start, so that its `attempt_started` need not wake the loop."""
     _wanted: frozenset[str] = frozenset()
     """Steps whose outputs a `when` asks for."""
     _readers: tuple[int, ...] = ()
@@ -155,10 +156,9 @@ class Scheduler:
         return taken
 
     def _deadline(self) -> float | None:
-        if not self._riders:
-            return self._wake_at
-        ride = self._riders_since + RIDER_PATIENCE_S
-        return ride if self._wake_at is None else min(ride, self._wake_at)
+        if self._ride_at is None or self._wake_at is None:
+            return self._wake_at if self._ride_at is None else self._ride_at
+        return min(self._ride_at, self._wake_at)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
@@ -172,6 +172,7 @@ class Scheduler:
             events.append(event)
 
         riders, self._riders = self._riders, []
+        self._ride_at = None
         for draft in riders:
             record(draft)
         for stimulus in stimuli:
@@ -247,6 +248,8 @@ class Scheduler:
         started = self.clock.now()
         attempt = Attempt(step, number, timeout_ms, started, last_output=started)
         self.attempts[step.id] = attempt
+        if self._ride_at is None:
+            self._ride_at = started + RIDER_PATIENCE_S
         self._group.start_soon(self._perform_attempt, attempt)
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
@@ -271,10 +274,10 @@ class Scheduler:
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:
         data = {"step": step.id, "attempt": attempt, "pid": pid}
-        if not self._riders:
-            self._riders_since = self.clock.now()
         self._riders.append(Draft("attempt_started", data))
-        self._arrived.set()
+        if self._ride_at is None:
+            self._ride_at = self.clock.now() + RIDER_PATIENCE_S
+            self._arrived.set()
 
     def _on_thread_returned(self, step: PlannedStep) -> None:
         self.post_from_thread(lambda: self.on_returned(step.id))

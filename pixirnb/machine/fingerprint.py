@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.history.bundles import produced
 from pixirnb.history.state import StepState
@@ -62,9 +62,13 @@ def of_result(step: StepState) -> str:
     return digest("result", {"produced": made, "schema": schema})
 
 
+# `json.dumps` makes an encoder a call; a step has three digests.
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 def digest(tag: str, value: Any) -> str:
     """Digest of plain data, tagged by what it is of so that equal data of two kinds never meet."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = _encode(value)
     return "b2:" + hashlib.blake2b(f"{tag}\n{text}".encode(), digest_size=16).hexdigest()
 
 
