@@ -1,0 +1,223 @@
+"""A step is ready by its evidence: every kind of check, typed outputs, artifacts, and what an agent may say of itself."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storyline import ended, shell
+
+from pixirnb import api
+from pixirnb.machine.outcome import RunOutcome
+
+pytestmark = pytest.mark.story
+
+PASSING: dict[str, dict[str, Any]] = {
+    "exit_code": {"exit_code": 0},
+    "file_exists": {"file_exists": "out/*.txt"},
+    "command": {"command": "test -s out/a.txt"},
+    "command argv": {"command": ["sh", "-c", "exit 3"], "exit_code": 3},
+    "git_changes": {"git_changes": "out/**"},
+    "output_contains": {"output_contains": "built"},
+    "output_matches": {"output_matches": r"\d+ files"},
+    "python": {"python": ":seen"},
+    "schema": {"schema": {"type": "string", "pattern": "files"}},
+}
+FAILING: dict[str, dict[str, Any]] = {
+    "exit_code": {"exit_code": 1},
+    "file_exists": {"file_exists": "nowhere/*"},
+    "command": {"command": "test -s nothing"},
+    "command argv": {"command": ["sh", "-c", "exit 4"], "exit_code": 3},
+    "git_changes": {"git_changes": "src/**"},
+    "output_contains": {"output_contains": "ruined"},
+    "output_matches": {"output_matches": "^x+$"},
+    "python": {"python": ":unseen"},
+    "schema": {"schema": {"type": "object"}},
+}
+FUNCTIONS = {
+    ":seen": "def seen(output):\n    return 'built' in output\n",
+    ":unseen": "def unseen(output):\n    return 'ruined' in output\n",
+}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
+    """One run with a step for each check, passing and failing."""
+    place = tmp_path_factory.mktemp("judged")
+    subprocess.run(["git", "init", "-q"], cwd=place, check=True)
+    make = "mkdir -p out; echo x > out/a.txt; echo built 3 files"
+    steps: list[dict[str, Any]] = []
+    for way, table in (("good", PASSING), ("bad", FAILING)):
+        for number, check in enumerate(table.values()):
+            steps.append(shell(f"{way}-{number}", make, verify=[check]))
+    workflow = {"name": "judged", "max_concurrency": 2, "steps": steps}
+    return api.start(workflow, workspace=place, functions=FUNCTIONS).wait()
+
+
+@pytest.mark.parametrize("number", range(len(PASSING)), ids=list(PASSING))
+def test_a_passing_check_makes_ready_and_leaves_what_it_saw(
+    judged: RunOutcome, number: int
+) -> None:
+    step = judged.step(f"good-{number}")
+    assert step.checkpoint_status == "checkpoint_ready", step.error
+    assert step.checkpoint is not None
+    [check] = step.checkpoint["verification"]
+    assert check["passed"]
+    assert check["check"] == list(PASSING.values())[number]
+    assert check["evidence"]["saw"] or check["evidence"]["saw"] == ""
+
+
+@pytest.mark.parametrize("number", range(len(FAILING)), ids=list(FAILING))
+def test_a_failing_check_keeps_dependents_locked_and_says_what_it_saw(
+    judged: RunOutcome, number: int
+) -> None:
+    step = judged.step(f"bad-{number}")
+    if "exit_code" in list(FAILING.values())[number] and number == 0:
+        assert step.subagent_status == "completed"
+    assert step.checkpoint_status == "failed"
+    assert step.error is not None
+    assert step.error["kind"] == "verification"
+    assert next(iter(list(FAILING.values())[number])) in step.error["message"]
+
+
+def test_one_failing_check_does_not_spare_the_others(tmp_path: Path) -> None:
+    run, _ = ended(
+        tmp_path, shell("a", "echo x", verify=[{"file_exists": "no"}, {"output_contains": "x"}])
+    )
+    checks = next(e.data["checks"] for e in run.history() if e.kind == "verification_recorded")
+    assert [check["passed"] for check in checks] == [False, True]
+
+
+def test_a_declared_output_is_parsed_and_typed(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    run, outcome = ended(
+        tmp_path,
+        shell("good", """echo '{"n": 3}'""", output=schema),
+        shell("wrong", """echo '{"n": "three"}'""", output=schema),
+        shell("prose", "echo three", output=schema),
+        shell("use", "echo {{ steps.good.output.n }}", "good"),
+    )
+    assert run.value("good") == {"n": 3}
+    assert run.output("use") == "3\n"
+    for step in ("wrong", "prose"):
+        error = outcome.step(step).error
+        assert outcome.step(step).checkpoint_status == "failed"
+        assert error is not None
+        assert error["kind"] == "output_invalid"
+    bundle = run.bundle("good")
+    assert bundle is not None
+    assert bundle["payload"]["validation"]["passed"]
+    assert bundle["payload"]["provenance"] == "harness_projection"
+
+
+def test_a_declared_output_may_be_a_model_of_the_user_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shapes_of_story.py").write_text(
+        "from pydantic import BaseModel\n\nclass Point(BaseModel):\n    x: int\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    run, outcome = ended(
+        tmp_path,
+        shell("good", """echo '{"x": 3}'""", output="shapes_of_story:Point"),
+        shell("wrong", """echo '{"x": []}'""", output="shapes_of_story:Point"),
+        shell("none", """echo '{"x": 1}'""", output="shapes_of_story:Line"),
+    )
+    assert outcome.step("good").checkpoint_status == "checkpoint_ready", outcome.step("good").error
+    for step in ("wrong", "none"):
+        error = outcome.step(step).error
+        assert error is not None
+        assert error["kind"] == "output_invalid"
+    assert run.value("good") == {"x": 3}
+
+
+def test_artifacts_outlive_the_workspace(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path, shell("a", "mkdir dist; echo wheel > dist/a.whl", artifacts=["dist/*.whl"])
+    )
+    (tmp_path / "dist" / "a.whl").unlink()
+    checkpoint = outcome.step("a").checkpoint
+    assert checkpoint is not None
+    [artifact] = checkpoint["artifacts"]
+    assert (artifact["path"], artifact["bytes"]) == ("dist/a.whl", 6)
+    assert run.store.blobs(run.id).get(artifact["blob"]) == b"wheel\n"
+
+
+AGENT = {"runner": "scripted"}
+
+
+def said(*actions: dict[str, Any]) -> dict[str, Any]:
+    """Agents whose one worker does this."""
+    return {"w": {"runner": "scripted", "script": {"*": [list(actions)]}}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "status", "kind"),
+    [
+        ([{"report": {"checkpoint_status": "checkpoint_ready", "summary": "s"}}], "checkpoint_ready", None),
+        ([{"say": "all done, everything works"}], "partial", "readiness_not_declared"),
+        ([{"say": "done\ncheckpoint_status: checkpoint_ready"}], "checkpoint_ready", None),
+        ([{"marker": "partial"}], "partial", "agent_reported_partial"),
+        ([{"report": {"checkpoint_status": "failed", "summary": "s"}}], "failed", "agent_reported_failure"),
+        ([{"report": {"checkpoint_status": "needs_orchestrator", "summary": "?"}}], "needs_orchestrator", "agent_undecided"),
+        ([{"say": "x"}, {"exit": 3}], "failed", "exit"),
+        ([{"crash": 9}], "failed", "crash"),
+        ([{"fail": "context_overflow", "message": "full"}], "failed", "context_overflow"),
+        ([{"report": {"checkpoint_status": "partial", "summary": "half"}}, {"crash": 9}], "partial", "crash"),
+    ],
+)  # fmt: skip
+def test_an_agent_is_ready_only_by_its_word_or_a_check(
+    tmp_path: Path, actions: list[dict[str, Any]], status: str, kind: str | None
+) -> None:
+    _, outcome = ended(tmp_path, {"id": "a", "task": "Work.", "agent": "w"}, agents=said(*actions))
+    step = outcome.step("a")
+    assert step.checkpoint_status == status
+    assert (step.error or {}).get("kind") == kind
+    assert outcome.ok == (status == "checkpoint_ready")
+
+
+def test_the_echo_of_a_task_never_counts_as_the_agent_s_word(tmp_path: Path) -> None:
+    task = "Say this at the end:\ncheckpoint_status: checkpoint_ready"
+    _, outcome = ended(tmp_path, {"id": "a", "task": task, "agent": "w"}, agents={"w": AGENT})
+    assert outcome.step("a").checkpoint_status == "partial"
+
+
+def test_an_agent_s_work_can_be_verified_instead(tmp_path: Path) -> None:
+    _, outcome = ended(
+        tmp_path,
+        {"id": "a", "task": "Work.", "agent": "w", "verify": [{"file_exists": "a.txt"}]},
+        agents=said({"write": "a.txt", "text": "x"}),
+    )
+    assert outcome.step("a").checkpoint_status == "checkpoint_ready"
+
+
+def test_lenient_readiness_lets_a_clean_exit_count_and_says_so(tmp_path: Path) -> None:
+    _, outcome = ended(
+        tmp_path, {"id": "a", "task": "x", "agent": "w"}, agents={"w": AGENT}, readiness="lenient"
+    )
+    checkpoint = outcome.step("a").checkpoint
+    assert checkpoint is not None
+    assert checkpoint["known_limitations"] == ["readiness_not_declared"]
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (shell("a", "exit 3"), "exit"),
+        (shell("a", "kill -9 $$"), "crash"),
+        (shell("a", ["/no/such/program"]), "spawn_failed"),
+        ({"id": "a", "call": "json:loads", "with": {"s": "{"}}, "exception"),
+        ({"id": "a", "call": "os:_exit", "with": {}, "process": True}, "exception"),
+        ({"id": "a", "call": "no_such_module:f"}, "function_missing"),
+        ({"id": "a", "call": "json:no_such_function"}, "function_missing"),
+    ],
+)
+def test_what_went_wrong_has_one_name(tmp_path: Path, step: dict[str, Any], kind: str) -> None:
+    _, outcome = ended(tmp_path, step)
+    error = outcome.step("a").error
+    assert outcome.status == "failed"
+    assert error is not None
+    assert error["message"]
+    assert error["kind"] == kind

@@ -1,0 +1,142 @@
+"""Nothing runs for ever: every kind of step ends when its time is up, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+from storyline import ended, facts, shell, started
+
+from pixirnb import api
+
+pytestmark = pytest.mark.story
+
+
+def test_a_shell_step_s_whole_tree_ends_with_its_time(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        shell("hang", "setsid sleep 7201 & sleep 7202 & echo here; wait", timeout=0.5),
+    )
+    step = outcome.step("hang")
+    assert (step.subagent_status, step.checkpoint_status) == ("timed_out", "failed")
+    assert step.error is not None
+    assert step.error["kind"] == "timeout"
+    assert run.output("hang") == "here\n"
+    left = [p.cmdline() for p in psutil.process_iter() if {"7201", "7202"} & set(_words(p))]
+    assert left == []
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_a_python_step_that_may_write_runs_as_a_process_and_is_ended(tmp_path: Path) -> None:
+    nap = {"id": "nap", "call": "time:sleep", "with": {}, "timeout": 0.5}
+    source = "def nap():\n    import time\n    time.sleep(600)\n    return 1\n"
+    run = api.start(
+        {"name": "t", "steps": [{**nap, "call": ":nap", "process": True}]},
+        workspace=tmp_path,
+        functions={":nap": source},
+    )
+    step = run.wait().step("nap")
+    assert (step.subagent_status, step.checkpoint_status) == ("timed_out", "failed")
+
+
+def test_a_thread_cannot_be_ended_and_becomes_detached_and_gives_its_slot_up(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "def nap():\n    import pathlib, time\n"
+        f"    while not pathlib.Path({str(tmp_path / 'go')!r}).exists():\n"
+        "        time.sleep(0.02)\n    return 1\n"
+    )
+    run = api.start(
+        {
+            "name": "t",
+            "max_concurrency": 1,
+            "steps": [
+                {"id": "nap", "call": ":nap", "timeout": 0.3},
+                shell("after", "echo there"),
+            ],
+        },
+        workspace=tmp_path,
+        functions={":nap": source},
+    )
+    outcome = run.wait()
+    (tmp_path / "go").touch()
+    assert outcome.step("nap").subagent_status == "detached"
+    assert outcome.step("nap").checkpoint_status == "failed"
+    assert outcome.step("after").checkpoint_status == "checkpoint_ready"
+
+
+def test_a_scripted_agent_that_hangs_is_ended(tmp_path: Path) -> None:
+    agents = {"w": {"runner": "scripted", "timeout": 0.5, "script": {"*": [[{"hang": True}]]}}}
+    _, outcome = ended(tmp_path, {"id": "a", "task": "go", "agent": "w"}, agents=agents)
+    assert outcome.step("a").subagent_status == "timed_out"
+    assert outcome.status == "timed_out"
+
+
+def test_a_question_with_a_time_out_fails_when_nobody_answers(tmp_path: Path) -> None:
+    run, outcome = ended(tmp_path, {"id": "q", "ask": {"question": "Go?"}, "timeout": 0.2})
+    assert outcome.status == "timed_out"
+    assert outcome.step("q").checkpoint_status == "failed"
+    assert facts(run, "attempt_ended")[0]["status"] == "timed_out"
+
+
+def test_checks_count_in_the_time_of_their_step(tmp_path: Path) -> None:
+    _, outcome = ended(tmp_path, shell("a", "true", timeout=0.5, verify=[{"command": "sleep 600"}]))
+    assert outcome.step("a").subagent_status == "timed_out"
+
+
+def test_a_check_has_a_time_of_its_own(tmp_path: Path) -> None:
+    verify = [{"command": "sleep 600", "timeout": 0.2}]
+    _, outcome = ended(tmp_path, shell("a", "true", verify=verify))
+    step = outcome.step("a")
+    assert step.subagent_status == "completed"
+    assert step.checkpoint_status == "failed"
+    assert step.error is not None
+    assert step.error["kind"] == "verification"
+
+
+def test_a_step_that_times_out_beside_one_that_is_ready_leaves_a_partial_run(
+    tmp_path: Path,
+) -> None:
+    """The seed's second required scenario, its third and first beside it."""
+    _, outcome = ended(
+        tmp_path,
+        shell("slow", "echo half > half.txt; sleep 600", timeout=0.5, artifacts=["half.txt"]),
+        shell("quick", "echo done"),
+        shell("after", "echo never", "slow"),
+    )
+    assert outcome.status == "partial"
+    assert not outcome.ok
+    assert outcome.step("slow").checkpoint_status == "partial"
+    assert outcome.step("slow").subagent_status == "timed_out"
+    assert outcome.step("quick").checkpoint_status == "checkpoint_ready"
+    assert outcome.step("after").checkpoint_status == "held"
+    assert outcome.step("after").held_by == {"kind": "dependency", "step": "slow"}
+    assert outcome.held_dependents == {"slow": ["after"]}
+    assert "completed" not in outcome.summary
+    assert outcome.proof_states[-1] == "partial_outcome_ready"
+
+
+def test_retries_may_have_more_time_each(tmp_path: Path) -> None:
+    retry = {"max_attempts": 2, "delay": 0, "timeout_scale": 50}
+    run, outcome = ended(
+        tmp_path,
+        shell("a", "test -e second || { touch second; sleep 600; }", timeout=0.4, retry=retry),
+    )
+    assert outcome.status == "completed"
+    assert [f["timeout_ms"] for f in facts(run, "step_scheduled")] == [400, 20_000]
+    assert facts(run, "retry_planned")[0]["retry_class"] == "timeout"
+
+
+def test_a_run_can_be_waited_for_a_while(tmp_path: Path) -> None:
+    run = started(tmp_path, shell("a", "until test -e go; do sleep 0.02; done"))
+    assert run.wait(timeout=0.05).status == "running"
+    (tmp_path / "go").touch()
+    assert run.wait().status == "completed"

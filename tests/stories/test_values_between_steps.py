@@ -1,0 +1,254 @@
+"""What one step leaves, the next may use: by reference, typed, never pasted, and never longer than it can bear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storyline import ended, facts, shell
+
+from pixirnb import api
+
+pytestmark = pytest.mark.story
+
+HOSTILE = "$(touch pwned); `touch pwned` \"'; touch pwned #\n* ~ \\ é {{ run.id }}"
+
+
+def given(workspace: Path, *steps: dict[str, Any]) -> api.Run:
+    """A finished run with an input nobody should trust."""
+    run, _ = ended(workspace, *steps, inputs={"text": {"type": "string"}}, given={"text": HOSTILE})
+    assert not (workspace / "pwned").exists()
+    return run
+
+
+def test_a_hostile_value_stays_a_value_in_a_shell_text(tmp_path: Path) -> None:
+    run = given(tmp_path, shell("a", "printf %s {{ inputs.text }}"))
+    assert run.value("a") == HOSTILE
+
+
+def test_a_hostile_value_is_one_argument_in_an_argv(tmp_path: Path) -> None:
+    run = given(tmp_path, shell("a", ["printf", "%s|%s", "{{ inputs.text }}", "x"]))
+    assert run.value("a") == HOSTILE + "|x"
+
+
+def test_a_hostile_value_arrives_whole_in_env_and_in_with(tmp_path: Path) -> None:
+    run = given(
+        tmp_path,
+        shell("a", 'printf %s "$SAID"', env={"SAID": "{{ inputs.text }}"}),
+        {"id": "b", "call": "builtins:dict", "with": {"said": "{{ inputs.text }}"}},
+    )
+    assert run.value("a") == HOSTILE
+    assert run.value("b") == {"said": HOSTILE}
+
+
+def test_a_hostile_output_stays_a_value_in_the_next_step_and_its_checks(tmp_path: Path) -> None:
+    run = given(
+        tmp_path,
+        shell("a", "printf %s {{ inputs.text }}"),
+        shell(
+            "b",
+            "printf %s {{ steps.a.output }}",
+            "a",
+            verify=[{"command": "test -n {{ steps.a.output }}"}],
+        ),
+    )
+    assert run.value("b") == HOSTILE
+    assert run.outcome.status == "completed"
+
+
+def test_values_keep_their_types_in_with(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        {"id": "a", "call": "builtins:dict", "with": {"rows": [1, 2.5, None, True], "d": {"k": "v"}}},
+        {
+            "id": "b",
+            "call": "builtins:dict",
+            "with": {"all": "{{ steps.a.output }}", "one": "{{ steps.a.output.rows }}", "t": "n={{ steps.a.output.d.k }}"},
+            "depends_on": ["a"],
+        },
+    )  # fmt: skip
+    assert outcome.status == "completed"
+    assert run.value("b") == {
+        "all": {"rows": [1, 2.5, None, True], "d": {"k": "v"}},
+        "one": [1, 2.5, None, True],
+        "t": "n=v",
+    }
+
+
+def test_a_working_directory_may_be_referred_to_but_never_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    steps = (
+        shell("where", "echo {{ inputs.d }}"),
+        shell("a", "pwd", "where", cwd="{{ inputs.d }}"),
+    )
+    inputs = {"d": {"type": "string"}}
+    run, _ = ended(tmp_path, *steps, inputs=inputs, given={"d": "sub"})
+    assert run.value("a") == str(tmp_path / "sub")
+    for place, kind in (("..", "path_escapes"), ("nowhere", "path_missing")):
+        _, outcome = ended(tmp_path, *steps, inputs=inputs, given={"d": place})
+        assert (outcome.step("a").error or {})["kind"] == kind
+
+
+def test_a_value_too_large_for_the_environment_is_refused_and_its_path_offered(
+    tmp_path: Path,
+) -> None:
+    big = "head -c 70000 /dev/zero | tr '\\0' x"
+    _, outcome = ended(
+        tmp_path,
+        shell("big", big),
+        shell("fits", "printf %s {{ steps.just.output }} | wc -c", "just"),
+        shell("just", "head -c 65536 /dev/zero | tr '\\0' x"),
+        shell("paste", "echo {{ steps.big.output }}", "big"),
+        shell("path", "wc -c < {{ steps.big.output_path }}", "big"),
+    )
+    error = outcome.step("paste").error
+    assert error is not None
+    assert error["kind"] == "reference_too_large"
+    assert "output_path" in error["message"]
+    assert outcome.step("path").summary == "70000"
+    assert outcome.step("fits").summary == "65536"
+
+
+def test_a_summary_is_the_last_line_that_says_something(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        shell("a", "printf 'one\\ntwo\\n\\n   \\n'"),
+        shell("b", "echo got {{ steps.a.summary }} of {{ run.id }}", "a"),
+    )
+    assert outcome.step("a").summary == "two"
+    assert run.value("b") == f"got two of {run.id}"
+
+
+def test_a_when_reads_values_small_and_large(tmp_path: Path) -> None:
+    _, outcome = ended(
+        tmp_path,
+        shell("big", "head -c 20000 /dev/zero | tr '\\0' x"),
+        shell("yes", "true", "big", when="{{ steps.big.output }} != ''"),
+        shell("no", "true", "big", when="{{ steps.big.output }} == 'y'"),
+        shell("after", "true", "no"),
+    )
+    assert outcome.step("yes").checkpoint_status == "checkpoint_ready"
+    assert outcome.step("no").held_by == {"kind": "when", "step": None}
+    assert outcome.step("after").checkpoint_status == "held"
+    assert outcome.status == "completed"
+
+
+def test_large_output_lies_in_a_blob_and_is_read_back_whole(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, shell("a", "seq 1 20000"))
+    stored = facts(run, "attempt_ended")[0]["output"]
+    assert "value" not in stored
+    assert stored["blob"].startswith("b2:")
+    assert run.value("a").splitlines() == [str(n) for n in range(1, 20001)]
+    assert max(map(len, (run.folder / "log.jsonl").read_bytes().splitlines())) < 256 * 1024
+
+
+def test_an_output_log_keeps_head_and_tail_of_what_is_too_long(tmp_path: Path) -> None:
+    noise = "echo first >&2; head -c 12000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2"
+    run, outcome = ended(tmp_path, shell("a", noise))
+    assert outcome.status == "completed"
+    text = run.output("a")
+    assert text.startswith("first\n")
+    assert text.endswith("last\n")
+    assert "bytes left out here" in text
+    assert 10 * 1024**2 <= len(text) < 10 * 1024**2 + 70_000
+    record = facts(run, "attempt_ended")[0]["output_log"]
+    assert record["truncated"]
+    assert record["bytes"] > 12_000_000
+
+
+def test_output_that_is_not_utf8_is_shown_and_kept(tmp_path: Path) -> None:
+    run, outcome = ended(tmp_path, shell("a", "printf 'caf\\351 \\377\\n'"))
+    assert outcome.status == "completed"
+    assert run.value("a") == "caf\ufffd \ufffd"
+    assert (run.folder / "output" / "a.1.log").read_bytes() == b"caf\xe9 \xff\n"
+
+
+# --- the next attempt is told what went wrong ------------------------------------------------------------------------
+
+RETRY = {"max_attempts": 2, "delay": 0, "include_failure_context": True}
+
+
+def test_the_next_attempt_of_a_command_is_told_what_went_wrong(tmp_path: Path) -> None:
+    told = 'test -n "$PIXIRNB_FAILURE_CONTEXT" && echo "$PIXIRNB_FAILURE_CONTEXT" || { echo oops >&2; exit 7; }'
+    run, outcome = ended(tmp_path, shell("a", told, retry=RETRY))
+    assert outcome.status == "completed"
+    assert "(exit)" in run.value("a")
+    assert "oops" in run.value("a")
+
+
+def test_the_next_attempt_of_a_function_is_told_what_went_wrong(tmp_path: Path) -> None:
+    source = (
+        "def again():\n    import os\n    said = os.environ.get('PIXIRNB_FAILURE_CONTEXT')\n"
+        "    if not said:\n        raise ValueError('the first time')\n    return said\n"
+    )
+    run = api.start(
+        {"name": "t", "steps": [{"id": "a", "call": ":again", "process": True, "retry": RETRY}]},
+        workspace=tmp_path,
+        functions={":again": source},
+    )
+    assert run.wait().status == "completed"
+    assert "the first time" in run.value("a")
+
+
+def test_the_next_attempt_of_an_agent_finds_it_at_the_end_of_its_task(tmp_path: Path) -> None:
+    agents = {
+        "w": {"runner": "scripted", "script": {"a": [[{"say": "half"}, {"fail": "crash", "message": "bang"}], []]}}
+    }  # fmt: skip
+    run, _ = ended(
+        tmp_path, {"id": "a", "task": "Do it.", "agent": "w", "retry": RETRY}, agents=agents
+    )
+    said = run.output("a")
+    assert said.startswith("Do it.\n")
+    assert "bang" in said
+    assert "half" in said
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+SECRET = "hunter2-hunter2"
+
+
+def test_a_secret_reaches_neither_log_nor_file_nor_value_nor_listener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command prints it in two writes, so that it is cut by a chunk's border."""
+    monkeypatch.setenv("STORY_API_TOKEN", SECRET)
+    heard: list[str] = []
+    script = (
+        "import os,sys,time; s=os.environ['STORY_API_TOKEN']; w=sys.stdout\n"
+        "w.write('begin ' + s[:6]); w.flush(); time.sleep(0.2)\n"
+        "w.write(s[6:] + ' end\\n'); w.flush(); sys.stderr.write(s + '\\n')"
+    )
+    run = api.start(
+        {
+            "name": "t",
+            "steps": [
+                shell("a", ["python", "-c", script]),
+                shell("b", 'echo "{\\"k\\": \\"$STORY_API_TOKEN\\"}"; exit 3', "a", output={}),
+                {"id": "c", "call": ":f", "process": True},
+                {"id": "d", "call": ":g", "process": True},
+                shell("big", 'for i in $(seq 3000); do echo "$STORY_API_TOKEN"; done'),
+            ],
+        },
+        workspace=tmp_path,
+        functions={
+            ":f": "def f():\n    import os\n    return {'k': [os.environ['STORY_API_TOKEN']]}\n",
+            ":g": "def g():\n    import os\n    raise ValueError(os.environ['STORY_API_TOKEN'])\n",
+        },
+        listeners=[lambda news: heard.append(repr(news))],
+    )
+    run.wait()
+    assert run.value("a") == "begin *** end"
+    assert run.value("c") == {"k": ["***"]}
+    assert any("***" in news for news in heard)
+    assert SECRET not in "".join(heard)
+    for path in run.folder.rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_a_short_value_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORY_API_TOKEN", "seven77")
+    run, _ = ended(tmp_path, shell("a", 'echo "$STORY_API_TOKEN"'))
+    assert run.value("a") == "seven77"
