@@ -40,7 +40,7 @@ contracts: $(STAMP) ## import-linter: imports only go down the floors
 	@$(VENV)/bin/lint-imports --no-logo
 
 unit: $(STAMP) ## pytest, notebooks included
-	@$(PY) -m pytest tests notebooks --nbval-lax --nbval-current-env
+	@$(PY) -m pytest tests notebooks --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanitize.cfg
 
 demo: $(STAMP) ## run the first notebook on this repository and print its outcome
 	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo

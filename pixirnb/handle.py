@@ -336,7 +336,13 @@ class Run:
         )
 
     def _reading(self) -> Reading:
-        return self.store.read(self.id)
+        # Id and lock are there a moment before the first event is on disk: who looks from elsewhere waits for it.
+        patience = time.monotonic() + 5.0
+        while True:
+            reading = self.store.read(self.id)
+            if reading.events or reading.owner is None or time.monotonic() >= patience:
+                return reading
+            time.sleep(_TICK_S / 10)
 
     def _folded(self, reading: Reading) -> tuple[RunState, Plan]:
         count = len(reading.events)

@@ -1,0 +1,27 @@
+"""A run is visible from its id on, though its first event reaches the disk a moment later."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from pixirnb import api
+from pixirnb.handle import Run
+from pixirnb.store.files import FileStore
+
+
+def test_who_looks_at_a_run_that_is_just_starting_waits_for_its_first_event(tmp_path: Path) -> None:
+    workflow = {"name": "w", "steps": [{"id": "a", "run": "true", "posture": "read_only"}]}
+    known = api.start(workflow, workspace=tmp_path)
+    known.wait()
+
+    store = FileStore(tmp_path / "elsewhere")
+    log = store.create(known.id)
+    seen: list[str] = []
+    looking = threading.Thread(target=lambda: seen.append(Run(known.id, store).status))
+    looking.start()
+    looking.join(0.2)
+    log.append(known.history()[:1])
+    looking.join()
+    log.close()
+    assert seen == ["running"]
