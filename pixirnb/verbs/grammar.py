@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json as json_text
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -362,7 +362,10 @@ def _asked(common: Common | None) -> bool:
 
 
 def _version() -> str:
-    return version("pixirnb")
+    try:
+        return version("pixirnb")
+    except PackageNotFoundError:
+        return "unpackaged"
 
 
 app: Final = build(Desk())

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,12 @@ def facts(run: Run, kind: str) -> list[dict[str, Any]]:
 def statuses(outcome: RunOutcome) -> dict[str, str | None]:
     """Step to checkpoint status."""
     return {step.step_id: step.checkpoint_status for step in outcome.steps}
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Wait until it is so; pytest's own time-out ends a wait in vain."""
+    while not is_so():
+        time.sleep(0.02)
 
 
 def python(*arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[str]:

@@ -9,13 +9,14 @@ import pytest
 from storyline import ended, facts, shell
 
 from pixirnb import api
+from pixirnb.handle import Run
 
 pytestmark = pytest.mark.story
 
 HOSTILE = "$(touch pwned); `touch pwned` \"'; touch pwned #\n* ~ \\ é {{ run.id }}"
 
 
-def given(workspace: Path, *steps: dict[str, Any]) -> api.Run:
+def given(workspace: Path, *steps: dict[str, Any]) -> Run:
     """A finished run with an input nobody should trust."""
     run, _ = ended(workspace, *steps, inputs={"text": {"type": "string"}}, given={"text": HOSTILE})
     assert not (workspace / "pwned").exists()
