@@ -317,8 +317,6 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status}>"
 
-    # --- inside -------------------------------------------------------------------------------------------------
-
     def _driven(self, verb: str) -> LiveRun:
         if self.live is not None and not self.live.ended.is_set():
             return self.live
