@@ -36,8 +36,8 @@ Source = Workflow | Mapping[str, Any] | str | Path
 
 @collector.held_back()
 def load(source: Source) -> Workflow:
-    """Read a workflow. Raises InvalidSpec with every mistake at once."""
-    return require(_loaded(source))
+    """Read a workflow. Raises InvalidSpec with every mistake at once, those of paths included."""
+    return _required(_loaded(source), None)
 
 
 @collector.held_back()
@@ -52,7 +52,7 @@ def plan(
     `functions` are sources of notebook functions (`{":name": text}`); by default those of `__main__`.
     """
     loaded = _loaded(source)
-    workflow = loaded.workflow or require(loaded)
+    workflow = loaded.workflow or _required(loaded, workspace)
     known = notebook_functions(workflow) if functions is None else functions
     found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
     if not found.ok:
@@ -72,7 +72,9 @@ def start(
 ) -> Run:
     """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
     loaded = _loaded(source)
-    workflow = loaded.workflow or require(loaded)  # its plan, below, refuses what else is wrong
+    workflow = loaded.workflow or _required(
+        loaded, workspace
+    )  # its plan, below, refuses what else is wrong
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
@@ -247,6 +249,19 @@ def _loaded(source: Source) -> loader.Loaded:
             ) from error
         return loader.load_text(text, str(path.resolve()))
     return loader.load(source)
+
+
+def _required(loaded: loader.Loaded, workspace: str | Path | None) -> Workflow:
+    """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go."""
+    try:
+        return require(loaded)
+    except InvalidSpec:
+        salvage = None if loaded.salvage is None else loaded.salvage.workflow
+        written = loaded.workflow or salvage
+        if written is None:
+            raise
+        place = workspace_of(written, workspace)
+        return require(loaded, survey(written, place, notebook_functions(written)))
 
 
 def _edit(

@@ -130,9 +130,10 @@ def test_a_decision_that_makes_no_sense_changes_nothing(
 
 def test_a_note_and_a_value_have_limits(tmp_path: Path) -> None:
     run, _ = ended(tmp_path, {"id": "q", "ask": {"question": "What?"}})
-    for options in ({"note": "n" * 4097}, {"value": "v" * 16_400}):
+    excesses: tuple[dict[str, Any], ...] = ({"note": "n" * 4097}, {"value": "v" * 16_400})
+    for options in excesses:
         with pytest.raises(InvalidArguments) as caught:
-            run.decide("q", "accept", **options)  # type: ignore[arg-type] - a table of options
+            run.decide("q", "accept", **options)
         assert caught.value.code == "limit_exceeded"
     assert run.decide("q", "accept", note="n" * 4096, value="v" * 1000).wait().ok
 
