@@ -32,6 +32,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event, Owner, ResumeStep, StoredValue
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
+from pixirnb.machine.requirement import required
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
@@ -193,8 +194,11 @@ def _planned(reading: Reading, blobs: Blobs, edit: Edit, selection: Selection) -
     )
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
-    excused = {s for s, state in run.steps.items() if (state.held_by or {}).get("kind") == "when"}
-    relevant = [entry for entry in steps if entry["step_id"] not in excused]
+    relevant = steps
+    if inputs == run.inputs and spec_digest(workflow) == run.spec_digest:
+        # What a false `when` holds would be held again: it was asked about the same spec and inputs.
+        needed = {plan.steps[index].id for index in required(plan, run)}
+        relevant = [entry for entry in steps if entry["step_id"] in needed]
     nothing = finished and same and selection.is_empty and is_no_op(relevant)
     return Resumption(plan, run, inputs, steps, nothing)
 

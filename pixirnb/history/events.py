@@ -111,6 +111,29 @@ class ErrorData(TypedDict):
     details: dict[str, Any]
 
 
+class HeldBy(TypedDict):
+    """Why a step will not start, and the step that is to blame, if one is."""
+
+    kind: str
+    """A HeldKind."""
+    step: str | None
+
+
+class Validation(TypedDict):
+    """Whether a value is what was declared, and what speaks against it."""
+
+    passed: bool
+    errors: NotRequired[list[str]]
+
+
+class PayloadRecord(TypedDict):
+    """What is known of a declared `output` beside its value."""
+
+    schema_id: str | None
+    provenance: str
+    validation: Validation
+
+
 class StoredValue(TypedDict):
     """A step's output as it lies in the log or a blob; `format` says how to read it back."""
 
@@ -211,8 +234,8 @@ class AttemptEnded(TypedDict):
     artifacts: NotRequired[list[dict[str, Any]]]
     output_log: NotRequired[dict[str, Any]]
     """`{path, bytes, truncated}` of the attempt's output log, relative to the run folder."""
-    payload: NotRequired[dict[str, Any] | None]
-    """`{schema_id, provenance, validation}` of a declared `output`; the value is `output`."""
+    payload: NotRequired[PayloadRecord | None]
+    """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
     tail: NotRequired[str]
     """The last of what it printed, where it was not clean: the next attempt's failure context."""
@@ -260,8 +283,7 @@ class StepHeld(TypedDict):
     """The step will not start in this run's present course."""
 
     step: str
-    held_by: dict[str, Any]
-    """`{kind, step}`."""
+    held_by: HeldBy
 
 
 class DecisionRequested(TypedDict):

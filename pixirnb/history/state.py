@@ -1,6 +1,7 @@
 """What has happened, folded: the state of a run is this function of its events and nothing else.
 
-`fold(events)` is total: unknown kinds are passed over, an event that cannot be read is named in `unread`, and no event raises.
+`fold(events)` is total: unknown kinds are passed over, an event without the shape of its kind is named in `unread` and changes
+nothing else, and no event raises.
 `RunState.apply` is the same fold one event at a time, for the engine and for live followers. Nothing here knows the plan:
 what an event means for steps that have not spoken yet is the machine's business. Source: contract.md §3, §4, §6.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.history.events import Event
+from pixirnb.history.shapes import fits
 
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Where a step stands: idle (nothing yet, or to be done again) → scheduled → running → ended → settled.
@@ -35,6 +37,10 @@ class StepState:
     """Sequence number of the last `step_scheduled`."""
     ended_seq: int = 0
     """Sequence number of the last `attempt_ended`; 0 where none followed."""
+    settled_seq: int = 0
+    """Sequence number of the last `checkpoint_decided` that was no reuse."""
+    confirmed_seq: int = 0
+    """Sequence number at which its dependencies were last known to have left what it builds on: an intent, or a reuse."""
     fingerprint: dict[str, str] | None = None
     """Of the last scheduled attempt or request."""
     ended: dict[str, Any] | None = None
@@ -55,10 +61,27 @@ class StepState:
     """Why the last resume looks at it again."""
     is_selected: bool = True
     """False: left out of the present course by the person; not run again."""
-    recheck: bool = False
-    """Ready before the resume; reused after all if its fingerprint turns out unchanged."""
+    kept: str | None = None
+    """Checkpoint status before the resume, of a step that keeps it if its fingerprint turns out unchanged.
+
+    Until then it has none.
+    """
     errors: list[dict[str, Any]] = field(default_factory=list)
     """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
+
+    @property
+    def recheck(self) -> bool:
+        """Whether it is reused after all if its fingerprint turns out unchanged."""
+        return self.kept is not None
+
+    @property
+    def awaits_human(self) -> bool:
+        """Whether a person's word on it would mean something now."""
+        if self.decision is not None and not self.decided:
+            return False
+        if self.stage == "settled":
+            return self.checkpoint_status in {"partial", "needs_orchestrator"}
+        return self.stage == "asking"
 
 
 @dataclass(slots=True, eq=False)
@@ -102,17 +125,18 @@ class RunState:
             state = self.steps[step_id] = StepState()
         return state
 
-    def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+    def apply(self, event: Event) -> bool:
+        """Take one more event into account. False where it has not the shape of its kind: then only `unread` grew."""
         self.seq = event.seq
         self.at = event.at
         handler = _HANDLERS.get(event.kind)
         if handler is None:
-            return
-        try:
-            handler(self, event.data, event)
-        except (KeyError, TypeError, AttributeError):
+            return True
+        if not fits(event.kind, event.data):
             self.unread.append(event.seq)
+            return False
+        handler(self, event.data, event)
+        return True
 
 
 def fold(events: Iterable[Event]) -> RunState:
@@ -160,40 +184,47 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
 
 def _reset(step: StepState, reason: str) -> None:
     """Back to idle, remembering what an equal fingerprint would let the step keep."""
-    may_hold = reason in {"upstream_changed", "not_selected"}
-    step.recheck = may_hold and step.checkpoint_status == "checkpoint_ready"
+    may_keep = reason in {"upstream_changed", "not_selected"} and step.stage in {
+        "settled",
+        "asking",
+    }
+    has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
+    step.kept = step.checkpoint_status if may_keep and has_worth else None
     step.reason = reason
     step.stage = "idle"
+    step.checkpoint_status = None
     step.held_by = None
     step.retry = None
-    if step.recheck:
-        return
+    if step.kept is None:
+        _forget(step)
+
+
+def _forget(step: StepState) -> None:
+    """Drop all an earlier course left but the count of attempts, their errors and the last fingerprint."""
+    step.kept = None
     step.subagent_status = "queued"
-    step.checkpoint_status = None
     step.error = None
     step.ended = None
     step.checks = []
     step.limitations = []
     step.digest = None
     step.request = None
-    if not step.decision or step.decided:
-        step.decision = None
-        step.decided = False
+    step.decision = None
+    step.decided = False
 
 
 def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step = run.step(data["step"])
     if step.recheck:
-        reason = step.reason or "upstream_changed"
-        step.checkpoint_status = None
-        _reset(step, reason)
+        _forget(step)
     step.stage = "scheduled"
-    step.scheduled_seq = event.seq
+    step.scheduled_seq = step.confirmed_seq = event.seq
     step.attempt = data["attempt"]
     step.wave = data["wave"]
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
     step.subagent_status = "queued"
+    step.checkpoint_status = None
     step.ended = None
     step.checks = []
     step.retry = None
@@ -232,15 +263,17 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
 
 
 def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
-    del event
     step = run.step(data["step"])
     step.stage = "settled"
-    step.recheck = False
+    step.kept = None
     step.held_by = None
+    step.retry = None
     step.decided = step.decision is not None
     step.checkpoint_status = data["status"]
     if data.get("reused"):
+        step.confirmed_seq = event.seq
         return
+    step.settled_seq = event.seq
     step.subagent_status = data["subagent_status"]
     step.error = data["error"]
     step.limitations = data["limitations"]
@@ -273,22 +306,25 @@ def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
 
 
 def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> None:
-    del event
     step = run.step(data["step"])
-    step.request = data
-    step.attempt = data["attempt"]
     if data["reason"] in {"ask", "in_flight"}:
+        if step.recheck:
+            _forget(step)
         step.stage = "asking"
+        step.confirmed_seq = event.seq
         step.timeout_ms = data["timeout_ms"]
         step.fingerprint = data["fingerprint"]
         step.subagent_status = "not_applicable"
         step.checkpoint_status = "needs_orchestrator"
-        step.recheck = False
+    step.request = data
+    step.attempt = data["attempt"]
 
 
 def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
     del event
     step = run.step(data["step"])
+    if not step.awaits_human:
+        return  # said twice, or of a step that has gone on meanwhile: the first word stands
     step.decision = data
     step.decided = False
     run.decided_after_end = run.finished is not None

@@ -55,7 +55,11 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
         for step, state in states
         if state.checkpoint_status == "needs_orchestrator"
     ]
-    late = [s.id for s, state in states if state.subagent_status == "timed_out"]
+    late = [
+        step.id
+        for step, state in states
+        if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready"
+    ]
     actions += [
         _action("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
     ]

@@ -6,13 +6,16 @@ slot (a false `when`, a question, a result that still holds) is settled before a
 
 from __future__ import annotations
 
-from pixirnb.history.events import Draft
+from typing import cast
+
+from pixirnb.history.events import CheckpointStatus, Draft
 from pixirnb.history.state import StepState
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import Moment, ValueNotLoaded
+from pixirnb.machine.board import Moment
+from pixirnb.machine.given import ValueNotLoaded
 from pixirnb.machine.instructions import StartAttempt
 from pixirnb.machine.readiness import Verdict
-from pixirnb.machine.settlement import decided, held
+from pixirnb.machine.settlement import after_decision, decided, held
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.references import Reference, as_text, render_value
@@ -23,8 +26,15 @@ def settle_without_running(moment: Moment) -> list[Draft]:
     """Facts about ready steps that need no attempt."""
     if not moment.may_start:
         return []
-    found = (_without_a_slot(moment, index) for index in sorted(moment.board.slotless))
-    return [draft for draft in found if draft is not None]
+    facts: list[Draft] = []
+    slotless = moment.board.slotless
+    for index in sorted(slotless):
+        found = _without_a_slot(moment, index)
+        if not found:
+            # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
+            slotless.discard(index)
+        facts += found
+    return facts
 
 
 def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
@@ -64,28 +74,30 @@ def _candidates(moment: Moment) -> list[int]:
     return sorted([*board.ready, *due]) if due else board.ready
 
 
-def _without_a_slot(moment: Moment, index: int) -> Draft | None:
+def _without_a_slot(moment: Moment, index: int) -> list[Draft]:
     board = moment.board
     step, state = moment.plan.steps[index], board.state(index)
-    if state.recheck and state.fingerprint == _fingerprints(moment, step):
-        verdict = Verdict("checkpoint_ready", None, list(state.limitations))
-        return decided(step, state, verdict, state.digest, reused=True)
+    if state.kept is not None and state.fingerprint == _fingerprints(moment, step):
+        if state.decision is not None and not state.decided:
+            return after_decision(moment, index)
+        verdict = Verdict(cast("CheckpointStatus", state.kept), state.error, state.limitations)
+        return [decided(step, state, verdict, state.digest, reused=True)]
     if step.when is not None and not _holds(moment, step):
-        return held(step, "when")
+        return [held(step, "when")]
     if not state.is_selected:
-        return held(step, "not_selected")
+        return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
         ask = step.spec.ask
         attempt = state.attempt + 1
         question = _rendered(moment, ask.question)
-        return _request(moment, step, attempt, "ask", question, list(ask.choices))
-    if state.reason == "in_flight" and step.spec.rerun == "ask" and state.decision is None:
+        return [_request(moment, step, attempt, "ask", question, list(ask.choices))]
+    if state.reason == "in_flight" and step.spec.rerun == "ask":
         question = (
             f"`{step.id}` was running when its process died and may have changed things. "
             "Accept it as done? To run it again, resume with --from."
         )
-        return _request(moment, step, state.attempt, "in_flight", question, [])
-    return None
+        return [_request(moment, step, state.attempt, "in_flight", question, [])]
+    return []
 
 
 def _request(  # noqa: PLR0917 - the fact has as many parts
@@ -151,7 +163,7 @@ def _fingerprints(moment: Moment, step: PlannedStep) -> dict[str, str]:
     if known is None:
         known = {
             "static": fingerprint.static(step, moment.plan.sources),
-            "dynamic": fingerprint.dynamic(moment.board, step.index),
+            "dynamic": fingerprint.dynamic(moment.plan, moment.board.run, step.index),
         }
         if step.index in moment.board.reads:
             known["reads"] = moment.board.reads[step.index]

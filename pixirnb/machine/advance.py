@@ -36,8 +36,11 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     moment = Moment(plan, board, now)
     facts = [draft for index in board.ended for draft in after_attempt(moment, index)]
     facts += [draft for index in board.to_decide for draft in after_decision(moment, index)]
-    facts += _given_up(moment)
-    facts += [_checkpoint(moment, plan.phases[phase][0], "phase") for phase in board.phases_done]
+    # A layer at a time: what a verdict or a person's word settles can no longer expire or be given up.
+    facts = facts or _given_up(moment)
+    facts = facts or [
+        _checkpoint(moment, plan.phases[phase][0], "phase") for phase in board.phases_done
+    ]
     facts = facts or settle_without_running(moment)
     if facts:
         return Advance(tuple(facts))
@@ -52,17 +55,17 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
 def _given_up(moment: Moment) -> list[Draft]:
     """Facts that follow from the operator's or the clock's wish: questions that expired, steps that will not start."""
     plan, board = moment.plan, moment.board
-    facts = [
+    facts: list[Draft] = []
+    for index in sorted(board.cancelled):
+        if board.is_waiting(index):
+            facts.append(held(plan.steps[index], "cancelled"))
+        elif index in board.retrying or index in board.asking:
+            facts.append(cancelled(plan.steps[index], board.state(index)))
+    facts += [
         expired(plan.steps[index], board.state(index))
         for index, deadline in board.asking.items()
-        if deadline is not None and moment.now >= deadline
+        if deadline is not None and moment.now >= deadline and index not in board.cancelled
     ]
-    for index in sorted(board.cancelled):
-        state = board.state(index)
-        if state.stage == "idle":
-            facts.append(held(plan.steps[index], "cancelled"))
-        elif state.stage in {"retrying", "asking"}:
-            facts.append(cancelled(plan.steps[index], state))
     if moment.is_stopping:
         for index in [index for index in board.retrying if index not in board.cancelled]:
             step, state = plan.steps[index], board.state(index)
@@ -107,8 +110,7 @@ def _rest(moment: Moment) -> list[Draft]:
     if moment.may_start and board.ready:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
-        idle = (step for step in plan.steps if board.state(step.index).stage == "idle")
-        return [_held_at_rest(moment, step) for step in idle]
+        return [_held_at_rest(moment, plan.steps[index]) for index in board.waiting()]
     ending = conclude(plan, board.run, stop=board.stop, is_timed_out=moment.is_timed_out)
     elapsed_ms = round((moment.now - board.course_started) * 1000)
     return [

@@ -11,19 +11,15 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, StepState
+from pixirnb.machine.given import value_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.spec.references import Reference, pick
+from pixirnb.spec.references import Reference
 
 RunStop = Literal["cancel", "drain", "interrupt"]
-
-
-class ValueNotLoaded(LookupError):
-    """Raised by `Board.lookup` for a value that lies in a blob the engine has not handed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +69,31 @@ class Board:
         """Whether dependents may start on this step's evidence."""
         return bool(self._is_ready[index])
 
+    def is_waiting(self, index: int) -> bool:
+        """Whether a step has neither started nor settled in this course."""
+        return bool(self._is_waiting[index])
+
+    def waiting(self) -> list[int]:
+        """Every such step, in spec order."""
+        return [index for index, waits in enumerate(self._is_waiting) if waits]
+
     def lookup(self, reference: Reference) -> Any:
         """The value a reference stands for. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
-        if reference.source == "input":
-            return pick(self.run.inputs.get(reference.name), reference)
-        if reference.source == "run":
-            return self.run.run_id
-        step = self.run.step(reference.name)
-        if reference.part == "summary":
-            return (step.ended or {}).get("summary", "")
-        stored = stored_output(step)
-        if "blob" in stored:
-            if reference.name not in self.values:
-                raise ValueNotLoaded(reference.name)
-            return pick(self.values[reference.name], reference)
-        return pick(stored.get("value"), reference)
+        return value_of(self.run, reference, inputs=self.run.inputs, values=self.values)
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
     def release(self, index: int) -> None:
         """A detached thread returned: its claims are free."""
-        if self.detached.pop(index, None) is not None:
+        if self.detached.pop(index, None) is not None and index in self.claims:
             self.claims.remove(index)
 
     # --- the fold -----------------------------------------------------------------------------------------------
 
     def apply(self, event: Event, now: float) -> None:
         """Take one more event into account; `now` is when it happened here."""
-        self.run.apply(event)
+        if not self.run.apply(event):
+            return
         if event.kind in {"run_started", "run_resumed"}:
             self._rebuild(now)
             return
@@ -124,7 +117,7 @@ class Board:
             case "decision_requested":
                 self._on_request(index, event.data, now)
             case "decision_recorded":
-                self.to_decide.append(index)
+                self._on_decision(index)
             case _:
                 pass
 
@@ -141,7 +134,8 @@ class Board:
         self.ready: list[int] = []
         """Steps that could start, in spec order."""
         self.idle = 0
-        """Steps that have neither started nor settled."""
+        """How many steps have neither started nor settled."""
+        self._is_waiting = bytearray(count)
         self.has_failed = False
         """A step settled in this course as anything but ready: `on_failure: stop` looks here."""
         self.claims = ClaimIndex()
@@ -158,30 +152,42 @@ class Board:
         self._phase_of = {i: p for p, (_, members) in enumerate(plan.phases) for i in members}
         self._phase_left = [len(members) for _, members in plan.phases]
         self.phases_done = []
-        saved = {entry["name"] for entry in self.run.checkpoints if entry["reason"] == "phase"}
         known = self.run.steps
-        idle: list[int] = []
         settled: list[int] = []
         for step in plan.steps:
-            state = known.get(step.id)
+            index, state = step.index, known.get(step.id)
             if state is None or state.stage in {"idle", "scheduled", "running", "retrying"}:
-                idle.append(step.index)
+                # Whatever was under way belongs to a course that is over.
+                self._is_waiting[index] = 1
+                self.idle += 1
                 continue
             if state.decision is not None and not state.decided:
-                self.to_decide.append(step.index)
+                self.to_decide.append(index)
             if state.stage == "ended":
-                self.ended.append(step.index)
+                self.ended.append(index)
             elif state.stage == "asking":
-                self.asking[step.index] = None
-            elif state.stage == "settled" and state.checkpoint_status == "checkpoint_ready":
-                settled.append(step.index)
-        self.idle = len(idle)
+                self.asking[index] = _after(now, state.timeout_ms)
+            elif state.checkpoint_status == "checkpoint_ready":
+                settled.append(index)
         for index in settled:
             self._mark_ready(index)
-        for index in idle:
-            if not plan.steps[index].depends_on:
-                self._list(index)
-        self.phases_done = [p for p in self.phases_done if plan.phases[p][0] not in saved]
+        for step in plan.steps:
+            if not step.depends_on and self._is_waiting[step.index]:
+                self._list(step.index)
+        self.phases_done = [phase for phase in self.phases_done if not self._is_saved(phase)]
+
+    def _is_saved(self, phase: int) -> bool:
+        """Whether the phase was saved since a step of it last settled."""
+        name, members = self.plan.phases[phase]
+        saved = max(
+            (
+                e["seq"]
+                for e in self.run.checkpoints
+                if e["reason"] == "phase" and e["name"] == name
+            ),
+            default=0,
+        )
+        return all(self.state(index).settled_seq < saved for index in members)
 
     def _mark_ready(self, index: int) -> None:
         if self._is_ready[index]:
@@ -194,7 +200,7 @@ class Board:
                 self.phases_done.append(phase)
         for dependent in self.plan.steps[index].dependents:
             self._unready[dependent] -= 1
-            if self._unready[dependent] == 0 and self.state(dependent).stage == "idle":
+            if self._unready[dependent] == 0 and self._is_waiting[dependent]:
                 self._list(dependent)
 
     def _list(self, index: int) -> None:
@@ -210,6 +216,9 @@ class Board:
         if index in self.retrying:
             del self.retrying[index]
             return
+        if not self._is_waiting[index]:
+            return
+        self._is_waiting[index] = 0
         self.idle -= 1
         if self._is_listed(index):
             del self.ready[bisect_left(self.ready, index)]
@@ -221,9 +230,7 @@ class Board:
 
     def _on_scheduled(self, index: int, data: dict[str, Any], now: float) -> None:
         self._leave_idle(index)
-        timeout = data["timeout_ms"]
-        deadline = None if timeout is None else now + timeout / 1000
-        self.running[index] = Running(data["attempt"], now, deadline)
+        self.running[index] = Running(data["attempt"], now, _after(now, data["timeout_ms"]))
         claim = self.claim(index)
         if claim is not None:
             self.claims.add(index, claim)
@@ -237,30 +244,35 @@ class Board:
         elif data["status"] == "detached":
             self.detached[index] = data["attempt"]
         self.asking.pop(index, None)
-        self.ended.append(index)
+        if index not in self.ended:
+            self.ended.append(index)
 
     def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
         self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000
 
+    def _on_decision(self, index: int) -> None:
+        state = self.state(index)
+        if state.decision is not None and not state.decided and index not in self.to_decide:
+            self.to_decide.append(index)
+
     def _on_decided(self, index: int, data: dict[str, Any]) -> None:
         if index in self.ended:
             self.ended.remove(index)
-        elif index in self.retrying or self._is_listed(index):
+        else:
             self._leave_idle(index)
         if index in self.to_decide:
             self.to_decide.remove(index)
         self.asking.pop(index, None)
         if data["status"] == "checkpoint_ready":
             self._mark_ready(index)
-        elif data["status"] != "needs_orchestrator":
+        elif data["status"] != "needs_orchestrator" and not data.get("reused"):
             self.has_failed = True
 
     def _on_request(self, index: int, data: dict[str, Any], now: float) -> None:
         if data["reason"] in {"ask", "in_flight"}:
             self._leave_idle(index)
-            timeout = data["timeout_ms"]
-            self.asking[index] = None if timeout is None else now + timeout / 1000
+            self.asking[index] = _after(now, data["timeout_ms"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +309,7 @@ def claim_of(step: PlannedStep) -> Claim | None:
         writes=tuple(Pattern.parse(text) for text in step.write_set),
         shared=step.workspace == "shared",
     )
+
+
+def _after(now: float, span_ms: int | None) -> float | None:
+    return None if span_ms is None else now + span_ms / 1000

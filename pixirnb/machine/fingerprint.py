@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
-from pixirnb.history.bundles import produced
-from pixirnb.history.state import StepState
-from pixirnb.machine.board import Board
-from pixirnb.planning.plan import PlannedStep
+from pixirnb.history.bundles import produced, stored_output
+from pixirnb.history.state import RunState, StepState
+from pixirnb.machine.given import value_of
+from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.references import Reference
 from pixirnb.spec.steps import PythonStep
 
@@ -45,12 +46,21 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     return digest(step.kind, seen)
 
 
-def dynamic(board: Board, index: int) -> str:
-    """Digest of what the step would be given now: its references resolved, and what its dependencies left."""
-    plan = board.plan
+def dynamic(
+    plan: Plan, run: RunState, index: int, *, inputs: Mapping[str, Any] | None = None
+) -> str:
+    """Digest of what the step would be given now: its references resolved, and what its dependencies left.
+
+    `inputs`: those to resolve with, where they are not the run's.
+    """
     step = plan.steps[index]
-    given = {plan.steps[i].id: board.state(i).digest for i in step.depends_on}
-    resolved = {reference.text: _seen(board, reference) for reference in step.references}
+    given: dict[str, str | None] = {}
+    for dependency in step.depends_on:
+        name = plan.steps[dependency].id
+        state = run.steps.get(name)
+        given[name] = None if state is None else state.digest
+    known = run.inputs if inputs is None else inputs
+    resolved = {reference.text: _seen(run, reference, known) for reference in step.references}
     return digest("given", {"dependencies": given, "references": resolved})
 
 
@@ -72,11 +82,16 @@ def digest(tag: str, value: Any) -> str:
     return "b2:" + hashlib.blake2b(f"{tag}\n{text}".encode(), digest_size=16).hexdigest()
 
 
-def _seen(board: Board, reference: Reference) -> Any:
-    if reference.source == "step" and reference.part == "output_path":
-        return board.run.step(reference.name).digest
+def _seen(run: RunState, reference: Reference, inputs: Mapping[str, Any]) -> Any:
+    """What a fingerprint sees of a value: itself, or the name of the blob it lies in, whether that was loaded or not."""
+    if reference.source == "step" and reference.name in run.steps:
+        state = run.steps[reference.name]
+        if reference.part == "output_path":
+            return state.digest
+        blob = stored_output(state).get("blob") if reference.part == "output" else None
+        if blob is not None:
+            return [blob, list(reference.fields)]
     try:
-        return board.lookup(reference)
+        return value_of(run, reference, inputs=inputs)
     except LookupError:
-        # In a blob, or not there at all: then it changes only when the whole result does.
-        return [board.run.step(reference.name).digest, list(reference.fields)]
+        return None

@@ -161,7 +161,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         held_dependents=held_dependents(plan, run),
         seam_obligations=[],
         next_actions=next_actions(plan, run, status),
-        proof_states=proof_states(plan, run, is_completed=status == "completed"),
+        proof_states=proof_states(plan, run, status=status),
         summary=_summary(plan, counts, reasons),
         counts=counts,
         warnings=list(run.warnings),
@@ -179,13 +179,17 @@ def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStat
     if codes & {"owner_died", *_OPERATOR.values()}:
         return "interrupted"
     statuses = {state.checkpoint_status for state in states}
-    if "needs_orchestrator" in statuses or "decided_not_resumed" in codes:
+    if "needs_orchestrator" in statuses:
         return "needs_orchestrator"
     if statuses & {"checkpoint_ready", "partial"}:
         return "partial"
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
+
+
+_HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
+"""Holds that are their own reason; all others follow from a step, a `when` or the run, which says so itself."""
 
 
 def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
@@ -201,8 +205,8 @@ def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
         if code is not None:
             timed_out = code == "step_failed" and state.subagent_status == "timed_out"
             reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
-        elif state.held_by is not None and state.held_by["kind"] == "not_selected":
-            reasons.append({"code": "step_not_selected", "step": step.id})
+        elif state.held_by is not None and state.held_by["kind"] in _HELD_REASONS:
+            reasons.append({"code": _HELD_REASONS[state.held_by["kind"]], "step": step.id})
     return reasons
 
 

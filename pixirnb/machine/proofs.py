@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+from pixirnb.history.events import RunStatus
 from pixirnb.history.state import RunState, StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan
 
 
-def proof_states(plan: Plan, run: RunState, *, is_completed: bool) -> list[str]:
-    """The proofs the log holds, in the contract's order; the last says whether the outcome is whole or partial."""
-    started = [(step, run.step(step.id)) for step in plan.steps if run.step(step.id).attempt]
+def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
+    """The proofs the log holds, in the contract's order; the last says whether the outcome is whole or partial.
+
+    A run that goes on has no last proof yet.
+    """
+    states = [run.step(step.id) for step in plan.steps]
     proofs: list[str] = []
     if run.started_at is not None:
         proofs.append("workflow_validated")
-    if started:
+    if any(state.attempt for state in states):
         proofs.append("steps_scheduled")
-    dependents = [step for step, state in started if step.depends_on and state.scheduled_seq]
+    dependents = [
+        (step, state)
+        for step, state in zip(plan.steps, states, strict=True)
+        if step.depends_on and _has_started(state)
+    ]
     if dependents and all(
-        _ended_before(run.step(plan.steps[i].id), run.step(step.id))
-        for step in dependents
-        for i in step.depends_on
+        _was_ready_before(states[i], state) for step, state in dependents for i in step.depends_on
     ):
         proofs.append("dependencies_resolved")
     if _conflicts_serialized(plan, run):
         proofs.append("conflicts_serialized")
-    ended = [state for _, state in started if state.ended is not None]
-    if ended and all("summary" in (state.ended or {}) for state in ended):
+    ended = [state.ended for state in states if state.ended is not None]
+    if ended and all("summary" in data for data in ended):
         proofs.append("summaries_collected")
-    if run.finished is not None:
-        proofs.append("completion_ready" if is_completed else "partial_outcome_ready")
+    if status != "running":
+        proofs.append("completion_ready" if status == "completed" else "partial_outcome_ready")
     return proofs
 
 
-def _ended_before(dependency: StepState, dependent: StepState) -> bool:
+def _has_started(state: StepState) -> bool:
+    """Whether what is known of the step belongs to an attempt or a question, not to a hold or a wait."""
+    return state.stage not in {"idle", "retrying"} and state.checkpoint_status != "held"
+
+
+def _was_ready_before(dependency: StepState, dependent: StepState) -> bool:
     return dependency.checkpoint_status == "checkpoint_ready" and (
-        dependency.ended_seq < dependent.scheduled_seq
+        0 < dependency.settled_seq < dependent.confirmed_seq
     )
 
 

@@ -29,7 +29,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     """Judge the ended attempt in `state.ended` and its checks."""
     ended = state.ended or {}
     report = ended.get("report")
-    limitations = list((report or {}).get("limitations") or [])
+    limitations = _texts((report or {}).get("limitations"))
     error = ended.get("error")
     if ended.get("status") != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
@@ -44,7 +44,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
         why = "; ".join(payload["validation"].get("errors", [])) or "it does not match"
-        return Verdict(fallen, _error("output_invalid", f"The output is not as declared: {why}"))
+        error = _error("output_invalid", f"The output is not as declared: {why}")
+        return Verdict(fallen, error, limitations)
     if not is_agent:
         return Verdict("checkpoint_ready", None, limitations)
     return _judge_agent(report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient)
@@ -77,6 +78,13 @@ def _judge_agent(
         "The agent ended without declaring readiness, and no check is declared that could show it."
     )
     return Verdict("partial", _error("readiness_not_declared", why), limitations)
+
+
+def _texts(said: Any) -> list[str]:
+    """Limitations as an agent wrote them: a list, or one text."""
+    if isinstance(said, list):
+        return [str(item) for item in said]
+    return [str(said)] if said else []
 
 
 def _check_error(broken: list[dict[str, Any]]) -> dict[str, Any]:

@@ -28,14 +28,14 @@ def _excused(plan: Plan, run: RunState) -> set[int]:
         if index in excused or run.step(plan.steps[index].id).stage != "settled":
             continue
         held = run.step(plan.steps[index].id).held_by
-        if held is None or held["kind"] != "dependency":
+        if held is None or held["kind"] not in {"dependency", "not_selected"}:
             continue
         blockers = [
             i
             for i in plan.steps[index].depends_on
             if run.step(plan.steps[i].id).checkpoint_status != "checkpoint_ready"
         ]
-        if all(i in excused for i in blockers):
+        if blockers and all(i in excused for i in blockers):
             excused.add(index)
             pending.extend(plan.steps[index].dependents)
     return excused

@@ -17,8 +17,11 @@ from pixirnb.history.state import RunState, StepState
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.references import Reference, pick
 
-Standing = Literal["ready", "decided", "asking", "partial", "failed", "in_flight", "held", "new"]
+Standing = Literal[
+    "ready", "decided", "asking", "partial", "failed", "retrying", "in_flight", "held", "new"
+]
 """Where the history left a step."""
 
 _WHY: Final[dict[Standing, ResumeReason]] = {
@@ -27,6 +30,7 @@ _WHY: Final[dict[Standing, ResumeReason]] = {
     "asking": "held",
     "partial": "partial",
     "failed": "failed",
+    "retrying": "failed",
     "in_flight": "in_flight",
     "held": "held",
     "new": "spec_changed",
@@ -38,7 +42,7 @@ class Selection:
     """What the person asked a resume to do; empty: everything that is not reusable."""
 
     from_: str | None = None
-    """Rerun this step and all after it; run stale steps before it, and nothing else."""
+    """Rerun this step and all after it; run stale steps before any of them, and nothing else."""
     only: str | None = None
     """Rerun this step and nothing else."""
     until: str | None = None
@@ -85,20 +89,26 @@ def plan_resume(
         state = run.steps.get(step.id) or StepState()
         standing = _standing(plan, step, state, is_known=step.id in known)
         stale = [plan.steps[i].id for i in step.depends_on if planned[i]["action"] == "rerun"]
+        is_fresh = index not in forced and standing in {"ready", "decided"}
         if index in forced:
             entry = _entry(step, "rerun", "selected")
+        elif selection.is_decision and not state.is_selected and standing == "held":
+            entry = _entry(step, "hold", "not_selected")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
             entry = _entry(step, "hold", _WHY[standing])
-        elif standing not in {"ready", "decided"}:
-            entry = _entry(step, "rerun", _WHY[standing])
+        elif not is_fresh:
+            why = "in_flight" if _asks_of_death(state) else _WHY[standing]
+            entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
         elif reads is not None and _read_anew(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")
         elif step.id in untrusted:
             entry = _entry(step, "rerun", "value_not_trusted")
-        elif stale and standing == "ready":
+        elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
+        elif _given_otherwise(plan, run, index, given):
+            entry = _entry(step, "rerun", "spec_changed")
         else:
             entry = _entry(step, "reuse", _WHY[standing])
         planned[index] = entry
@@ -147,7 +157,7 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
     elif state.stage in {"scheduled", "running"}:
         return "in_flight"
     elif state.stage == "retrying":
-        return "failed"
+        return "retrying"
     match status:
         case "checkpoint_ready":
             return "ready"
@@ -172,10 +182,31 @@ def _changed(
     known = (state.fingerprint or {}).get("static")
     if known != fingerprint.static(step, plan.sources) or step.spec.reuse == "never":
         return "spec_changed"
-    names = {reference.name for reference in step.references if reference.source == "input"}
-    if any(before.get(name) != given.get(name) for name in names):
+    asked = [reference for reference in step.references if reference.source == "input"]
+    if any(_input(before, reference) != _input(given, reference) for reference in asked):
         return "input_changed"
     return None
+
+
+def _input(inputs: Mapping[str, Any], reference: Reference) -> Any:
+    try:
+        return pick(inputs.get(reference.name), reference)
+    except LookupError:
+        return None
+
+
+def _asks_of_death(state: StepState) -> bool:
+    """Whether nobody has answered yet what to do about a death in flight: then a resume asks again, and runs nothing."""
+    return state.stage == "asking" and (state.request or {}).get("reason") == "in_flight"
+
+
+def _given_otherwise(plan: Plan, run: RunState, index: int, given: Mapping[str, Any]) -> bool:
+    """Whether the step would be given something else though nothing before it reruns: its edges were edited."""
+    before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
+    if any(state is None or state.stage != "settled" for state in before):
+        return False
+    known = (run.steps[plan.steps[index].id].fingerprint or {}).get("dynamic")
+    return known != fingerprint.dynamic(plan, run, index, inputs=given)
 
 
 def _read_anew(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
@@ -188,7 +219,7 @@ def _forced(plan: Plan, selection: Selection) -> set[int]:
     if selection.only is not None:
         return {plan.index[selection.only]}
     if selection.from_ is not None:
-        return _reach(plan, selection.from_, lambda step: step.dependents)
+        return _reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
     return set()
 
 
@@ -198,18 +229,18 @@ def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int],
     if selection.only is not None:
         allowed = set(forced)
     elif selection.from_ is not None:
-        allowed = set(forced) | _reach(plan, selection.from_, lambda step: step.depends_on)
+        allowed = _reach(plan, forced, lambda step: step.depends_on)
     if selection.until is not None:
-        needed = _reach(plan, selection.until, lambda step: step.depends_on)
+        needed = _reach(plan, {plan.index[selection.until]}, lambda step: step.depends_on)
         allowed = needed if allowed is None else allowed & needed
     return lambda index: allowed is None or index in allowed
 
 
 def _reach(
-    plan: Plan, step_id: str, following: Callable[[PlannedStep], tuple[int, ...]]
+    plan: Plan, start: Collection[int], following: Callable[[PlannedStep], tuple[int, ...]]
 ) -> set[int]:
     reached: set[int] = set()
-    pending = [plan.index[step_id]]
+    pending = list(start)
     while pending:
         index = pending.pop()
         if index not in reached:

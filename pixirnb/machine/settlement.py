@@ -121,9 +121,11 @@ def expired(step: PlannedStep, state: StepState) -> Draft:
 
 
 def cancelled(step: PlannedStep, state: StepState) -> Draft:
-    """The operator gave up a step that waits for a retry or an answer."""
+    """The operator gave up a step that waits for a retry or an answer. What its last attempt left stays usable."""
     error = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
-    return decided(step, state, Verdict("failed", error, list(state.limitations)), None)
+    worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
+    verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
+    return decided(step, state, verdict, None, subagent_status="cancelled")
 
 
 def _attempt_over(

@@ -14,6 +14,7 @@ _REASONS: Final = {
     "step_partial": "{step} is partial",
     "step_needs_decision": "{step} needs a decision",
     "step_not_selected": "{step} was not selected and is stale",
+    "step_cancelled": "{step} was cancelled before it started",
     "run_timed_out": "the time-out of the whole run passed",
     "owner_died": "the process that ran it died",
     "cancelled": "cancelled by the operator",
