@@ -32,6 +32,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event, Owner, ResumeStep, StoredValue
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
+from pixirnb.machine.board import RunStop
 from pixirnb.machine.requirement import required
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
@@ -128,10 +129,13 @@ def go_on(
     edit: Edit | None = None,
     selection: Selection | None = None,
     facts: Sequence[Draft] = (),
+    stop: RunStop | None = None,
     take_over: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> LiveRun | None:
     """Resume a run in the background, `facts` (a decision) recorded first; None when there is nothing to do.
+
+    `stop`: take it up only to end it.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
@@ -149,7 +153,7 @@ def go_on(
         drafts.append(_resumed(planned, chosen, edit or Edit()))
         drafts += _cautions(reading, in_flight)
         run = fold(reading.events)
-        live = _launch(planned.plan, log, run, drafts, listeners)
+        live = _launch(planned.plan, log, run, drafts, listeners, stop)
         release()
         return live
 
@@ -160,6 +164,11 @@ def record(
     """Add facts from a person to a run nobody drives. Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed."""
     with _held(store, run_id, take_over=take_over) as (log, _):
         log.append(_as_events(list(facts), log.reading.events))
+
+
+def pinned_plan(run: RunState) -> Plan:
+    """The plan of the workflow a run has pinned; its paths are not looked up again."""
+    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
 
 
 @contextlib.contextmanager
@@ -229,12 +238,13 @@ def _cautions(reading: Reading, in_flight: Sequence[str]) -> list[Draft]:
     return cautions
 
 
-def _launch(
+def _launch(  # noqa: PLR0917 - a course has as many parts
     plan: Plan,
     log: RunLog,
     run: RunState,
     drafts: list[Draft],
     listeners: Sequence[Listener],
+    stop: RunStop | None = None,
 ) -> LiveRun:
     others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
     workspace = run.workspace or drafts[0].data.get("workspace")
@@ -243,7 +253,7 @@ def _launch(
         if theirs == workspace and share_writes(plan, other.scheduler.plan):
             drafts.append(_shared(other.scheduler.log.run_id))
             other.record([_shared(log.run_id)])
-    return engine().launch(plan, log, run, drafts, listeners)
+    return engine().launch(plan, log, run, drafts, listeners, stop=stop)
 
 
 def _shared(other: str) -> Draft:

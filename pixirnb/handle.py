@@ -17,7 +17,7 @@ import anyio
 
 from pixirnb import courses
 from pixirnb.decisions import human_decision, manual_checkpoint
-from pixirnb.engine.broadcast import Live, News, topic_of
+from pixirnb.engine.broadcast import News, topic_of
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, LogDamaged
@@ -28,13 +28,13 @@ from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import PlanReport, compile_plan, report, require
+from pixirnb.planning.report import PlanReport, report
 from pixirnb.ports import Damage, Reading
-from pixirnb.spec.loader import load_mapping
 from pixirnb.store.files import FileStore
 from pixirnb.views.digraph import digraph
 from pixirnb.views.display import mimebundle
 from pixirnb.views.dot import dot
+from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
 from pixirnb.views.mermaid import mermaid
 
@@ -257,11 +257,20 @@ class Run:
 
     # --- what a person can do to it -----------------------------------------------------------------------------
 
-    def cancel(self, step: str | None = None, *, drain: bool = False) -> None:
+    def cancel(
+        self, step: str | None = None, *, drain: bool = False, take_over: bool = False
+    ) -> None:
         """End the run, or give up one step; `drain` lets what runs finish and starts nothing more. Returns at once.
 
-        Raises Cannot when the run is not live, HeldByAnother when another process drives it.
+        A run whose owner died is ended here: what it left running is swept, and its log says that it was given up.
+        Raises Cannot when the run is at rest, HeldByAnother when another process drives it.
         """
+        if step is None and not self.is_live_here and self.state.finished is None:
+            owner = self._reading().owner
+            if owner is None or take_over:
+                self.live = courses.go_on(self.store, self.id, stop="cancel", take_over=take_over)
+                self.wait()
+                return
         live = self._driven("cancel")
         if step is not None:
             self._step(step)
@@ -351,7 +360,7 @@ class Run:
                     fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
                 )
             run = fold(reading.events)
-            self._cached = (count, run, pinned_plan(run))
+            self._cached = (count, run, courses.pinned_plan(run))
         return self._cached[1], self._cached[2]
 
     def _step(self, step: str) -> tuple[StepState, RunState]:
@@ -385,16 +394,3 @@ class Run:
     def _raise_failure(self) -> None:
         if self.live is not None and self.live.failure is not None:
             raise self.live.failure
-
-
-def pinned_plan(run: RunState) -> Plan:
-    """The plan of the workflow a run has pinned; its paths are not looked up again."""
-    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
-
-
-def edges_of(plan: Plan) -> list[tuple[str, str]]:
-    """Who waits on whom: (dependency, dependent)."""
-    return [(plan.steps[i].id, step.id) for step in plan.steps for i in step.depends_on]
-
-
-__all__ = ["Live", "Run", "edges_of", "pinned_plan"]

@@ -23,7 +23,7 @@ from pixirnb.engine.scheduler import Scheduler, Settings
 from pixirnb.errors import InternalError
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
-from pixirnb.machine.board import Board
+from pixirnb.machine.board import Board, RunStop
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.ports import RunLog, Runner
 from pixirnb.runners.python import PythonRunner
@@ -55,11 +55,17 @@ class Engine:
         run: RunState,
         opening: Sequence[Draft],
         listeners: Sequence[Listener] = (),
+        *,
+        stop: RunStop | None = None,
     ) -> LiveRun:
-        """Drive a run from `opening` to rest, in the background. The log is closed when it is done."""
+        """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
+
+        `stop`: the operator's wish as the course begins.
+        """
         portal = self._running_portal()
         clock = SystemClock()
         board = Board(plan, run, clock.now())
+        board.stop = stop
         scheduler = Scheduler(
             plan=plan,
             board=board,

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from IPython.display import DisplayHandle, display
 
-from pixirnb.handle import Run, edges_of
+from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.views.display import mimebundle
+from pixirnb.views.drawing import edges_of
 
 _PAUSE_S: Final = 0.5
 _PAUSE_PER_STEP_S: Final = 0.005

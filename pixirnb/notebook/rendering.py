@@ -10,7 +10,6 @@ from typing import Any, Final, assert_never
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
-from pixirnb.handle import edges_of
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.notebook.cells import facts_of
@@ -21,6 +20,7 @@ from pixirnb.verbs.answers import Answer
 from pixirnb.views import text
 from pixirnb.views.cards import card
 from pixirnb.views.display import mimebundle
+from pixirnb.views.drawing import edges_of
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.markup import block
 from pixirnb.views.plain import plain

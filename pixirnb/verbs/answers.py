@@ -19,11 +19,12 @@ from pixirnb.errors import (
     EXIT_NEEDS_DECISION,
     EXIT_PARTIAL,
 )
-from pixirnb.handle import Run, edges_of
+from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
+from pixirnb.views.drawing import edges_of
 
 Kind = Literal["plan", "outcome", "resume", "runs", "bundle", "log", "message"]
 

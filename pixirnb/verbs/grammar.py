@@ -7,6 +7,7 @@ errors, all others are pixirnb's own.
 from __future__ import annotations
 
 import json as json_text
+import os
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -197,7 +198,12 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
 
     @app.command
     def cancel(
-        run: str, step: str | None = None, *, drain: Flag = False, common: Common | None = None
+        run: str,
+        step: str | None = None,
+        *,
+        drain: Flag = False,
+        take_over: Flag = False,
+        common: Common | None = None,
     ) -> Answer:
         """End a run, or give up one of its steps.
 
@@ -205,9 +211,10 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             run: The run's id.
             step: Give up only this step.
             drain: Let what runs finish and start nothing more.
+            take_over: End a run of another host that is known to be dead.
         """
         opened = api.open_run(run, state=_state(common))
-        opened.cancel(step, drain=drain)
+        opened.cancel(step, drain=drain, take_over=take_over)
         what = f"step {step} of {run}" if step else run
         return _done(f"Asked {what} to {'drain' if drain else 'end'}.", run, _asked(common))
 
@@ -317,7 +324,9 @@ def _source(desk: Desk, file: str) -> api.Source:
     known = desk.workflows.get(file)
     if known is not None:
         return known
-    if not Path(file).expanduser().exists() and desk.workflows:
+    # Whatever was typed, these two do not raise; Path's own do, for a name too long or a home that is not there.
+    is_there = os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
+    if not is_there and desk.workflows:
         raise InvalidSpec(
             f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
             fix="Known here: " + ", ".join(sorted(desk.workflows)) + ".",
