@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-import pixirnb
 import pytest
+
+import pixirnb
 
 SPEC = """
 name: abandoned
