@@ -6,6 +6,7 @@ Paths are read here and nowhere below. A workflow may come as a path, as YAML te
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -152,7 +153,7 @@ def open_run(
 ) -> Run:
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
     path = Path(run_id)
-    if path.name != str(run_id) and path.is_dir():
+    if path.name != str(run_id) and os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
         store, name = FileStore(path.resolve().parent.parent), path.resolve().name
     else:
         store, name = store_of(workspace_of(None, workspace), state), str(run_id)
@@ -203,8 +204,8 @@ def store_of(workspace: Path, state: str | Path | None) -> FileStore:
 def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
     """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
     if workspace is not None:
-        place = Path(workspace).expanduser()
-        if not place.is_dir():
+        place = _typed(workspace)
+        if not os.path.isdir(place):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
             raise InvalidArguments(
                 f"The workspace {place} is not a folder.",
                 fix="Name one that exists.",
@@ -235,9 +236,14 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
     return found
 
 
+def _typed(path: str | Path) -> Path:
+    """A path as a person typed it; `~nobody` stays what it is instead of raising."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home
+
+
 def _loaded(source: Source) -> loader.Loaded:
     if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
-        path = Path(source).expanduser()
+        path = _typed(source)
         try:
             text = path.read_bytes()
         except (OSError, ValueError) as error:

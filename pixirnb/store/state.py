@@ -27,7 +27,7 @@ def find_state(workspace: Path, override: Path | None = None) -> Path:
     if override is None and os.environ.get(STATE_VARIABLE):
         override = Path(os.environ[STATE_VARIABLE])
     if override is not None:
-        return Path(os.path.abspath(override.expanduser()))  # noqa: PTH100 - a link to it stays a link
+        return Path(os.path.abspath(os.path.expanduser(override)))  # noqa: PTH100, PTH111 - a link to it stays a link
     folders = _upward(workspace.resolve())
     for folder in folders:
         if _is_ours(folder / STATE_NAME):
