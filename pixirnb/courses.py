@@ -17,7 +17,6 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -40,6 +39,7 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.ports import Blobs, Reading, RunLog
+from pixirnb.release import release
 from pixirnb.runners.processes import end_strays
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
@@ -102,7 +102,7 @@ def begin(
             "source": workflow.places.source,
             "sources": pinned,
             "owner": _owner(),
-            "pixirnb": _version(),
+            "pixirnb": release(),
         },
     )
     return _launch(plan, log, RunState(), [opening], listeners)
@@ -310,10 +310,3 @@ def _as_events(drafts: Sequence[Draft], before: Sequence[Event]) -> list[Event]:
 
 def _owner() -> Owner:
     return {"host": socket.gethostname(), "pid": os.getpid(), "instance": _INSTANCE}
-
-
-def _version() -> str:
-    try:
-        return version("pixirnb")
-    except PackageNotFoundError:
-        return "unpackaged"

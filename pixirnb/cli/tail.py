@@ -6,9 +6,6 @@ import queue
 import time
 from typing import Final
 
-from rich.console import Console
-from rich.text import Text
-
 from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
     STEP_HEARTBEAT,
@@ -54,6 +51,9 @@ class Tail:
         """Print what happens until the run comes to rest."""
         assert run.live is not None
         if self._screen.is_terminal:
+            from rich.console import Console
+            from rich.text import Text
+
             console = Console(file=self._screen.err)
             if self._screen.out.isatty():
                 # One terminal shows both: what is said goes above the live line, never through it.

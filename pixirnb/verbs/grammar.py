@@ -9,7 +9,6 @@ from __future__ import annotations
 import json as json_text
 import os
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,6 +16,7 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments, InvalidSpec
+from pixirnb.release import release
 from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import (
@@ -53,7 +53,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         help="Workflows that end honestly: every run a log, every step unlocked by evidence.",
         help_format="plaintext",
         version_flags=["--version"],
-        version=_version,
+        version=release,
         result_action="return_value",
     )
 
@@ -66,7 +66,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             workspace: Folder to work in, instead of the file's own.
         """
         report = api.plan(_source(desk, file), workspace=workspace)
-        return plan_answer(report, _edges(_source(desk, file)), is_json=_asked(common))
+        return plan_answer(report, _edges(report.spec), is_json=_asked(common))
 
     @app.command
     def run(
@@ -357,8 +357,7 @@ def _value(text: str | None) -> Any:
         return text
 
 
-def _edges(source: api.Source) -> list[tuple[str, str]]:
-    workflow = api.load(source)
+def _edges(workflow: Workflow) -> list[tuple[str, str]]:
     return [(before, step.id) for step in workflow.steps for before in step.depends_on]
 
 
@@ -368,13 +367,6 @@ def _state(common: Common | None) -> Path | None:
 
 def _asked(common: Common | None) -> bool:
     return common is not None and common.json
-
-
-def _version() -> str:
-    try:
-        return version("pixirnb")
-    except PackageNotFoundError:
-        return "unpackaged"
 
 
 app: Final = build(Desk())
