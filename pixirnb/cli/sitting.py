@@ -1,0 +1,124 @@
+"""One command line: parses, performs, shows, and says by its exit code what came of it. Source: contract.md §9.
+
+With `--json` stdout carries exactly one JSON document, error or answer; everything else goes to stderr. An interrupt
+(Ctrl-C, or a polite SIGTERM) ends the run in good order first: its log says so, and it can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from cyclopts.exceptions import CycloptsError
+
+from pixirnb.cli.render import Screen
+from pixirnb.cli.tail import Tail
+from pixirnb.engine.host import engine
+from pixirnb.errors import (
+    EXIT_CANNOT,
+    EXIT_COMPLETED,
+    EXIT_INTERRUPTED,
+    InternalError,
+    InvalidArguments,
+    PixirnbError,
+)
+from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import event_document as document_of
+from pixirnb.verbs.grammar import build
+
+
+def perform(tokens: Sequence[str]) -> int:
+    """One command, start to end; its exit code."""
+    is_json = "--json" in tokens
+    screen = Screen(is_json=is_json)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    tail = Tail(screen)
+    desk = Desk(listeners=lambda: (tail.hear,))
+    try:
+        result = build(desk)(tokens or ["--help"], exit_on_error=False, print_error=False)
+        return EXIT_COMPLETED if result is None else _show(result, screen, tail)
+    except CycloptsError as error:
+        return _refuse(_usage(error), screen)
+    except PixirnbError as error:
+        return _refuse(error, screen)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CANNOT
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
+        return _refuse(_bug(error), screen)
+    finally:
+        engine().close()
+
+
+def _show(result: Result, screen: Screen, tail: Tail) -> int:
+    match result:
+        case Answer():
+            screen.answer(result)
+            return result.exit_code
+        case Following():
+            return _follow(result, screen)
+        case Underway():
+            return _attend(result, screen, tail)
+
+
+def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
+    """Stay with a run to its rest; an interrupt ends it and is its outcome."""
+    run = underway.run
+    screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
+    try:
+        tail.attend(run, is_tailed=underway.is_tailed)
+    except KeyboardInterrupt:
+        screen.note("Interrupted: ending the run …")
+        if run.is_live_here:
+            run.interrupt()
+        run.wait(timeout=60)
+    run.wait()
+    answer = outcome_answer(run, is_json=underway.is_json)
+    screen.answer(answer)
+    return answer.exit_code
+
+
+def _follow(following: Following, screen: Screen) -> int:
+    events: list[dict[str, Any]] = []
+    for event in following.run.follow():
+        if following.is_json:
+            events.append(document_of(event))
+        else:
+            screen.event(event)
+    if following.is_json:
+        document = {"run_id": following.run.id, "events": events, "damage": None}
+        screen.answer(Answer("log", document, is_json=True))
+    return EXIT_COMPLETED
+
+
+def _refuse(error: PixirnbError, screen: Screen) -> int:
+    screen.error(error.document())
+    return error.exit_code
+
+
+def _usage(error: CycloptsError) -> InvalidArguments:
+    sentence = " ".join(str(error).split())
+    return InvalidArguments(sentence, fix="See `pixirnb --help`, or `pixirnb VERB --help`.")
+
+
+def _bug(error: Exception) -> InternalError:
+    if os.environ.get("PIXIRNB_DEBUG"):
+        traceback.print_exception(error)
+    return InternalError(
+        f"pixirnb failed: {type(error).__name__}: {error}",
+        fix="Set PIXIRNB_DEBUG=1 to see where, and please report it. Logs on disk are sound.",
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
