@@ -121,7 +121,9 @@ class Run:
     # --- what it left -------------------------------------------------------------------------------------------
 
     def history(self) -> list[Event]:
-        """Every event on disk, in order."""
+        """Every event on disk, in order. Of a run driven here never more than `state` knows."""
+        if self.live is not None and not self.live.ended.is_set():
+            return self.live.ask(lambda scheduler: list(scheduler.durable))
         return list(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:

@@ -1,0 +1,340 @@
+"""`Run`: one run as cells, scripts and other processes hold it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import pixirnb
+from pixirnb import api
+from pixirnb.engine.broadcast import Live, News
+from pixirnb.errors import (
+    Cannot,
+    InvalidArguments,
+    RunInterrupted,
+    RunNotCompleted,
+    UnknownRun,
+)
+from pixirnb.handle import Run
+from pixirnb.history.events import Event
+
+GATED = "until test -e go; do sleep 0.02; done; echo through"
+
+
+def flow(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A workflow as a dict."""
+    return {"name": "handle", **fields, "steps": list(steps)}
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Wait until it is so."""
+    while not is_so():
+        time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def gated(tmp_path: Path) -> Run:
+    """A run whose step is under way and waits for the file `go`."""
+    run = api.start(flow({"id": "a", "run": GATED}))
+    until(lambda: any(event.kind == "attempt_started" for event in run.history()))
+    return run
+
+
+def test_whoever_reads_a_live_run_s_history_finds_its_state_as_far(tmp_path: Path) -> None:
+    """What the log holds a moment before the loop has taken note of it must not mislead a decision."""
+    for _ in range(10):
+        run = api.start(flow({"id": "gate", "ask": {"question": "?"}}, {"id": "a", "run": GATED}))
+        while all(event.kind != "decision_requested" for event in run.history()):
+            pass
+        run.decide("gate", "accept")
+        run.interrupt()
+        assert run.wait().step("gate").checkpoint_status == "checkpoint_ready"
+
+
+def test_start_returns_at_once_and_run_blocks(tmp_path: Path) -> None:
+    run = api.start(flow({"id": "a", "run": GATED}))
+    assert run.status == "running"
+    assert not run.outcome.ok
+    (tmp_path / "go").touch()
+    assert run.wait().ok
+    assert api.run(flow({"id": "a", "run": "echo x"})).ok
+
+
+def test_a_run_can_be_awaited(tmp_path: Path) -> None:
+    run = api.start(flow({"id": "a", "run": GATED}))
+
+    async def story() -> str:
+        (tmp_path / "go").touch()
+        return (await run).status
+
+    assert anyio.run(story) == "completed"
+
+
+def test_events_are_everything_from_the_first_on_recorded_and_live(tmp_path: Path) -> None:
+    async def story() -> list[News]:
+        run = gated(tmp_path)
+        heard: list[News] = []
+        async for news in run.events():
+            heard.append(news)
+            if isinstance(news, Event) and news.kind == "attempt_started":
+                (tmp_path / "go").touch()
+        return heard
+
+    heard = anyio.run(story)
+    recorded = [news for news in heard if isinstance(news, Event)]
+    assert [event.seq for event in recorded] == list(range(1, len(recorded) + 1))
+    assert recorded[-1].kind == "run_finished"
+    lines = [n.data["chunk"] for n in heard if isinstance(n, Live) and n.topic == "step:output"]
+    assert "".join(lines) == "through\n"
+
+
+def test_events_of_a_run_over_or_elsewhere_come_from_its_log(tmp_path: Path) -> None:
+    run = api.start(flow({"id": "a", "run": "echo x"}))
+    run.wait()
+    other = api.open_run(run.id)
+
+    async def story() -> list[News]:
+        return [news async for news in other.events()]
+
+    assert anyio.run(story) == run.history()
+
+
+def test_another_process_follows_a_live_run(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    code = (
+        "import anyio, pixirnb\n"
+        f"run = pixirnb.open_run({run.id!r})\n"
+        "print(run.status, flush=True)\n"
+        "async def main():\n"
+        "    async for event in run.events():\n"
+        "        print(event.kind, flush=True)\n"
+        "anyio.run(main)\nprint(run.status)\n"
+    )
+    env_root = str(Path(pixirnb.__file__).parents[1])
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {env_root!r})\n" + code],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "running\n"
+    (tmp_path / "go").touch()
+    lines = child.stdout.read().split()
+    child.stdout.close()
+    assert child.wait() == 0
+    assert lines[0] == "run_started"
+    assert lines[-2:] == ["run_finished", "completed"]
+
+
+def test_on_hears_one_topic_until_it_is_ended(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    heard: list[News] = []
+    ended: list[News] = []
+    stop = run.on("step:output", heard.append)
+    run.on("attempt_ended", ended.append)
+    (tmp_path / "go").touch()
+    run.wait()
+    stop()
+    assert [news.data["chunk"] for news in heard] == ["through\n"]
+    assert [news.data["step"] for news in ended] == ["a"]
+    with pytest.raises(Cannot) as caught:
+        api.open_run(run.id).on("step:output", heard.append)
+    assert caught.value.code == "not_live_here"
+
+
+def test_wait_gives_the_outcome_after_its_time_either_way(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    assert run.wait(timeout=0).status == "running"
+    assert api.open_run(run.id).wait(timeout=0.01).status == "running"
+    (tmp_path / "go").touch()
+    assert run.wait(timeout=100).ok
+
+
+def test_value_is_typed_output_is_text_and_the_bundle_is_evidence(tmp_path: Path) -> None:
+    run = api.start(
+        flow(
+            {"id": "a", "call": "builtins:dict", "with": {"n": [1, 2]}},
+            {"id": "b", "run": "echo out; echo err >&2", "verify": [{"output_contains": "out"}]},
+            {"id": "c", "run": "false"},
+        )
+    )
+    run.wait()
+    assert run.value("a") == {"n": [1, 2]}
+    assert run.value("b") == "out"
+    assert sorted(run.output("b").split()) == ["err", "out"]
+    assert run.output("a") == ""
+    bundle = run.bundle("b")
+    assert bundle is not None
+    assert bundle["dependent_safe"]
+    assert bundle["source"]["attempt"] == 1
+    assert bundle["verification"][0]["passed"]
+    assert json.loads(json.dumps(bundle)) == bundle
+    failed = run.bundle("c")
+    assert failed is None or not failed["dependent_safe"]
+    assert run.explain("c")
+    for method in (run.value, run.output, run.bundle, run.explain):
+        with pytest.raises(InvalidArguments) as caught:
+            method("nobody")
+        assert caught.value.code == "unknown_step"
+
+
+def test_a_finished_run_reads_the_same_from_anywhere(tmp_path: Path) -> None:
+    run = api.start(flow({"id": "a", "run": "seq 1 9999"}, {"id": "b", "run": "false"}))
+    here = run.wait().document()
+    moved = tmp_path / "moved" / "runs"
+    moved.mkdir(parents=True)
+    shutil.copytree(run.folder, moved / run.id)
+    for other in (api.open_run(run.id), api.open_run(moved / run.id)):
+        assert other.outcome.document() == here
+        assert other.value("a") == run.value("a")
+        assert other.output("a") == run.output("a")
+        assert other.history() == run.history()
+
+
+def test_runs_are_listed_newest_first_and_one_bad_one_hides_no_other(tmp_path: Path) -> None:
+    ids = [api.run(flow({"id": "a", "run": "true"})).run_id for _ in range(2)]
+    (tmp_path / ".pixirnb" / "runs" / ids[0] / "log.jsonl").write_text("garbage\n")
+    rows = {row["run_id"]: row["status"] for row in api.runs()}
+    assert rows == {ids[0]: "unreadable", ids[1]: "completed"}
+    with pytest.raises(UnknownRun):
+        api.open_run("r-20200101-000000-aaaaaa")
+
+
+def test_cancel_interrupt_and_giving_up_one_step(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    run.cancel()
+    assert run.wait().status == "interrupted"
+    assert run.outcome.step("a").subagent_status == "cancelled"
+    with pytest.raises(Cannot) as caught:
+        run.cancel()
+    assert caught.value.code == "not_live"
+    other = gated(tmp_path)
+    other.interrupt()
+    assert other.wait().step("a").subagent_status == "interrupted"
+    third = gated(tmp_path)
+    with pytest.raises(InvalidArguments):
+        third.cancel("nobody")
+    third.cancel("a")
+    assert third.wait().status == "failed"
+
+
+def test_expect_raises_for_everything_but_what_was_expected(tmp_path: Path) -> None:
+    outcome = api.run(flow({"id": "a", "run": "false"}))
+    with pytest.raises(RunNotCompleted) as caught:
+        api.expect(outcome)
+    assert "completed" not in caught.value.message.split(":")[1].split(".")[0]
+    api.expect(outcome, ["failed"])
+    run = gated(tmp_path)
+    run.interrupt()
+    with pytest.raises(RunInterrupted):
+        api.expect(run.wait())
+
+
+def test_two_live_runs_that_may_write_the_same_files_warn_each_other(tmp_path: Path) -> None:
+    def writer(glob: str) -> Run:
+        run = api.start(flow({"id": "a", "run": GATED, "write_set": [glob]}))
+        until(lambda: any(event.kind == "attempt_started" for event in run.history()))
+        return run
+
+    one, two, aside = writer("lib/**"), writer("lib/a.py"), writer("docs/**")
+    (tmp_path / "go").touch()
+    warned = {run.id: [w["code"] for w in run.wait().warnings] for run in (one, two, aside)}
+    assert warned == {one.id: ["workspace_shared"], two.id: ["workspace_shared"], aside.id: []}
+    assert one.id in two.outcome.warnings[0]["message"]
+
+
+def test_a_run_may_be_driven_from_any_thread(tmp_path: Path) -> None:
+    found: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(api.run(flow({"id": "a", "run": "true"})).ok))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+    assert len(api.runs()) == 4
+
+
+def test_progress_of_a_python_step_is_heard(tmp_path: Path) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def hear(news: News) -> None:
+        if isinstance(news, Live) and news.topic == "step:progress":
+            heard.append(news.data)
+
+    source = "def f():\n    import pixirnb\n    pixirnb.progress(0.4, 'half way')\n    return 1\n"
+    for is_process in (False, True):
+        run = api.start(
+            flow({"id": "a", "call": ":f", "process": is_process}),
+            functions={":f": source},
+            listeners=[hear],
+        )
+        assert run.wait().ok, run.outcome.step("a").error
+    assert heard == [{"fraction": 0.4, "message": "half way"}] * 2
+
+
+def test_a_run_shows_itself_in_a_notebook_and_in_one_line(tmp_path: Path) -> None:
+    run = api.start(flow({"id": "a", "run": "true"}))
+    run.wait()
+    assert repr(run) == f"<Run {run.id}: completed>"
+    shown = run._repr_mimebundle_()
+    assert "text/html" in shown
+    assert "completed" in shown["text/plain"]
+
+
+def test_a_resume_with_inputs_or_an_edit_says_why_each_step_reruns(tmp_path: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": "echo {{ inputs.n }}"},
+        {"id": "b", "run": "echo b"},
+        {"id": "c", "run": "echo {{ steps.a.output }}", "depends_on": ["a"]},
+    ]
+    inputs = {"n": {"type": "integer", "default": 1}}
+    run = api.start(flow(*steps, inputs=inputs))
+    assert run.wait().ok
+
+    def why(**options: Any) -> dict[str, str]:
+        return {s["step_id"]: s["reason"] for s in api.plan_resume(run.id, **options)}
+
+    assert why(inputs={"n": 2}) == {"a": "input_changed", "b": "ready", "c": "upstream_changed"}
+    edited: list[dict[str, Any]] = [
+        {**steps[0], "description": "only words", "timeout": "9m"},
+        {**steps[1], "run": "echo B"},
+        steps[2],
+    ]
+    changed = flow(*edited, inputs=inputs)
+    assert why(spec=changed) == {"a": "ready", "b": "spec_changed", "c": "ready"}
+    resumed = api.resume(run.id, inputs={"n": 1})
+    assert resumed.is_no_op
+    resumed = api.resume(run.id, inputs={"n": 2})
+    assert resumed.wait().ok
+    assert resumed.value("c") == "2"
+    assert [resumed.outcome.step(s).attempt for s in "abc"] == [2, 1, 2]
+
+
+def test_a_rerun_with_an_equal_result_stops_there(tmp_path: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": "echo same; echo $$ >&2"},
+        {"id": "b", "run": "echo b >> effects.txt", "depends_on": ["a"]},
+    ]
+    run = api.start(flow(*steps))
+    assert run.wait().ok
+    edited = flow({**steps[0], "run": "echo same"}, steps[1])
+    assert api.resume(run.id, spec=edited).wait().ok
+    assert (tmp_path / "effects.txt").read_text().split() == ["b"]
+    assert api.open_run(run.id).outcome.step("a").attempt == 2
