@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from figures import Promise, verdict
 from pydantic_core import from_json
 
 from pixirnb.history.codec import GENESIS, decode_lines, encode
@@ -120,15 +123,26 @@ def reading_cost(lines: int = 60_000, rounds: int = 5) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: list[str]) -> int:
     """Print the figures for the current folder's disk."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    kept = True
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as folder:
         for group in (1, 4, 16):
-            print(append_rate(Path(folder), group=group))
-    print(reading_cost())
+            found = append_rate(Path(folder), group=group)
+            print(
+                f"groups of {group}: {found['groups_per_second']:.0f} a second, the disk allows "
+                f"{found['disk_syncs_per_second']:.0f} (ratio {found['ratio_to_disk']:.2f}), "
+                f"{found['cpu_us_per_group']:.0f} µs of CPU each"
+            )
+            kept &= verdict("  syncs a group", found["syncs_per_append"], Promise(1))
+    reading = reading_cost()
+    print(f"encoding: {reading['encode_us_per_event']:.1f} µs an event")
+    print(
+        f"{reading['lines']} lines: {reading['decode_ms']:.0f} ms to read and verify, "
+        f"{reading['parse_ms']:.0f} ms to parse (ratio {reading['ratio_to_parser']:.2f})"
+    )
+    return 0 if kept or "--strict" not in arguments else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

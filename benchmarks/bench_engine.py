@@ -1,0 +1,130 @@
+"""What the engine costs a step: syncs, CPU and bytes, beside what the disk under it allows, in one run.
+
+    python benchmarks/bench_engine.py [CHAIN FAN]
+
+Both workflows run through the API, with a real log on the disk of the current folder, and their steps do nothing at all:
+
+* chain: 200 python steps, each waiting for the one before. One append carries the end of a step and the start of the
+  next, so at most 1.1 syncs a step; and at most 400 µs of CPU.
+* fan-out: one step, 500 that wait for it at concurrency 8, and one that waits for all. At most 0.4 syncs a step.
+
+The rate of one `fdatasync` after another is taken before and after each run: what a chain could do if a step cost
+nothing but its sync. Medians of several rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from figures import Promise, verdict
+
+from pixirnb import api
+
+ROUNDS = 3
+SYNCS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One run, per step where the name does not say otherwise."""
+
+    syncs: float
+    cpu_us: float
+    log_bytes: float
+    steps_per_second: float
+    disk_syncs_per_second: float
+
+
+def chain(count: int) -> dict[str, Any]:
+    """Steps in a row."""
+    steps = [
+        {"id": f"s{n}", "call": "builtins:dict", "depends_on": [f"s{n - 1}"] if n else []}
+        for n in range(count)
+    ]
+    return {"name": "chain", "steps": steps}
+
+
+def fan_out(count: int) -> dict[str, Any]:
+    """One step, `count` behind it, and one behind those."""
+    middle = [f"m{n}" for n in range(count)]
+    steps: list[dict[str, Any]] = [{"id": "first", "call": "builtins:dict"}]
+    steps += [{"id": name, "call": "builtins:dict", "depends_on": ["first"]} for name in middle]
+    steps.append({"id": "last", "call": "builtins:dict", "depends_on": middle})
+    return {"name": "fan", "max_concurrency": 8, "steps": steps}
+
+
+def disk_rate(folder: Path, size: int) -> float:
+    """Appends of `size` bytes with a sync each, a second."""
+    sync = getattr(os, "fdatasync", os.fsync)  # macOS has only fsync
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        started = time.perf_counter()
+        for _ in range(SYNCS):
+            file.write(b"x" * size)
+            sync(file.fileno())
+        return SYNCS / (time.perf_counter() - started)
+
+
+def measured(spec: dict[str, Any], folder: Path) -> Reading:
+    """Run it once."""
+    count = len(spec["steps"])
+    before = disk_rate(folder, 1000)
+    cpu, started = time.process_time(), time.perf_counter()
+    run = api.start(spec, workspace=folder, state=folder / "state")
+    assert run.live is not None
+    outcome = run.wait()
+    wall, cpu = time.perf_counter() - started, time.process_time() - cpu
+    assert outcome.ok, outcome.summary
+    disk = (before + disk_rate(folder, 1000)) / 2
+    log = run.live.scheduler.log
+    syncs = getattr(log, "syncs")  # noqa: B009 - the protocol of a log does not count them, the file's does
+    size = (run.folder / "log.jsonl").stat().st_size
+    return Reading(syncs / count, cpu / count * 1e6, size / count, count / wall, disk)
+
+
+def told(name: str, spec: dict[str, Any], folder: Path, rounds: int) -> tuple[float, float]:
+    """Print a workflow's figures; its syncs and µs of CPU a step."""
+    readings = [measured(spec, folder) for _ in range(rounds)]
+
+    def mid(field: str) -> float:
+        return float(median(getattr(reading, field) for reading in readings))
+
+    ratio = median(r.steps_per_second / r.disk_syncs_per_second for r in readings)
+    print(f"{name}: {len(spec['steps'])} steps")
+    print(f"  steps a second: {mid('steps_per_second'):.0f}")
+    print(
+        f"  the disk's own syncs a second: {mid('disk_syncs_per_second'):.0f} (ratio {ratio:.2f})"
+    )
+    print(f"  log bytes a step: {mid('log_bytes'):.0f}")
+    return mid("syncs"), mid("cpu_us")
+
+
+def main(arguments: list[str]) -> int:
+    """Measure both shapes."""
+    counts = [int(word) for word in arguments if word.isdigit()] or [200, 500]
+    large = max(counts) > 1000
+    rounds = 1 if large else ROUNDS
+    kept = True
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as place:
+        folder = Path(place)
+        measured(chain(10), folder)  # the engine's thread and supervisor are started once a process
+        syncs, cpu = told("chain", chain(counts[0]), folder, rounds)
+        kept &= verdict("  syncs a step", syncs, Promise(1.1))
+        kept &= verdict("  CPU a step", cpu, Promise(400, "µs"))
+        if len(counts) > 1:
+            syncs, cpu = told("fan-out at concurrency 8", fan_out(counts[1]), folder, rounds)
+            kept &= verdict("  syncs a step", syncs, Promise(0.4))
+            print(f"  CPU a step: {cpu:.0f} µs")
+    print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    return 0 if kept or "--strict" not in arguments else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
