@@ -260,12 +260,13 @@ def _summary(plan: Plan, counts: dict[str, int], reasons: list[dict[str, Any]]) 
     total = len(plan.steps)
     ready = counts.get("checkpoint_ready", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
+    has_died = any(reason["code"] == "owner_died" for reason in reasons)
     words = (
         ("failed", "failed"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
         ("held", "held"),
-        ("running", "running"),
+        ("running", "was running" if has_died else "running"),
         ("queued", "not started"),
     )
     parts += [f"{counts[name]} {word}" for name, word in words if counts.get(name)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pixirnb.planning.plan import Plan
-from pixirnb.views.marks import PLANNED, Mark, step_mark, tally
+from pixirnb.views.marks import PLANNED, Mark, at_rest, step_mark, tally
 from pixirnb.views.phrases import why
 from pixirnb.views.plain import plural
 
@@ -71,6 +71,7 @@ def drawing(
 ) -> Drawing:
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
     kinds = kinds or {}
+    outcome = None if outcome is None else at_rest(outcome)
     planned = (plan or {}).get("waves") or []
     waves: list[list[str]] = [list(wave) for wave in planned]
     nodes = {step: Node(step, PLANNED, kinds.get(step)) for wave in waves for step in wave}

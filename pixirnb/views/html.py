@@ -16,6 +16,7 @@ from pixirnb.views.marks import (
     PLANNED,
     REFUSED,
     Mark,
+    at_rest,
     count_mark,
     in_view,
     run_mark,
@@ -76,6 +77,7 @@ def outcome_html(
     plan: Mapping[str, Any] | None = None,
 ) -> str:
     """A `RunOutcome.document()`, live or ended. `plan` adds phases and steps that have not spoken."""
+    document = at_rest(document)
     mark = run_mark(document.get("status"))
     steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
     counts = tally(step_mark(step) for step in steps)
@@ -143,7 +145,7 @@ def runs_html(document: Mapping[str, Any]) -> str:
             status(run_mark(run.get("status"))),
             code(run.get("run_id"), 60),
             text(run.get("workflow") or "", 80),
-            _counts(run.get("counts") or {}),
+            _counts(run.get("counts") or {}, run.get("status")),
             text(moment(run.get("started_at"))),
             text(moment(run.get("ended_at"))),
         ]
@@ -271,11 +273,11 @@ def _seams(seams: Sequence[Mapping[str, Any]]) -> str:
     return f"<h4>Seams</h4>{table(['seam', 'state', 'between', 'note'], rows)}" if rows else ""
 
 
-def _counts(counts: Mapping[str, Any]) -> str:
+def _counts(counts: Mapping[str, Any], run_status: Any) -> str:
+    marked = ((count_mark(name, run_status=run_status), count) for name, count in counts.items())
     return " ".join(
-        f'<span class="pixirnb-nowrap pixirnb-{count_mark(name).tone}">{icon(count_mark(name), 12)} '
-        f"{text(count, 12)}</span>"
-        for name, count in counts.items()
+        f'<span class="pixirnb-nowrap pixirnb-{mark.tone}">{icon(mark, 12)} {text(count, 12)}</span>'
+        for mark, count in marked
     )
 
 

@@ -58,6 +58,9 @@ _STEP: Final = {
 PLANNED: Final = Mark("planned", "planned", "○", "idle")
 REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
+LOST: Final = Mark("interrupted", "was running", "■", "half")
+"""A step that was running when the process that drove its run died: nothing runs any more, and nothing was recorded."""
+_LOST: Final = "lost"
 
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
@@ -76,6 +79,8 @@ def step_mark(step: Mapping[str, Any]) -> Mark:
         if checkpoint == "failed" and attempt in _FAILED_AS:
             return _STEP[attempt]
         return _look(_STEP, checkpoint)
+    if attempt == _LOST:
+        return LOST
     if attempt in {"running", "queued"}:
         return _STEP[attempt]
     # Ended, and no checkpoint decided yet: whatever the attempt claims of itself, nothing may build on it.
@@ -89,9 +94,22 @@ def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [step for _, step in sorted(loud, key=lambda pair: pair[0] == "held")]
 
 
-def count_mark(name: str) -> Mark:
-    """The look of a key of an outcome's `counts`."""
-    return _look(_STEP, name)
+def count_mark(name: str, *, run_status: Any = "running") -> Mark:
+    """The look of a key of an outcome's `counts`, in a run of that status."""
+    return LOST if name == "running" != run_status else _look(_STEP, name)
+
+
+def at_rest(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The outcome document, where a run that is over has no step that looks as if it still ran."""
+    steps = document.get("steps") or []
+    if document.get("status") == "running" or not any(map(_is_running, steps)):
+        return document
+    told = [{**step, "subagent_status": _LOST} if _is_running(step) else step for step in steps]
+    return {**document, "steps": told}
+
+
+def _is_running(step: Mapping[str, Any]) -> bool:
+    return step.get("checkpoint_status") is None and step.get("subagent_status") == "running"
 
 
 def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:

@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pixirnb.views.columns import table
-from pixirnb.views.marks import QUIET, Mark, count_mark, in_view, run_mark, step_mark, tally
+from pixirnb.views.marks import (
+    QUIET,
+    Mark,
+    at_rest,
+    count_mark,
+    in_view,
+    run_mark,
+    step_mark,
+    tally,
+)
 from pixirnb.views.phrases import (
     action_phrase,
     place_phrase,
@@ -61,6 +70,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 def outcome_text(document: Mapping[str, Any]) -> str:
     """A `RunOutcome.document()`: status first, then the steps that matter, then what to do."""
+    document = at_rest(document)
     mark = run_mark(document.get("status"))
     head = [mark.symbol + " " + mark.word, line(document.get("workflow") or "workflow", 80)]
     head += [line(document.get("run_id") or "", 60), span(document.get("elapsed_ms"))]
@@ -148,7 +158,10 @@ def runs_text(document: Mapping[str, Any]) -> str:
     for run in runs:
         mark = run_mark(run.get("status"))
         counts = run.get("counts") or {}
-        told = ", ".join(f"{line(n, 12)} {count_mark(name).word}" for name, n in counts.items())
+        told = ", ".join(
+            f"{line(n, 12)} {count_mark(name, run_status=run.get('status')).word}"
+            for name, n in counts.items()
+        )
         rows.append(
             [
                 f"{mark.symbol} {mark.word}",

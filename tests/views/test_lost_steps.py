@@ -1,0 +1,37 @@
+"""After a death nothing runs: a step that was in flight does not look as if it still ran."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pixirnb.views.display import mimebundle
+
+
+def outcome(status: str) -> dict[str, Any]:
+    step = {"kind": "shell", "checkpoint_status": None, "attempt": 1, "wave": 0}
+    return {
+        "ok": False,
+        "run_id": "r-1",
+        "workflow": "w",
+        "status": status,
+        "reasons": [],
+        "steps": [{**step, "step_id": "train", "subagent_status": "running"}],
+        "summary": "",
+        "counts": {"running": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("interrupted", "was running"), ("running", "running")]
+)
+def test_a_step_runs_only_while_its_run_does(status: str, said: str) -> None:
+    shown = mimebundle("outcome", outcome(status), [])
+    runs = mimebundle("runs", {"runs": [outcome(status)]})
+    assert f"train  {said}" in shown["text/plain"]
+    assert f"1 {said}" in runs["text/plain"]
+    for bundle in (shown, runs):
+        painted = re.sub(r"<style>.*?</style>", "", bundle["text/html"])
+        assert ("pixirnb-live" in painted) is (status == "running")
