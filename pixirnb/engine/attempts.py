@@ -22,7 +22,7 @@ from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.work import Assignment, WorkRefused, assign, shell_text
-from pixirnb.errors import PixirnbError
+from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, StoredValue
 from pixirnb.history.state import RunState, StepState
 from pixirnb.ids import attempt_name
@@ -111,6 +111,12 @@ async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> l
     performance = _Performance(attempt, state, around)
     try:
         return await performance.run()
+    except LogWriteFailed as error:
+        said = f"The disk did not take what it left: {error.message}."
+        return [performance.ended(Ended("failed", "output_not_kept", said))]
+    except PixirnbError as error:
+        said = f"{error.message} {error.fix}".strip()
+        return [performance.ended(Ended("failed", error.code, said))]
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
         trace = "".join(traceback.format_exception(error))[-2000:]
         message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
@@ -145,6 +151,10 @@ class _Performance:
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self.around.runners[self.step.kind].perform(job)
         self.capture.finish()
+        if self.capture.refusal and ended.status == "completed":
+            said = f"The disk did not take what it printed: {self.capture.refusal}."
+            ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
+            return [self.ended(ended)]
         return await self._conclude(ended, assignment)
 
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[Draft]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -30,7 +31,7 @@ class Capture:
     def __init__(self, path: Path | None, mask: Mask, live: Callable[[str, bytes], None]) -> None:
         self._live = live
         self._masks = {name: StreamMask(mask) for name in ("stdout", "stderr")}
-        self._value = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed in `close`
+        self._value: BinaryIO = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed in `close`
         self._path = path
         self._file: BinaryIO | None = None
         self._head = 0
@@ -39,6 +40,8 @@ class Capture:
         self.bytes = 0
         """Printed in all, both streams."""
         self.value_bytes = 0
+        self.refusal = ""
+        """Why the disk kept less than was printed; empty where it kept all."""
         self.tail = b""
         """The last of both streams, for summaries and the next attempt's failure context."""
 
@@ -50,13 +53,11 @@ class Capture:
         """Nothing more comes: let go of what was held back for masking, and end the log file."""
         for name, mask in self._masks.items():
             self._keep(name, mask.flush())
-        if self._file is not None:
-            dropped = self.bytes - self._head - self._last_size
-            if dropped > 0:
-                self._file.write(b"\n[pixirnb: %d bytes left out here]\n" % dropped)
-            for chunk in self._last:
-                self._file.write(chunk)
-            self._file.flush()
+        try:
+            self._value.flush()
+            self._end_log()
+        except OSError as error:
+            self._refuse(error)
 
     def value(self) -> bytes:
         """Standard output without its last newline."""
@@ -78,8 +79,8 @@ class Capture:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the middle of the output is not in the log."""
-        return self.bytes > LOG_LIMIT
+        """Whether some of the output is not in the log: its middle, or what the disk did not take."""
+        return self.bytes > LOG_LIMIT or bool(self.refusal)
 
     def record(self, relative: str) -> dict[str, Any]:
         """For `attempt_ended.output_log`."""
@@ -87,21 +88,50 @@ class Capture:
 
     def close(self) -> None:
         """Give the files back."""
-        self._value.close()
-        if self._file is not None:
-            self._file.close()
+        for file in (self._value, self._file):
+            try:
+                if file is not None:
+                    file.close()
+            except (
+                OSError
+            ) as error:  # what was still to be written; the file is closed all the same
+                self._refuse(error)
 
     def _keep(self, stream: str, chunk: bytes) -> None:
         if not chunk:
             return
         self.bytes += len(chunk)
         self.tail = (self.tail + chunk)[-TAIL_LIMIT:]
+        if not self.refusal:
+            try:
+                self._write(stream, chunk)
+            except OSError as error:
+                self._refuse(error)
+        self._live(stream, chunk)
+
+    def _write(self, stream: str, chunk: bytes) -> None:
         if stream == "stdout" and self.value_bytes + len(chunk) <= VALUE_LIMIT:
             self.value_bytes += len(chunk)
             self._value.write(chunk)
         if self._path is not None:
             self._log(chunk, self._path)
-        self._live(stream, chunk)
+
+    def _refuse(self, error: OSError) -> None:
+        """The disk took no more: the step goes on, and what is kept of its output is not all of it."""
+        self.refusal = self.refusal or error.strerror or str(error)
+        self._last.clear()
+        # A buffer that could not be written is tried again at every touch; nothing more is asked of this one.
+        self._value = BytesIO()
+
+    def _end_log(self) -> None:
+        if self._file is None:
+            return
+        dropped = self.bytes - self._head - self._last_size
+        if dropped > 0:
+            self._file.write(b"\n[pixirnb: %d bytes left out here]\n" % dropped)
+        for chunk in self._last:
+            self._file.write(chunk)
+        self._file.flush()
 
     def _log(self, chunk: bytes, path: Path) -> None:
         if self._file is None:

@@ -5,6 +5,7 @@ Each case is told as a person meets it; what lay on the disk before lies there a
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 from pathlib import Path
@@ -219,6 +220,36 @@ def test_a_full_disk_ends_the_run_honestly_and_a_resume_goes_on(tmp_path: Path) 
     assert planned == {"a": "ready", "b": "in_flight", "c": "held"}
     assert api.resume(run).wait().ok
     assert effects(tmp_path) == ["a", "b", "b", "c"]
+
+
+PRINTS_TOO_MUCH = """
+import json, resource
+from pixirnb import api
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+noise = "head -c %d /dev/zero | tr '\\\\0' x; echo"
+run = api.start({"name": "x", "steps": [
+    {"id": "much", "run": noise % 400_000},
+    {"id": "more", "run": noise % 2_000_000},
+    {"id": "fails", "run": noise % 400_000 + "; exit 3"},
+    {"id": "fits", "run": noise % 200_000},
+    {"id": "returns", "call": ":f", "process": True},
+]}, functions={":f": "def f():\\n    return 'x' * 400_000\\n"})
+out = run.wait()
+print(json.dumps({s.step_id: [s.checkpoint_status, (s.error or {}).get("kind")] for s in out.steps}))
+"""
+
+
+def test_output_that_the_disk_does_not_take_fails_its_step_alone(tmp_path: Path) -> None:
+    child = python("-c", PRINTS_TOO_MUCH, cwd=tmp_path)
+    out, err = child.communicate()
+    assert child.returncode == 0, err
+    assert json.loads(out) == {
+        "much": ["failed", "output_not_kept"],
+        "more": ["failed", "output_not_kept"],
+        "fails": ["failed", "exit"],
+        "fits": ["checkpoint_ready", None],
+        "returns": ["failed", "output_not_kept"],
+    }
 
 
 # --- values and functions --------------------------------------------------------------------------------------------
