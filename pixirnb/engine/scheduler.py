@@ -20,6 +20,7 @@ from pixirnb.engine import attempts
 from pixirnb.engine.attempts import Attempt, Surroundings
 from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.heartbeat import watch
+from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
 from pixirnb.machine.advance import advance
@@ -85,8 +86,10 @@ class Scheduler:
     _arrived: anyio.Event = field(default_factory=anyio.Event)
     _wake_at: float | None = None
     _group: anyio.abc.TaskGroup | None = None
+    _writer: Writer = field(init=False)
 
     def __post_init__(self) -> None:
+        self._writer = Writer(self.log)
         asked = (step.when for step in self.plan.steps if step.when is not None)
         references = [reference for when in asked for reference in when.references]
         self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
@@ -94,13 +97,16 @@ class Scheduler:
 
     async def drive(self, opening: Sequence[Draft]) -> None:
         """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
-        async with anyio.create_task_group() as group:
-            self._group = group
-            group.start_soon(self._watch)
-            await self._turn([Stimulus(tuple(opening))])
-            while not self._is_over():
-                await self._turn(await self._gather())
-            group.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                group.start_soon(self._watch)
+                await self._turn([Stimulus(tuple(opening))])
+                while not self._is_over():
+                    await self._turn(await self._gather())
+                group.cancel_scope.cancel()
+        finally:
+            self._writer.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
@@ -223,7 +229,7 @@ class Scheduler:
         if not events:
             return True
         try:
-            await anyio.to_thread.run_sync(self.log.append, events)
+            await self._writer.append(events)
         except LogWriteFailed as error:
             self.write_error = error
             for attempt in self.attempts.values():
