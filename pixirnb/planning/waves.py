@@ -108,6 +108,8 @@ class _Contest:
             self.admit(step, 0)
         while self.free or self.groups:
             wave, aside = self.start(len(waves), waves[-1] if waves else [])
+            if not wave:
+                continue  # nothing but stale entries was left
             serialized += [(step, self.blocker.pop(step)) for step in wave if step in self.blocker]
             waves.append(wave)
             for group in filter(lambda each: each.ready, aside):
