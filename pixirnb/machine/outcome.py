@@ -205,8 +205,10 @@ def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
         if code is not None:
             timed_out = code == "step_failed" and state.subagent_status == "timed_out"
             reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
-        elif state.held_by is not None and state.held_by["kind"] in _HELD_REASONS:
-            reasons.append({"code": _HELD_REASONS[state.held_by["kind"]], "step": step.id})
+        elif state.held_by is not None:
+            held = _HELD_REASONS.get(state.held_by["kind"])
+            if held is not None:
+                reasons.append({"code": held, "step": step.id})
     return reasons
 
 
