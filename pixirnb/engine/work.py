@@ -26,6 +26,8 @@ from pixirnb.spec.references import (
 from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
 
 REFERENCE_LIMIT: Final = 64 * 1024
+_HERE: Final = str(Path(sys.executable).parent)
+"""Where this Python and the tools installed beside it are found."""
 _FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
 """What an agent's environment holds besides the names its spec passes on."""
 
@@ -122,10 +124,9 @@ def _environment(step: PlannedStep) -> dict[str, str]:
     if step.kind == "agent":
         passed = step.agent.pass_env if step.agent is not None else ()
         inherited = {n: v for n, v in inherited.items() if n in {*_FOR_AGENTS, *passed}}
-    here = str(Path(sys.executable).parent)
     path = inherited.get("PATH", os.defpath)
-    if path.split(os.pathsep)[0] != here:
-        inherited["PATH"] = here + os.pathsep + path
+    if path.split(os.pathsep)[0] != _HERE:
+        inherited["PATH"] = _HERE + os.pathsep + path
     return inherited
 
 
