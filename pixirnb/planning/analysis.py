@@ -53,7 +53,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     levels = topological_levels(graph)
     resolver = Resolver(workflow)
     by_id: dict[str, Step] = {}
-    if any(isinstance(step, MergeStep) for step in workflow.steps):
+    if any(type(step) is MergeStep for step in workflow.steps):
         by_id = {step.id: step for step in workflow.steps}
     resolved = [resolver.resolve(step, by_id) for step in workflow.steps]
     references = [

@@ -35,7 +35,7 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
     for position, step in enumerate(workflow.steps):
         if not step.__pydantic_fields_set__.isdisjoint(_TELLING):
             yield from _shared(("steps", position), step)
-        if isinstance(step, MergeStep):
+        if type(step) is MergeStep:
             yield not_yet(("steps", position, "merge"), "`merge`", "let steps share the workspace")
 
 

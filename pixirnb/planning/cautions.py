@@ -53,7 +53,7 @@ def _timeouts(analysis: Analysis) -> Iterator[Mistake]:
         parts: PathParts = ("defaults", "timeout")
         if step.timeout_source == "step":
             parts = ("steps", position, "timeout")
-        elif step.timeout_source == "agent" and isinstance(step.spec, AgentStep):
+        elif step.timeout_source == "agent" and type(step.spec) is AgentStep:
             parts = ("agents", str(step.spec.agent), "timeout")
         yield Mistake(
             "timeout_long",
@@ -121,7 +121,7 @@ def _places(analysis: Analysis) -> Iterator[Mistake]:
 def _agents(analysis: Analysis) -> Iterator[Mistake]:
     used: set[str] = set()
     for position, step in enumerate(analysis.resolved):
-        if not isinstance(step.spec, AgentStep):
+        if type(step.spec) is not AgentStep:
             continue
         used.add(str(step.spec.agent))
         if not step.spec.verify and step.spec.output is None:

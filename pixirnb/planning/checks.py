@@ -110,7 +110,7 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mi
     for position, step in enumerate(resolved):
         parts: PathParts = ("steps", position)
         spec = step.spec
-        if isinstance(spec, AgentStep):
+        if type(spec) is AgentStep:
             written: PathParts = ("defaults", "agent")
             if "agent" in workflow.steps[position].model_fields_set:
                 written = (*parts, "agent")

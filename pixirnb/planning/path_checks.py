@@ -38,7 +38,7 @@ def check_functions(workflow: Workflow, facts: Facts) -> Iterator[Mistake]:
         return
     for position, step in enumerate(workflow.steps):
         parts: PathParts = ("steps", position)
-        if isinstance(step, PythonStep) and step.call.startswith(":"):
+        if type(step) is PythonStep and step.call.startswith(":"):
             yield from _function(facts.functions, step.call, (*parts, "call"))
         for place, check in enumerate(step.verify):
             if check.python is not None and check.python.startswith(":"):

@@ -144,7 +144,7 @@ def report_of(analysis: Analysis) -> PlanReport:
     agents: dict[str, tuple[str, ...]] = dict.fromkeys(workflow.agents, ())
     minutes = 0.0
     for step in analysis.resolved:
-        if isinstance(step.spec, AgentStep):
+        if type(step.spec) is AgentStep:
             minutes += (step.timeout_ms or 0) * step.retry.max_attempts / 60_000
             if step.spec.agent in agents:
                 agents[step.spec.agent] = (*agents[step.spec.agent], step.spec.id)
