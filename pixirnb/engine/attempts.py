@@ -313,7 +313,7 @@ class _Performance:
         if isinstance(value, str):
             return self.mask.text(value)
         if isinstance(value, dict):
-            return {key: self.mask_all(item) for key, item in value.items()}
+            return {self.mask_all(key): self.mask_all(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.mask_all(item) for item in value]
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -26,13 +27,20 @@ def _is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
+def _spellings(value: str) -> set[str]:
+    """A secret as it is, and as JSON and Python write it: programs like to print their whole environment."""
+    plain = json.dumps(value, ensure_ascii=False)[1:-1]
+    return {value, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
+
+
 class Mask:
     """Replaces secrets. Where two begin at the same place the longer one is taken."""
 
     def __init__(self, values: Iterable[str]) -> None:
         # An empty value would be everywhere.
         longest_first = sorted(
-            {value for value in values if value}, key=lambda value: (-len(value), value)
+            {spelt for value in values if value for spelt in _spellings(value)},
+            key=lambda value: (-len(value), value),
         )
         self.secrets: tuple[bytes, ...] = tuple(
             value.encode(errors="surrogateescape") for value in longest_first

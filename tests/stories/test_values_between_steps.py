@@ -208,6 +208,7 @@ def test_the_next_attempt_of_an_agent_finds_it_at_the_end_of_its_task(tmp_path: 
 # --- secrets ---------------------------------------------------------------------------------------------------------
 
 SECRET = "hunter2-hunter2"
+QUOTED = 'pä"ss\\word-123'
 
 
 def test_a_secret_reaches_neither_log_nor_file_nor_value_nor_listener(
@@ -247,6 +248,41 @@ def test_a_secret_reaches_neither_log_nor_file_nor_value_nor_listener(
     for path in run.folder.rglob("*"):
         if path.is_file():
             assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_a_secret_that_json_escapes_is_masked_in_values_large_and_small_keys_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORY_API_TOKEN", QUOTED)
+    source = "def f(n):\n    import os\n    s = os.environ['STORY_API_TOKEN']\n    return {'k': [s] * n, s: 1}\n"
+    call = {"call": ":f", "process": True}
+    run = api.start(
+        {
+            "name": "t",
+            "steps": [
+                {"id": "big", **call, "with": {"n": 3000}},
+                {"id": "small", **call, "with": {"n": 1}},
+                shell(
+                    "env",
+                    [
+                        "python",
+                        "-c",
+                        "import os, json; print(dict(os.environ)); print(json.dumps(dict(os.environ)))",
+                    ],
+                ),
+                shell("text", 'for i in $(seq 3000); do printf "%s\\n" "$STORY_API_TOKEN"; done'),
+            ],
+        },
+        workspace=tmp_path,
+        functions={":f": source},
+    )
+    assert run.wait().ok
+    assert run.value("big") == {"k": ["***"] * 3000, "***": 1}
+    assert run.value("small") == {"k": ["***"], "***": 1}
+    assert set(run.value("text").splitlines()) == {"***"}
+    for path in run.folder.rglob("*"):
+        if path.is_file():
+            assert b"word-123" not in path.read_bytes(), path
 
 
 def test_a_short_value_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
