@@ -1,0 +1,174 @@
+"""What a person's word does to a step, when, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.machine.resume import Selection
+from pixirnb.testing.histories import Rehearsal, plan_of
+
+FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
+DECIDED = Selection(is_decision=True)
+
+
+def begun(*steps: dict[str, Any], **keys: Any) -> Rehearsal:
+    return Rehearsal(
+        plan_of({"name": "t", "agents": {"w": {}}, "steps": list(steps), **keys})
+    ).begin()
+
+
+ASK = {"id": "q", "ask": {"question": "Ship?", "choices": ["now", "later"]}}
+SHIP = {"id": "ship", "run": "x", "depends_on": ["q"]}
+
+
+def test_a_question_parks_the_run_and_says_what_it_asks() -> None:
+    play = begun(ASK, SHIP)
+    asked = play.told("decision_requested")[0]
+    assert (asked["reason"], asked["question"], asked["choices"]) == (
+        "ask",
+        "Ship?",
+        ["now", "later"],
+    )
+    assert asked["timeout_ms"] is None
+    assert play.told("run_finished")[0]["status"] == "needs_orchestrator"
+    assert play.statuses() == {"q": "needs_orchestrator", "ship": "held"}
+
+
+def test_a_question_waits_for_what_still_runs_and_an_answer_meanwhile_goes_on_at_once() -> None:
+    play = begun(ASK, SHIP, {"id": "other", "run": "x"})
+    assert not play.is_over
+    play.decide("q", "accept", "now")
+    assert play.running == ["other", "ship"]
+    assert play.outcome(is_live=True).step("q").checkpoint["produced"]["value"] == "now"  # type: ignore[index] # it is ready
+
+
+def test_a_timed_question_keeps_the_run_open_and_fails_when_nobody_answers() -> None:
+    play = begun({**ASK, "timeout": "60s"}, SHIP)
+    assert (play.is_over, play.wake_at) == (False, play.now + 60)
+    play.turn(60)
+    assert play.is_over
+    told = play.outcome()
+    assert told.status == "timed_out"
+    assert told.step("q").subagent_status == "timed_out"
+    assert told.step("q").error["kind"] == "timeout"  # type: ignore[index] # it failed
+
+
+def test_an_answer_that_comes_with_the_time_out_stands() -> None:
+    play = begun({**ASK, "timeout": "60s"}, SHIP)
+    play.now += 60
+    play.decide("q")
+    assert play.running == ["ship"]
+    assert "attempt_ended" not in play.kinds()
+
+
+def test_an_answer_that_comes_with_a_cancel_stands() -> None:
+    play = begun({**ASK, "timeout": "60s"}, SHIP)
+    play.board.cancelled.add(0)
+    play.decide("q")
+    assert play.statuses()["q"] == "checkpoint_ready"
+
+
+def test_the_same_word_twice_changes_nothing() -> None:
+    play = begun(ASK, SHIP, {"id": "other", "run": "x"})
+    play.record(play.decision("q"), play.decision("q", "reject"))
+    assert play.kinds("q").count("checkpoint_decided") == 1
+    assert play.statuses()["q"] == "checkpoint_ready"
+    play.decide("q", "reject")
+    assert play.kinds() == ["decision_recorded"]
+    assert play.statuses()["q"] == "checkpoint_ready"
+
+
+def test_a_rejected_question_fails_and_stays_rejected_over_resumes() -> None:
+    play = begun(ASK, SHIP)
+    again = play.resume(DECIDED, facts=[play.decision("q", "reject")])
+    assert again.state("q").error["kind"] == "rejected"  # type: ignore[index] # it failed
+    assert again.outcome().status == "failed"
+    assert again.entries()["q"] == ("reuse", "decided")
+    assert again.entries(Selection(from_="q"))["q"] == ("rerun", "selected")
+
+
+def test_asked_again_by_name_an_answered_question_takes_a_new_answer() -> None:
+    play = begun(ASK, SHIP)
+    play = play.resume(DECIDED, facts=[play.decision("q", "accept", "now")]).end("ship")
+    assert play.outcome().ok
+    again = play.resume(Selection(from_="q"))
+    assert again.told("decision_requested")[0]["attempt"] == 2
+    assert again.state("q").awaits_human
+    last = again.resume(DECIDED, facts=[again.decision("q", "accept", "later")])
+    assert last.running == ["ship"]
+
+
+def test_a_partial_step_is_accepted_as_it_is_and_who_did_is_said() -> None:
+    play = begun({"id": "a", "run": "x"}, {"id": "b", "run": "x", "depends_on": ["a"]})
+    play.end("a", "failed", error="exit", artifacts=FILES, value=1)
+    again = play.resume(DECIDED, facts=[play.decision("a", value=2)])
+    assert again.running == ["b"]
+    bundle = again.end("b").outcome().step("a").checkpoint
+    assert bundle is not None
+    assert bundle["known_limitations"] == ["accepted_by_human (ada)"]
+    assert (bundle["produced"]["value"], bundle["dependent_safe"]) == (1, True)
+
+
+def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:
+    play = begun({"id": "a", "task": "x", "agent": "w"})
+    play.end("a", report={"checkpoint_status": "needs_orchestrator"})
+    assert play.told("decision_requested")[0]["reason"] == "agent_undecided"
+    assert play.outcome().status == "needs_orchestrator"
+    again = play.resume(DECIDED, facts=[play.decision("a", "reject")])
+    assert again.outcome().status == "failed"
+
+
+def test_a_decision_leaves_what_failed_and_what_is_still_asked_as_it_is() -> None:
+    play = begun(ASK, {"id": "p", "ask": {"question": "?"}}, {"id": "f", "run": "x"})
+    play.end("f", "failed", error="exit")
+    again = play.resume(DECIDED, facts=[play.decision("q")])
+    assert again.starts == []
+    assert again.statuses() == {"q": "checkpoint_ready", "p": "needs_orchestrator", "f": "failed"}
+
+
+def test_a_decision_tries_again_what_a_death_left_waiting_for_a_retry() -> None:
+    play = begun(ASK, {"id": "f", "run": "x", "retry": {"max_attempts": 2}})
+    play.end("f", "failed", error="exit")
+    assert play.state("f").stage == "retrying"
+    again = play.resume(DECIDED, facts=[play.decision("q")])
+    assert again.running == ["f"]
+
+
+def test_a_decision_does_not_run_what_the_person_left_out() -> None:
+    play = begun(ASK, SHIP, {"id": "other", "run": "x"})
+    play = play.end("other", "failed", error="exit").resume(Selection(only="q"))
+    assert play.statuses()["other"] == "held"
+    again = play.resume(DECIDED, facts=[play.decision("q")])
+    assert again.starts == []
+    assert again.outcome().step("other").held_by == {"kind": "not_selected", "step": None}
+
+
+def test_recorded_and_not_resumed_is_told() -> None:
+    play = begun(ASK, SHIP)
+    parked = Rehearsal(play.plan, play.events).record(play.decision("q"))
+    told = parked.outcome()
+    assert told.status == "needs_orchestrator"
+    assert told.reasons[0] == {"code": "decided_not_resumed", "step": None}
+    assert parked.entries()["q"] == ("reuse", "decided")
+    assert parked.resume().running == ["ship"]
+
+
+def test_a_timed_question_gets_its_time_anew_in_a_new_process() -> None:
+    play = begun({**ASK, "timeout": "60s"}, {"id": "p", "ask": {"question": "?"}})
+    again = play.resume(DECIDED, facts=[play.decision("p")])
+    assert again.wake_at == again.now + 60
+
+
+def test_a_question_about_something_that_changed_is_asked_again() -> None:
+    make = {"id": "make", "run": "x"}
+    gate = {**ASK, "depends_on": ["make"]}
+    play = begun(make, gate, SHIP).end("make", value=1)
+    play = play.resume(DECIDED, facts=[play.decision("q")]).end("ship")
+    assert play.outcome().ok
+    edited = plan_of({"name": "t", "steps": [{**make, "run": "y"}, gate, SHIP]})
+    assert play.entries(plan=edited)["q"] == ("rerun", "upstream_changed")
+    same = play.resume(plan=edited).end("make", value=1)
+    assert same.outcome().ok
+    other = play.resume(plan=edited).end("make", value=2)
+    assert other.statuses()["q"] == "needs_orchestrator"
+    assert other.state("q").awaits_human

@@ -1,0 +1,219 @@
+"""What an attempt's end is worth: every row of the outcome table, and how a run stands after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pixirnb.testing.histories import Rehearsal, plan_of
+
+READY = {"checkpoint_status": "checkpoint_ready"}
+FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
+BAD_OUTPUT = {
+    "schema_id": "s",
+    "provenance": "tool_result",
+    "validation": {"passed": False, "errors": ["no"]},
+}
+
+
+def ended(kind: str, status: str = "completed", *, readiness: str = "strict", **how: Any) -> Any:
+    """The outcome of a run of one step of a kind that ended so, and of its dependent."""
+    written = {
+        "shell": {"run": "x"},
+        "python": {"call": "m:f"},
+        "agent": {"task": "x", "agent": "w"},
+    }
+    workflow = {
+        "name": "t",
+        "readiness": readiness,
+        "agents": {"w": {}},
+        "steps": [{"id": "a", **written[kind]}, {"id": "b", "run": "x", "depends_on": ["a"]}],
+    }
+    return Rehearsal(plan_of(workflow)).begin().end("a", status, **how)
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "status", "error"),
+    [
+        ("shell", {}, "checkpoint_ready", None),
+        ("python", {"checks": [True]}, "checkpoint_ready", None),
+        ("shell", {"status": "failed", "error": "exit"}, "failed", "exit"),
+        ("python", {"status": "failed", "error": "exception"}, "failed", "exception"),
+        ("shell", {"status": "failed", "error": "crash", "artifacts": FILES}, "partial", "crash"),
+        ("shell", {"status": "timed_out", "artifacts": FILES}, "partial", "timeout"),
+        ("agent", {"status": "failed", "error": "lost", "report": READY}, "partial", "lost"),
+        ("agent", {"status": "interrupted", "report": READY}, "partial", "interrupted"),
+        ("python", {"status": "detached"}, "failed", "detached"),
+        ("shell", {"status": "cancelled"}, "failed", "cancelled"),
+        ("shell", {"checks": [True, False]}, "failed", "verification"),
+        ("agent", {"checks": [False], "report": READY}, "partial", "verification"),
+        ("python", {"payload": BAD_OUTPUT}, "failed", "output_invalid"),
+        ("agent", {"payload": BAD_OUTPUT, "report": READY}, "partial", "output_invalid"),
+        ("agent", {}, "partial", "readiness_not_declared"),
+        ("agent", {"checks": [True]}, "checkpoint_ready", None),
+        ("agent", {"report": READY}, "checkpoint_ready", None),
+        ("agent", {"status": "failed", "error": "turn_limit"}, "partial", "turn_limit"),
+        (
+            "agent",
+            {"report": {"checkpoint_status": "partial"}},
+            "partial",
+            "agent_reported_partial",
+        ),
+        ("agent", {"report": {"checkpoint_status": "failed"}}, "failed", "agent_reported_failure"),
+        (
+            "agent",
+            {"report": {"checkpoint_status": "needs_orchestrator"}},
+            "needs_orchestrator",
+            "agent_undecided",
+        ),
+        ("agent", {"report": {"checkpoint_status": "great"}}, "partial", "readiness_not_declared"),
+    ],
+)
+def test_the_outcome_table(kind: str, how: dict[str, Any], status: str, error: str | None) -> None:
+    play = ended(kind, **how)
+    step = play.outcome().step("a")
+    assert step.checkpoint_status == status
+    assert (step.error or {}).get("kind") == error
+    assert (play.running == ["b"]) == (status == "checkpoint_ready")
+    assert play.state("a").subagent_status == how.get("status", "completed")
+
+
+def test_lenient_readiness_lets_a_clean_end_count_and_says_so() -> None:
+    play = ended("agent", readiness="lenient")
+    assert play.running == ["b"]
+    assert play.outcome().step("a").checkpoint["known_limitations"] == ["readiness_not_declared"]
+
+
+def test_lenient_readiness_forgives_neither_checks_nor_deaths() -> None:
+    assert ended("agent", readiness="lenient", checks=[False]).statuses()["a"] == "partial"
+    assert ended("agent", "failed", readiness="lenient", error="lost").statuses()["a"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [(["a", "b"], ["a", "b"]), ("just one", ["just one"]), (None, [])]
+)
+def test_limitations_are_kept_however_an_agent_writes_them(said: Any, kept: list[str]) -> None:
+    report = {**READY, "limitations": said}
+    assert ended("agent", report=report).state("a").limitations == kept
+    invalid = ended("agent", report=report, payload=BAD_OUTPUT)
+    assert invalid.state("a").limitations == kept
+
+
+def run_of(ends: dict[str, dict[str, Any]], **keys: Any) -> Rehearsal:
+    """A finished run of unconnected steps that ended so; `ask` makes a step a question nobody answers."""
+    steps = [
+        {"id": name, "ask": {"question": "?"}} if "ask" in how else {"id": name, "run": "x"}
+        for name, how in ends.items()
+    ]
+    play = Rehearsal(plan_of({"name": "t", "steps": steps, **keys})).begin()
+    facts = [d for name, how in ends.items() if "ask" not in how for d in play.ending(name, **how)]
+    return play.record(*facts)
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        ({"a": {}, "b": {}}, "completed"),
+        ({"a": {}, "b": {"ask": 1}}, "needs_orchestrator"),
+        ({"a": {"status": "failed"}, "b": {"ask": 1}}, "needs_orchestrator"),
+        ({"a": {}, "b": {"status": "failed"}}, "partial"),
+        ({"a": {"status": "failed", "artifacts": FILES}, "b": {"status": "timed_out"}}, "partial"),
+        ({"a": {"status": "failed"}, "b": {"status": "timed_out"}}, "timed_out"),
+        ({"a": {"status": "failed"}}, "failed"),
+    ],
+)
+def test_the_first_status_that_holds_is_the_runs(ends: Any, status: str) -> None:
+    told = run_of(ends).outcome()
+    assert told.status == status
+    assert told.ok == (status == "completed")
+    assert told.document()["ok"] == told.ok
+    assert told.proof_states[-1] == (
+        "completion_ready" if status == "completed" else "partial_outcome_ready"
+    )
+
+
+def test_a_run_whose_owner_died_is_interrupted_and_one_with_an_owner_runs() -> None:
+    play = ended("shell")
+    assert play.outcome(is_live=True).status == "running"
+    assert play.outcome(is_live=True).proof_states[-1] != "completion_ready"
+    told = play.outcome()
+    assert (told.status, told.reasons[0]["code"]) == ("interrupted", "owner_died")
+    assert told.proof_states[-1] == "partial_outcome_ready"
+
+
+def test_proofs_are_read_from_what_happened() -> None:
+    play = Rehearsal(
+        plan_of(
+            {
+                "name": "t",
+                "steps": [
+                    {"id": "a", "run": "x", "write_set": ["x"]},
+                    {"id": "b", "run": "x", "write_set": ["x"]},
+                    {"id": "c", "run": "x", "depends_on": ["a"]},
+                ],
+            }
+        )
+    ).begin()
+    assert play.outcome(is_live=True).proof_states == ["workflow_validated", "steps_scheduled"]
+    play.end("a")
+    assert "dependencies_resolved" in play.outcome(is_live=True).proof_states
+    play.end("b").end("c")
+    assert play.outcome().proof_states == [
+        "workflow_validated",
+        "steps_scheduled",
+        "dependencies_resolved",
+        "conflicts_serialized",
+        "summaries_collected",
+        "completion_ready",
+    ]
+    again = play.resume(plan=plan_of({**_edited(play, "a")})).end("a")
+    assert again.told("checkpoint_decided")[-1]["reused"]
+    assert "dependencies_resolved" in again.outcome().proof_states
+
+
+def _edited(play: Rehearsal, step: str) -> dict[str, Any]:
+    workflow = play.plan.workflow.canonical()
+    steps = [{**s, "run": "y"} if s["id"] == step else s for s in workflow["steps"]]
+    return {**workflow, "steps": steps}
+
+
+def test_what_is_held_below_a_step_is_named_under_it() -> None:
+    steps = [
+        {"id": "a", "run": "x"},
+        {"id": "b", "run": "x", "depends_on": ["a"]},
+        {"id": "c", "run": "x", "depends_on": ["b"]},
+        {"id": "d", "run": "x"},
+    ]
+    play = Rehearsal(plan_of({"name": "t", "steps": steps})).begin()
+    play.record(*play.ending("a", "failed"), *play.ending("d"))
+    told = play.outcome()
+    assert told.held_dependents == {"a": ["b", "c"]}
+    assert told.step("c").held_by == {"kind": "dependency", "step": "b"}
+    assert told.document()["usable_checkpoints"] == ["d"]
+
+
+def _actions(play: Rehearsal, *, is_live: bool = False) -> list[tuple[str, str | None]]:
+    return [(a["action"], a["step"]) for a in play.outcome(is_live=is_live).next_actions]
+
+
+def test_next_actions_follow_from_how_the_run_stands() -> None:
+    assert _actions(run_of({"a": {}})) == []
+    assert _actions(ended("shell"), is_live=True) == [("abort", None)]
+    assert _actions(run_of({"a": {"status": "failed"}})) == [("retry_failed_steps", None)]
+    assert _actions(run_of({"a": {"status": "timed_out"}})) == [
+        ("raise_timeout", "a"),
+        ("retry_failed_steps", None),
+    ]
+    assert _actions(run_of({"q": {"ask": 1}})) == [("decide_step", "q"), ("resume_run", None)]
+    assert _actions(run_of({"a": {"status": "failed", "artifacts": FILES}})) == [
+        ("resume_run", None),
+        ("synthesize_from_partial", None),
+    ]
+
+
+def test_accepting_what_a_time_out_left_asks_for_no_more_time() -> None:
+    play = run_of({"a": {"status": "timed_out", "artifacts": FILES}, "q": {"ask": 1}})
+    again = play.resume(facts=[play.decision("a")])
+    assert again.statuses()["a"] == "checkpoint_ready"
+    assert ("raise_timeout", "a") not in _actions(again)
