@@ -6,18 +6,23 @@ Both workflows run through the API, with a real log on the disk of the current f
 
 * chain: 200 python steps, each waiting for the one before. One append carries the end of a step and the start of the
   next, so at most 1.1 syncs a step; and at most 400 µs of CPU.
-* fan-out: one step, 500 that wait for it at concurrency 8, and one that waits for all. At most 0.4 syncs a step.
+* fan-out: one step, 500 that wait for it at concurrency 8, and one that waits for all (so FAN is at most 1,000, the
+  limit of `depends_on`). At most 0.4 syncs a step.
 
 The rate of one `fdatasync` after another is taken before and after each run: what a chain could do if a step cost
-nothing but its sync. Medians of several rounds.
+nothing but its sync. Beside the CPU of a chain stands that of the least any engine must do for it: a thread a step, a
+write with its sync on another thread, and a loop that waits for both. Medians of several rounds.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import queue
 import resource
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +77,39 @@ def disk_rate(folder: Path, size: int) -> float:
         return SYNCS / (time.perf_counter() - started)
 
 
+def least_cpu_us(folder: Path, count: int, size: int) -> float:
+    """µs of CPU a step of a chain whose steps are a thread and a synced write, and nothing else."""
+    sync = getattr(os, "fdatasync", os.fsync)
+    orders: queue.SimpleQueue[asyncio.Future[None] | None] = queue.SimpleQueue()
+
+    async def go(descriptor: int) -> None:
+        loop = asyncio.get_running_loop()
+
+        def settle(future: asyncio.Future[None]) -> None:
+            loop.call_soon_threadsafe(future.set_result, None)
+
+        def write() -> None:
+            while (order := orders.get()) is not None:
+                os.write(descriptor, b"x" * size)
+                sync(descriptor)
+                settle(order)
+
+        threading.Thread(target=write, daemon=True).start()
+        for _ in range(count):
+            step = loop.create_future()
+            threading.Thread(target=settle, args=(step,), daemon=True).start()
+            await step
+            written = loop.create_future()
+            orders.put(written)
+            await written
+        orders.put(None)
+
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        cpu = time.process_time()
+        asyncio.run(go(file.fileno()))
+        return (time.process_time() - cpu) / count * 1e6
+
+
 def measured(spec: dict[str, Any], folder: Path) -> Reading:
     """Run it once."""
     count = len(spec["steps"])
@@ -118,6 +156,8 @@ def main(arguments: list[str]) -> int:
         syncs, cpu = told("chain", chain(counts[0]), folder, rounds)
         kept &= verdict("  syncs a step", syncs, Promise(1.1))
         kept &= verdict("  CPU a step", cpu, Promise(400, "µs"))
+        least = median(least_cpu_us(folder, counts[0], 1200) for _ in range(rounds))
+        print(f"  CPU of a bare thread and a bare sync: {least:.0f} µs (ratio {cpu / least:.1f})")
         if len(counts) > 1:
             syncs, cpu = told("fan-out at concurrency 8", fan_out(counts[1]), folder, rounds)
             kept &= verdict("  syncs a step", syncs, Promise(0.4))
