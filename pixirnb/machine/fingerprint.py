@@ -25,13 +25,16 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     seen: dict[str, Any] = {
         key: written[key]
         for key in ("run", "call", "with", "task", "ask", "merge", "cwd", "env", "output")
-        if key in written
+        if key in written and written[key] != {}
     }
     seen["verify"] = written.get("verify", [])
     seen["artifacts"] = written.get("artifacts", [])
     seen["workspace"] = step.workspace
     if isinstance(step.spec, PythonStep):
         seen["source"] = sources.get(step.spec.call)
+    checks = [check.python for check in step.spec.verify if check.python in sources]
+    if checks:
+        seen["check_sources"] = {name: sources[name] for name in checks if name is not None}
     if step.agent is not None:
         agent = step.agent
         script = agent.script or {}
