@@ -32,9 +32,9 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     seen["workspace"] = step.workspace
     if isinstance(step.spec, PythonStep):
         seen["source"] = sources.get(step.spec.call)
-    checks = [check.python for check in step.spec.verify if check.python in sources]
-    if checks:
-        seen["check_sources"] = {name: sources[name] for name in checks if name is not None}
+    asked = {check.python or "" for check in step.spec.verify}
+    if not asked.isdisjoint(sources):
+        seen["check_sources"] = {name: sources[name] for name in sorted(asked & sources.keys())}
     if step.agent is not None:
         agent = step.agent
         script = agent.script or {}

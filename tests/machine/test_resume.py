@@ -127,7 +127,10 @@ def test_added_and_removed_steps_and_edges() -> None:
 
 
 def test_only_the_inputs_a_step_refers_to_can_make_it_stale() -> None:
-    steps = [{"id": "a", "run": ["x", "{{ inputs.n.k }}"]}, {"id": "b", "run": "x"}]
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": ["x", "{{ inputs.n.k }}"]},
+        {"id": "b", "run": "x"},
+    ]
     inputs = {"n": {"type": "object", "default": {"k": 1, "l": 1}}}
     play = begun(*steps, inputs=inputs)
     play.record(*play.ending("a"), *play.ending("b"))
