@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from pixirnb.errors import EXIT_INTERRUPTED
+
 
 def main() -> NoReturn:
     """The console script."""
-    sys.exit(perform(sys.argv[1:]))
+    try:
+        code = perform(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules were loaded: nothing has begun
+        code = EXIT_INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said; let the interpreter end in peace
+    sys.exit(code)
 
 
 def perform(tokens: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from cyclopts.exceptions import CycloptsError
 
@@ -22,21 +22,23 @@ from pixirnb.engine.host import engine
 from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
-    EXIT_INTERRUPTED,
     InternalError,
     InvalidArguments,
     PixirnbError,
+    RunInterrupted,
 )
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.grammar import build
+
+_POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def perform(tokens: Sequence[str]) -> int:
     """One command, start to end; its exit code."""
     is_json = "--json" in tokens
     screen = Screen(is_json=is_json)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _POLITE:
         signal.signal(number, _interrupt)
     tail = Tail(screen)
     desk = Desk(listeners=lambda: (tail.hear,))
@@ -48,7 +50,8 @@ def perform(tokens: Sequence[str]) -> int:
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        fix = "Whatever was running is ended and recorded; `pixirnb runs` shows it."
+        return _refuse(RunInterrupted("Interrupted before there was an answer.", fix), screen)
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,7 +59,15 @@ def perform(tokens: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
         return _refuse(_bug(error), screen)
     finally:
-        engine().close()
+        _farewell()
+
+
+def _farewell() -> None:
+    """End what is live and let it record that. It is bounded, so that a third Ctrl-C need not, and must not, tear it."""
+    kept = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_POLITE)}
+    engine().close()
+    for number, handler in kept.items():
+        signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _show(result: Result, screen: Screen, tail: Tail) -> int:

@@ -1,0 +1,108 @@
+"""People press Ctrl-C again, close the pipe, and ask for things twice: each gets one honest answer."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from storyline import effects, facts, kinds, python, shell, spec, until
+
+from pixirnb import api
+from pixirnb.decisions import human_decision
+
+pytestmark = pytest.mark.story
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_however_often_ctrl_c_is_pressed_it_leaves_one_document_and_a_log_that_says_so(
+    tmp_path: Path,
+) -> None:
+    """The step ignores the polite stop, so that later ones fall into its grace."""
+    stubborn = "trap '' TERM INT; echo a >> effects.txt; sleep 7305 & while :; do wait; done"
+    (tmp_path / "flow.json").write_text(json.dumps(spec(shell("a", stubborn))))
+    child = python("-m", "pixirnb", "run", "flow.json", "--json", cwd=tmp_path)
+    until(lambda: effects(tmp_path))
+    child.send_signal(signal.SIGINT)
+    assert child.stderr is not None
+    until(lambda: "Interrupted" in (child.stderr.readline() if child.stderr else ""))
+    while child.poll() is None:
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    out, err = child.communicate()
+    assert child.returncode == 130
+    assert json.loads(out)["ok"] is False
+    assert "Traceback" not in err
+    [run] = api.runs()
+    assert run["status"] == "interrupted"
+    assert kinds(api.open_run(run["run_id"]))[-1] == "run_finished"
+
+
+def test_a_reader_that_leaves_ends_the_run_in_order(tmp_path: Path) -> None:
+    flow = spec(shell("a", "while :; do echo line; sleep 0.05; done"), shell("b", "true", "a"))
+    (tmp_path / "flow.json").write_text(json.dumps(flow))
+    child = python("-m", "pixirnb", "run", "flow.json", "--tail", cwd=tmp_path)
+    assert child.stdout is not None
+    while "line" not in child.stdout.readline():
+        pass
+    child.stdout.close()
+    child.stdout = None
+    _, err = child.communicate()
+    assert child.returncode == 5
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    [run] = api.runs()
+    assert run["status"] == "interrupted"
+
+
+def test_of_several_decisions_at_once_the_first_stands(tmp_path: Path) -> None:
+    gate = {"id": "gate", "ask": {"question": "?"}}
+    after = shell("b", "echo {{ steps.gate.output }}", "gate")
+    run = api.start(spec(gate, after, shell("c", "until test -e go; do sleep 0.02; done")))
+    until(lambda: "decision_requested" in kinds(run))
+    state = run.state.step("gate")
+    said = [human_decision("gate", state, "accept", value=n) for n in (1, 2)]
+    said.append(human_decision("gate", state, "reject"))
+    assert run.live is not None
+    for fact in said:
+        run.live.record([fact])
+    (tmp_path / "go").touch()
+    assert run.wait().status == "completed"
+    assert run.value("b") == "1"
+    assert len([f for f in facts(run, "checkpoint_decided") if f["step"] == "gate"]) == 1
+    assert api.resume(run.id).is_no_op
+
+
+def test_a_step_that_asks_before_it_runs_again_after_a_death_is_not_run_unasked(
+    tmp_path: Path,
+) -> None:
+    run = api.start(spec(shell("a", "echo a >> effects.txt", rerun="ask"), shell("b", "true", "a")))
+    assert run.wait().ok
+    log = run.folder / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:2]))
+    parked = api.resume(run.id)
+    assert parked.wait().status == "needs_orchestrator"
+    assert effects(tmp_path) == ["a"]
+    assert [w["code"] for w in parked.outcome.warnings] == ["side_effects_may_be_partial"]
+    accepted = parked.decide("a", "accept", note="looked at it").wait()
+    assert accepted.status == "completed"
+    assert effects(tmp_path) == ["a"]
+    log.write_bytes(b"".join(lines[:2]))
+    api.resume(run.id).wait()
+    assert api.resume(run.id, from_="a").wait().status == "completed"
+    assert effects(tmp_path) == ["a", "a"]
+
+
+def test_a_finished_run_has_one_end_however_often_it_is_closed(tmp_path: Path) -> None:
+    run = api.start(spec(shell("a", "true")))
+    run.wait()
+    for _ in range(3):
+        run.wait()
+    assert kinds(run).count("run_finished") == 1
