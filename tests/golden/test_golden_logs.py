@@ -1,0 +1,87 @@
+"""Old logs open for ever: the log each closed issue left, read by the code of today.
+
+`engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
+phases, a checkpoint by hand); its places and names were made neutral, and its lines chained again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pixirnb.history.codec import GENESIS, decode_lines, encode
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.outcome import outcome
+from pixirnb.machine.resume import Selection, plan_resume
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import compile_plan, require
+from pixirnb.spec.loader import load_mapping
+
+HERE = Path(__file__).parent
+LOGS = sorted(path.stem for path in HERE.glob("*.jsonl"))
+
+
+def opened(name: str) -> tuple[RunState, Plan]:
+    decoded = decode_lines((HERE / f"{name}.jsonl").read_bytes())
+    assert decoded.damage is None
+    run = fold(decoded.events)
+    return run, compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+
+
+def test_there_is_a_log_of_each_closed_issue() -> None:
+    assert "engine-1" in LOGS
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_line_is_read_and_written_back_byte_by_byte(name: str) -> None:
+    data = (HERE / f"{name}.jsonl").read_bytes()
+    decoded = decode_lines(data)
+    assert decoded.damage is None
+    chain, lines = GENESIS, []
+    for event in decoded.events:
+        line, chain = encode(event, chain)
+        lines.append(line)
+    assert b"".join(lines) == data
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_it_folds_to_the_outcome_it_had(name: str) -> None:
+    run, plan = opened(name)
+    assert run.unread == []
+    expected = json.loads((HERE / f"{name}.outcome.json").read_text(encoding="utf-8"))
+    assert outcome(plan, run, is_live=False).document() == expected
+
+
+def test_the_first_log_holds_what_the_first_issue_could_write() -> None:
+    decoded = decode_lines((HERE / "engine-1.jsonl").read_bytes())
+    kinds = {event.kind for event in decoded.events}
+    assert kinds >= {
+        "run_started",
+        "run_resumed",
+        "step_scheduled",
+        "attempt_started",
+        "attempt_ended",
+        "retry_planned",
+        "verification_recorded",
+        "checkpoint_decided",
+        "step_held",
+        "decision_requested",
+        "decision_recorded",
+        "checkpoint_saved",
+        "run_finished",
+    }
+
+
+def test_the_first_log_can_still_be_resumed_and_keeps_what_was_ready() -> None:
+    run, plan = opened("engine-1")
+    planned = {
+        e["step_id"]: (e["action"], e["reason"]) for e in plan_resume(plan, run, Selection())
+    }
+    kept = {name for name, (action, _) in planned.items() if action == "reuse"}
+    ready = {n for n, state in run.steps.items() if state.checkpoint_status == "checkpoint_ready"}
+    assert kept == ready
+    assert planned["gate"] == ("reuse", "decided")
+    assert planned["late"] == ("rerun", "failed")
