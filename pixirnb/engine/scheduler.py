@@ -22,6 +22,7 @@ from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
@@ -210,12 +211,12 @@ class Scheduler:
                 self.board.reads[index] = digest
 
     async def _load_values(self, events: Sequence[Event]) -> None:
-        """Hand the board the large outputs that a `when` may ask for."""
-        for event in events:
-            name = event.data.get("step", "")
-            if event.kind != "attempt_ended" or name not in self._wanted:
-                continue
-            if "blob" in (event.data.get("output") or {}):
+        """Hand the board the large outputs that a `when` may ask for: new ones, and at a resume those that were kept."""
+        ended = {e.data["step"] for e in events if e.kind == "attempt_ended"}
+        if any(event.kind == "run_resumed" for event in events):
+            ended |= self.board.run.steps.keys()
+        for name in sorted(ended & self._wanted):
+            if "blob" in stored_output(self.board.run.step(name)):
                 whole = Reference("step", name, "output", (), "", 0, 0)
                 try:
                     value = await anyio.to_thread.run_sync(self.lookup, whole)

@@ -121,21 +121,22 @@ def test_what_dependencies_left_counts_and_how_long_they_took_does_not() -> None
 
 
 def test_a_large_value_is_seen_by_its_blob_whether_it_was_loaded_or_not() -> None:
-    blob = {"format": "json", "blob": "b2:1", "bytes": 9}
-    play = Rehearsal(
-        plan_of(
-            {
-                "name": "t",
-                "steps": [
-                    {"id": "a", "run": "x"},
-                    {"id": "b", "run": ["x", "{{ steps.a.output.k }}"], "depends_on": ["a"]},
-                ],
-            }
-        )
-    ).begin()
-    loaded = Rehearsal(play.plan).begin()
-    loaded.board.values["a"] = {"k": 1}
-    seen = [
-        p.end("a", output=blob).told("step_scheduled")[0]["fingerprint"] for p in (play, loaded)
-    ]
-    assert seen[0] == seen[1]
+    plan = plan_of(
+        {
+            "name": "t",
+            "steps": [
+                {"id": "a", "run": "x"},
+                {"id": "b", "run": "x", "depends_on": ["a"]},
+                {"id": "c", "run": ["x", "{{ steps.a.output.k }}"], "depends_on": ["b"]},
+            ],
+        }
+    )
+
+    def seen(blob: str, loaded: dict[str, Any]) -> Any:
+        play = Rehearsal(plan).begin()
+        play.board.values.update(loaded)
+        play.end("a", output={"format": "json", "blob": blob, "bytes": 9}).end("b")
+        return play.told("step_scheduled")[0]["fingerprint"]["dynamic"]
+
+    assert seen("b2:1", {}) == seen("b2:1", {"a": {"k": 1}})
+    assert seen("b2:1", {}) != seen("b2:2", {})
