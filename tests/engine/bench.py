@@ -123,6 +123,7 @@ def play(
     settings: Settings | None = None,
     is_deaf: bool = False,
     groups: list[list[Event]] | None = None,
+    fleeting_s: float = 0.15,
 ) -> Bench:
     """Drive one course to rest beside `story`: a start, or a resume where the store knows the run.
 
@@ -132,7 +133,7 @@ def play(
     made: list[Bench] = []
 
     async def main() -> None:
-        clock = ManualClock()
+        clock = ManualClock(fleeting_s=fleeting_s)
         runner = ToldRunner(answers, is_deaf=is_deaf)
         is_new = RUN not in held.runs
         log = held.create(RUN) if is_new else held.acquire(RUN)
