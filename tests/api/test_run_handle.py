@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 import pixirnb
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
+from pixirnb.engine.host import engine
 from pixirnb.errors import (
     Cannot,
     InvalidArguments,
@@ -338,3 +340,20 @@ def test_a_rerun_with_an_equal_result_stops_there(tmp_path: Path) -> None:
     assert api.resume(run.id, spec=edited).wait().ok
     assert (tmp_path / "effects.txt").read_text().split() == ["b"]
     assert api.open_run(run.id).outcome.step("a").attempt == 2
+
+
+def test_a_run_can_be_read_while_its_engine_closes(tmp_path: Path) -> None:
+    """A view that draws at the moment the kernel ends."""
+
+    def read(run: Run) -> str:
+        while run.status == "running":
+            run.history()
+            assert run.state.run_id == run.id
+        return run.status
+
+    for _ in range(5):
+        run = gated(tmp_path)
+        with ThreadPoolExecutor(3) as pool:
+            readers = [pool.submit(read, run) for _ in range(3)]
+            engine().close()
+        assert [reader.result() for reader in readers] == ["interrupted"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import anyio
+import anyio.lowlevel
 from bench import RUN, Bench, plan_of, play, shell
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
@@ -73,7 +74,7 @@ def test_attempt_started_of_a_long_step_reaches_the_disk_without_company() -> No
     play(plan_of(shell("a")), story)
 
 
-def test_ends_that_come_together_share_a_group() -> None:
+def test_ends_that_come_close_together_share_a_group() -> None:
     groups: list[list[Event]] = []
     names = ["a", "b", "c", "d"]
 
@@ -83,6 +84,8 @@ def test_ends_that_come_together_share_a_group() -> None:
         await bench.until(lambda: bench.kinds().count("attempt_started") == 4)
         for name in names:
             bench.runner.end(name)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
 
     play(plan_of(*(shell(name) for name in names)), story, groups=groups)
     ends = [kinds(group).count("attempt_ended") for group in groups]
