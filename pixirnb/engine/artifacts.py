@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb.ports import Blobs
+from pixirnb.runners.findings import paths_matching
 
 
 def collect(
@@ -18,13 +19,12 @@ def collect(
     `newer_than_s`: only files changed within the last so many seconds, for an attempt that did not end cleanly: what
     lay there before says nothing about it.
     """
-    root = workspace.resolve()
     oldest = None if newer_than_s is None else time.time() - newer_than_s - 1
     found: dict[str, dict[str, Any]] = {}
     for pattern in patterns:
-        for path in workspace.glob(pattern.removeprefix("./").rstrip("/")):
-            for file in [path] if path.is_file() else path.rglob("*"):
-                if not file.is_file() or not file.resolve().is_relative_to(root):
+        for path in paths_matching(pattern, workspace, workspace):
+            for file in [path] if path.is_file() else paths_matching("**/*", path, workspace):
+                if not file.is_file():
                     continue
                 status = file.stat()
                 if oldest is not None and status.st_mtime < oldest:

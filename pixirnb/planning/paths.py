@@ -60,7 +60,7 @@ class Pattern:
         if len(text) > LONGEST:
             raise ValueError(f"A pattern has {len(text)} characters; {LONGEST} is the most.")
         repo, glob = _repo(text)
-        spelled = _spell(glob) if _SPECIAL.search(glob) else [glob]
+        spelled = spellings(glob) if _SPECIAL.search(glob) else [glob]
         choices = tuple(dict.fromkeys(_segments(choice, text) for choice in spelled))
         prefixes = tuple(dict.fromkeys(map(_prefix, choices)))
         return cls(text, repo, choices, prefixes)
@@ -172,7 +172,7 @@ def _prefix(segments: tuple[Segment | None, ...]) -> tuple[Segment, ...]:
 # --- braces ---
 
 
-def _spell(glob: str) -> list[str]:
+def spellings(glob: str) -> list[str]:
     """Every pattern that the braces of `glob` spell, in order. Raises ValueError past MOST_CHOICES."""
     spelled, end = _sequence(glob, 0, 0)
     if end < len(glob):

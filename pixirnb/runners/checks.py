@@ -17,6 +17,7 @@ import anyio.to_thread
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
 from pixirnb.ports import Ended, PythonWork, ShellWork, Work
+from pixirnb.runners.findings import paths_matching
 from pixirnb.spec.policies import Check
 
 _SHOWN: Final = 20
@@ -89,14 +90,9 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
 
 
 def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
-    root = left.workspace.resolve()
     try:
-        found = [
-            path
-            for path in sorted(left.cwd.glob(pattern.rstrip("/")))
-            if path.resolve().is_relative_to(root)
-        ]
-    except (ValueError, NotImplementedError, OSError) as error:
+        found = paths_matching(pattern, left.cwd, left.workspace)
+    except (ValueError, OSError) as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
     names = [str(path.relative_to(left.cwd)) for path in found[:_SHOWN]]
     return bool(found), {"saw": f"{len(found)} found", "files": names}

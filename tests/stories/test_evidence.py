@@ -145,6 +145,37 @@ def test_artifacts_outlive_the_workspace(tmp_path: Path) -> None:
     assert run.store.blobs(run.id).get(artifact["blob"]) == b"wheel\n"
 
 
+def test_globs_read_alike_wherever_they_stand_and_never_find_our_own_files(tmp_path: Path) -> None:
+    make = "mkdir -p d/s .git; touch d/a.x d/b.y d/c.z d/s/c.x .git/own; ln -s /etc d/out; echo ok"
+    braces = ["d/*.{x,y}", "./d/s/"]
+    checks = [
+        {"file_exists": "d/*.{x,y}"},
+        {"file_exists": "d/[ab].x"},
+        {"file_exists": "d/**/c.x"},
+    ]
+    run, outcome = ended(
+        tmp_path,
+        shell("some", make, artifacts=braces, verify=checks),
+        shell("all", "true", "some", artifacts=["**/*"]),
+        shell("dot", "true", "some", verify=[{"file_exists": "."}]),
+        shell("root", "true", "some", verify=[{"file_exists": "/etc/*"}]),
+        shell("out", "true", "some", verify=[{"file_exists": "d/out/*"}]),
+        shell("own", "true", "some", verify=[{"file_exists": ".pixirnb/**"}]),
+    )
+
+    def kept(step: str) -> list[str]:
+        bundle = run.bundle(step)
+        assert bundle is not None, outcome.step(step).error
+        return [artifact["path"] for artifact in bundle["artifacts"]]
+
+    assert kept("some") == ["d/a.x", "d/b.y", "d/s/c.x"]
+    assert kept("all") == ["d/a.x", "d/b.y", "d/c.z", "d/s/c.x"]
+    for step in ("dot", "root", "out", "own"):
+        error = outcome.step(step).error
+        assert error is not None
+        assert error["kind"] == "verification"
+
+
 AGENT = {"runner": "scripted"}
 
 
