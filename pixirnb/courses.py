@@ -87,7 +87,7 @@ def begin(
     plan = compile_plan(workflow, survey(workflow, workspace, pinned), pinned)
     given = resolve_inputs(workflow, inputs)
     wall = SystemClock().wall()
-    stamp = "".join(character for character in wall if character.isdigit())[:14]
+    stamp = "".join(character for character in wall if character.isdigit())
     run_id = make_run_id(stamp, secrets.token_bytes(6))
     log = store.create(run_id)
     opening = Draft(

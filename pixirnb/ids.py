@@ -28,8 +28,13 @@ def is_run_id(text: str) -> bool:
 
 
 def run_id(stamp: str, entropy: bytes) -> str:
-    """Build a run id from a `YYYYmmddHHMMSS` UTC stamp and at least 6 random bytes."""
-    tail = "".join(_ALPHABET[byte % 32] for byte in entropy[:6])
+    """Build a run id from a `YYYYmmddHHMMSS[ffffff]` UTC stamp and at least 3 random bytes.
+
+    Half of its tail is the fraction of the second, so that ids sort by time to a 32,768th of one.
+    """
+    fraction = int(stamp[14:20].ljust(6, "0")) * 32**3 // 1_000_000
+    places = [fraction // 1024, fraction // 32, fraction, *entropy[:3]]
+    tail = "".join(_ALPHABET[place % 32] for place in places)
     return f"r-{stamp[:8]}-{stamp[8:14]}-{tail}"
 
 

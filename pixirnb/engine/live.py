@@ -66,7 +66,7 @@ class LiveRun:
             if found.status != "running":
                 return found
             so_far = scheduler.clock.now() - scheduler.board.course_started
-            return replace(found, elapsed_ms=found.elapsed_ms + round(so_far * 1000))
+            return replace(found, elapsed_ms=scheduler.board.run.elapsed_ms + round(so_far * 1000))
         if not scheduler.durable:
             raise scheduler.write_error
         # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.

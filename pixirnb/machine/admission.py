@@ -46,15 +46,20 @@ def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
     if slots <= 0 or moment.is_stopping:
         return facts, starts
     earlier = ClaimIndex()
+    blocked: set[int] = set()
+    """Claims (by identity) found blocked: only more is claimed as this goes on, so they stay so."""
     for index in _candidates(moment):
         step, state = moment.plan.steps[index], board.state(index)
         if index in board.detached:
             continue
         claim = board.claim(index)
         if claim is not None:
+            if id(claim) in blocked:
+                continue
             is_blocked = board.claims.conflicts(claim) or earlier.conflicts(claim)
             earlier.add(index, claim)
             if is_blocked:
+                blocked.add(id(claim))
                 continue
         scheduled = _scheduled(moment, step, state)
         facts.append(scheduled)

@@ -49,6 +49,7 @@ class Board:
         """Phases that became complete and have no checkpoint yet."""
         self.reads: dict[int, str] = {}
         """Digests of what steps with `reuse: reads` are about to read, handed over by the engine while they are ready."""
+        self._said: dict[tuple[object, ...], Claim | None] = {}
         self._claims: list[Claim | Literal["unknown"] | None] = ["unknown"] * len(plan.steps)
         self._rebuild(now)
 
@@ -59,10 +60,14 @@ class Board:
         return self.run.step(self.plan.steps[index].id)
 
     def claim(self, index: int) -> Claim | None:
-        """The step's claims on files; None where it has none."""
+        """The step's claims on files; None where it has none. Steps that claim the same share one object."""
         claim = self._claims[index]
         if claim == "unknown":
-            claim = self._claims[index] = claim_of(self.plan.steps[index])
+            step = self.plan.steps[index]
+            said = (step.read_set, step.write_set, step.workspace)
+            if said not in self._said:
+                self._said[said] = claim_of(step)
+            claim = self._claims[index] = self._said[said]
         return claim
 
     def is_ready(self, index: int) -> bool:

@@ -67,7 +67,8 @@ class RunOutcome:
     summary: str
     counts: dict[str, int]
     warnings: list[dict[str, Any]]
-    elapsed_ms: int
+    elapsed_ms: int | None
+    """Of all its courses, monotonic; None where a death left no clock to ask."""
 
     @property
     def ok(self) -> bool:
@@ -165,7 +166,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         summary=_summary(plan, counts, reasons),
         counts=counts,
         warnings=list(run.warnings),
-        elapsed_ms=run.elapsed_ms,
+        elapsed_ms=run.elapsed_ms if run.finished is not None or is_live else None,
     )
 
 
