@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -74,7 +74,7 @@ class Engine:
             runners=self._runners,
             lookup=Outputs(run, log.blobs).lookup,
             settings=self.settings,
-            post_from_thread=lambda call: _post(portal, call),
+            post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
         )
         for step, attempt in self._detached.pop(log.run_id, {}).items():
@@ -135,6 +135,16 @@ class Engine:
         if live is not None and step in live.scheduler.plan.index:
             live.scheduler.release(step)
 
+    def _post(self, portal: BlockingPortal, call: Callable[[], None]) -> None:
+        """Have `call` made on the engine's thread, from any; the loop may be gone, and then nobody waits for the news."""
+        if threading.current_thread() is self._thread:
+            call()  # a portal refuses its own thread
+            return
+        try:
+            portal.start_task_soon(_call, call)
+        except RuntimeError:
+            return
+
     def _running_portal(self) -> BlockingPortal:
         with self._lock:
             if self._portal is None or self._thread is None or not self._thread.is_alive():
@@ -167,16 +177,7 @@ class Engine:
             ready.set()
 
 
-def _post(portal: BlockingPortal, call: object) -> None:
-    """From a thread that outlived its step; the loop may be gone by now, and then nobody waits for the news."""
-    try:
-        portal.start_task_soon(_call, call)
-    except RuntimeError:
-        return
-
-
-async def _call(call: object) -> None:
-    assert callable(call)
+async def _call(call: Callable[[], None]) -> None:
     call()
 
 
