@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,11 +15,21 @@ from pixirnb.errors import EXIT_INTERRUPTED
 def main() -> NoReturn:
     """The console script."""
     try:
+        if "--json" in sys.argv[1:]:
+            _keep_stdout_for_the_document()
         code = perform(sys.argv[1:])
     except KeyboardInterrupt:  # while modules were loaded: nothing has begun
         code = EXIT_INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said; let the interpreter end in peace
     sys.exit(code)
+
+
+def _keep_stdout_for_the_document() -> None:
+    """What a step in a thread starts, or writes past Python, has our descriptor 1: let that be stderr's."""
+    with contextlib.suppress(OSError):  # one of the two is closed: there is nothing to mix
+        document = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")
+        os.dup2(2, 1)
+        sys.stdout = document
 
 
 def perform(tokens: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +15,10 @@ from pixirnb.views.event_lines import event_line
 from pixirnb.views.plain import plain
 
 
+class Unheard(Exception):
+    """What was said could not be written: the reader is gone, or the disk behind it is full."""
+
+
 class Screen:
     """Standard output and error, as one command uses them."""
 
@@ -21,10 +26,10 @@ class Screen:
         self, *, is_json: bool, out: TextIO | None = None, err: TextIO | None = None
     ) -> None:
         self.is_json = is_json
-        self.out = out or sys.stdout
+        self.out = out or sys.stdout or io.StringIO()  # closed before we began: None
         self.say: Callable[[str], None] | None = None
         """Where lines of progress go while something live is on the terminal; None: straight out."""
-        self.err = err or sys.stderr
+        self.err = err or sys.stderr or io.StringIO()
 
     @property
     def is_terminal(self) -> bool:
@@ -64,8 +69,11 @@ class Screen:
     def _write(self, stream: TextIO, line: str) -> None:
         encoding = stream.encoding or "utf-8"
         safe = line.encode(encoding, errors="replace").decode(encoding)
-        stream.write(safe + "\n")
-        stream.flush()
+        try:
+            stream.write(safe + "\n")
+            stream.flush()
+        except OSError as error:
+            raise Unheard(str(error)) from error
 
 
 def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from cyclopts.exceptions import CycloptsError
 
-from pixirnb.cli.render import Screen
+from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
 from pixirnb.engine.host import engine
 from pixirnb.errors import (
@@ -36,6 +36,26 @@ _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
 def perform(tokens: Sequence[str]) -> int:
     """One command, start to end; its exit code."""
+    try:
+        return _perform(tokens)
+    except Unheard:
+        # Whoever read our output has gone, or the disk behind it is full; there is nobody left to tell.
+        for stream in (sys.stdout, sys.stderr):
+            _forget(stream)
+        return EXIT_CANNOT
+
+
+def _forget(stream: TextIO | None) -> None:
+    """Let what a stream still holds go nowhere if it cannot go where it should."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _perform(tokens: Sequence[str]) -> int:
     is_json = "--json" in tokens
     screen = Screen(is_json=is_json)
     for number in _POLITE:
@@ -52,10 +72,8 @@ def perform(tokens: Sequence[str]) -> int:
     except KeyboardInterrupt:
         fix = "Whatever was running is ended and recorded; `pixirnb runs` shows it."
         return _refuse(RunInterrupted("Interrupted before there was an answer.", fix), screen)
-    except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_CANNOT
+    except Unheard:
+        raise  # by `perform`, as when it is an error that cannot be told
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
         return _refuse(_bug(error), screen)
     finally:

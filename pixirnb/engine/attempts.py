@@ -332,7 +332,7 @@ class _Performance:
             "step": self.step.id,
             "attempt": self.attempt.number,
             "status": ended.status,
-            "error": self._error(ended),
+            "error": self._error(ended, elapsed_ms),
             "elapsed_ms": elapsed_ms,
             "summary": self._summary(ended),
             "exit_code": ended.exit_code,
@@ -354,15 +354,17 @@ class _Performance:
                 data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
         return Draft("attempt_ended", data)
 
-    def _error(self, ended: Ended) -> dict[str, Any] | None:
+    def _error(self, ended: Ended, elapsed_ms: int) -> dict[str, Any] | None:
         if ended.status == "completed":
             return None
         kind, message = ended.error_kind, ended.message
         details = dict(ended.details)
         if ended.status in _STOPPED:
             kind, sentence = _STOPPED[ended.status]
-            limit = f"{(self.attempt.timeout_ms or 0) / 1000:g} s"
-            message = sentence.format(limit=limit)
+            limit_ms = self.attempt.timeout_ms
+            message = sentence.format(limit=f"{(limit_ms or 0) / 1000:g} s")
+            if ended.status == "timed_out" and (limit_ms is None or elapsed_ms < limit_ms):
+                message = "The time-out of the whole run was over, and it was ended with it."
         elif ended.status == "detached":
             kind = "detached"
             message = message or "Its thread cannot be ended and goes on by itself."

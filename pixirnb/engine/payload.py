@@ -51,7 +51,7 @@ async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested
         try:
             value = json.loads(text)
             is_parsed = True
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return Payload(schema_id, provenance, [f"it is not JSON: {error}"], value, is_parsed)
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)

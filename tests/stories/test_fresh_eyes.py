@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import shell, until
+from storyline import ROOT, ended, python, shell, spec, until
 
 from pixirnb import api
 
@@ -44,3 +48,41 @@ def test_a_run_resumed_beside_its_detached_thread_goes_on_when_that_returns(tmp_
     (tmp_path / "go").touch()
     outcome = resumed.wait(timeout=20)
     assert (outcome.status, outcome.step("nap").attempt) == ("completed", 2)
+
+
+def test_what_a_step_in_a_thread_starts_does_not_speak_into_the_json_document(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "loud.py").write_text("import os\ndef cry():\n    os.system('echo loud')\n")
+    (tmp_path / "flow.json").write_text(json.dumps(spec({"id": "a", "call": "loud:cry"})))
+    command = python("-m", "pixirnb", "run", "flow.json", "--json", cwd=tmp_path)
+    out, err = command.communicate()
+    assert json.loads(out)["status"] == "completed"
+    assert "loud" in err
+
+
+@pytest.mark.parametrize("verb", [["runs"], ["runs", "--json"], ["show", "nobody", "--json"]])
+def test_an_answer_nobody_can_store_is_no_traceback(tmp_path: Path, verb: list[str]) -> None:
+    line = 'exec "$0" "$@" > /dev/full'
+    words = ["sh", "-c", line, sys.executable, "-m", "pixirnb", *verb]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (5, "")
+
+
+def test_an_output_nested_too_deep_is_invalid_and_no_failure_of_ours(tmp_path: Path) -> None:
+    deep = 'python3 -c \'print("[" * 5000 + "]" * 5000)\''
+    _, outcome = ended(tmp_path, shell("deep", deep, output={"type": "array"}))
+    error = outcome.step("deep").error
+    assert error is not None
+    assert error["kind"] == "output_invalid"
+
+
+def test_a_step_ended_with_the_run_s_time_is_not_said_to_have_used_up_its_own(
+    tmp_path: Path,
+) -> None:
+    _, outcome = ended(tmp_path, shell("long", "sleep 60"), timeout=0.3)
+    error = outcome.step("long").error
+    assert error is not None
+    assert (error["kind"], "whole run" in error["message"]) == ("timeout", True)
+    assert "1800" not in error["message"]
