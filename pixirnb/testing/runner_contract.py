@@ -21,8 +21,9 @@ from typing import ClassVar, TypeVar
 import anyio
 import psutil
 
+from pixirnb.engine.attempts import StopSignal
 from pixirnb.ids import run_id
-from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, StopReason, Work
+from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, Work
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
 
@@ -30,26 +31,6 @@ RUN_ID = run_id("20261121220344", os.urandom(6))
 """New in every process that rehearses: a sweep by tag must not end what another test run has started."""
 
 T = TypeVar("T")
-
-
-class ManualStop:
-    """A `ports.Stop` set by hand, from the loop's thread."""
-
-    def __init__(self) -> None:
-        self.reason: StopReason | None = None
-        self._event = anyio.Event()
-
-    def set(self, reason: StopReason) -> None:
-        """Want the attempt to end. The first reason counts."""
-        if self.reason is None:
-            self.reason = reason
-            self._event.set()
-
-    async def wait(self) -> StopReason:
-        """See `ports.Stop`."""
-        await self._event.wait()
-        assert self.reason is not None
-        return self.reason
 
 
 @dataclass(slots=True)
@@ -63,7 +44,7 @@ class Rehearsal:
     run_id: str = RUN_ID
     env: dict[str, str] = field(default_factory=dict)
     grace_s: float = 0.3
-    stop: ManualStop = field(default_factory=ManualStop)
+    stop: StopSignal = field(default_factory=StopSignal)
     events: list[RunnerEvent] = field(default_factory=list)
     emitted: anyio.Event = field(default_factory=anyio.Event)
     returned: list[float] = field(default_factory=list)
