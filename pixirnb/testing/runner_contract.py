@@ -23,7 +23,7 @@ import psutil
 
 from pixirnb.engine.attempts import StopSignal
 from pixirnb.ids import run_id
-from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, Work
+from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, StopReason, Work
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
 
