@@ -74,8 +74,8 @@ class Run:
     @property
     def outcome(self) -> RunOutcome:
         """How the run stands now, or ended."""
-        if self.live is not None:
-            return self.live.outcome()
+        if (live := self._course()) is not None:
+            return live.outcome()
         reading = self._reading()
         run, plan = self._folded(reading)
         return outcome(plan, run, is_live=reading.owner is not None)
@@ -88,8 +88,8 @@ class Run:
     @property
     def state(self) -> RunState:
         """The folded history. Read it, do not change it."""
-        if self.live is not None:
-            return self.live.ask(lambda scheduler: fold(scheduler.durable))
+        if (live := self._course()) is not None:
+            return live.ask(lambda scheduler: fold(scheduler.durable))
         return self._folded(self._reading())[0]
 
     @property
@@ -100,7 +100,7 @@ class Run:
     @property
     def damage(self) -> Damage | None:
         """Where the log stops being what was written; None for a sound one."""
-        return None if self.live is not None else self._reading().damage
+        return None if self._course() is not None else self._reading().damage
 
     @property
     def folder(self) -> Path:
@@ -114,8 +114,8 @@ class Run:
 
     def compiled(self) -> Plan:
         """The plan the machine goes by."""
-        if self.live is not None:
-            return self.live.scheduler.plan
+        if (live := self._course()) is not None:
+            return live.scheduler.plan
         return self._folded(self._reading())[1]
 
     # --- what it left -------------------------------------------------------------------------------------------
@@ -173,10 +173,8 @@ class Run:
                 code="extra_missing",
             ) from error
         rows = [step.document() for step in self.outcome.steps]
-        columns = list(FRAME_COLUMNS)
-        return pd.DataFrame(
-            [{name: row[name] for name in columns} for row in rows], columns=columns
-        )
+        rows = [{name: row[name] for name in FRAME_COLUMNS} for row in rows]
+        return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
     # --- while it runs ------------------------------------------------------------------------------------------
 
@@ -267,12 +265,11 @@ class Run:
         A run whose owner died is ended here: what it left running is swept, and its log says that it was given up.
         Raises Cannot when the run is at rest, HeldByAnother when another process drives it.
         """
-        if step is None and not self.is_live_here and self.state.finished is None:
-            owner = self._reading().owner
-            if owner is None or take_over:
-                self.live = courses.go_on(self.store, self.id, stop="cancel", take_over=take_over)
-                self.wait()
-                return
+        is_unfinished = not self.is_live_here and self.state.finished is None
+        if step is None and is_unfinished and (take_over or self._reading().owner is None):
+            self.live = courses.go_on(self.store, self.id, stop="cancel", take_over=take_over)
+            self.wait()
+            return
         live = self._driven("cancel")
         if step is not None:
             self._step(step)
@@ -327,6 +324,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status}>"
+
+    def _course(self) -> LiveRun | None:
+        if (live := self.live) is not None and live.is_outdated():
+            live = self.live = None  # taken up again since, here or elsewhere: the log knows more
+        return live
 
     def _driven(self, verb: str) -> LiveRun:
         if self.live is not None and not self.live.ended.is_set():

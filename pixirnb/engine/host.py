@@ -126,8 +126,7 @@ class Engine:
             if left:
                 names = {scheduler.plan.steps[i].id: attempt for i, attempt in left}
                 self._detached[scheduler.log.run_id] = names
-            scheduler.log.close()
-            live.ended.set()
+            live.leave()
 
     def _thread_returned(self, run_id: str, step: str) -> None:
         self._detached.get(run_id, {}).pop(step, None)

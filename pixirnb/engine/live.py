@@ -31,6 +31,8 @@ class LiveRun:
     ended: threading.Event = field(default_factory=threading.Event)
     failure: InternalError | None = None
     """A bug of ours that ended the loop. None for every run that ended by itself, however badly."""
+    _left: int | None = None
+    """Bytes of the log as this course left it."""
 
     def stop(self, how: RunStop) -> None:
         """Ask the run to end. Returns at once."""
@@ -54,6 +56,26 @@ class LiveRun:
         if self.ended.is_set() or threading.current_thread().name == ENGINE_THREAD:
             return question(self.scheduler)
         return self.portal.call(question, self.scheduler)
+
+    def leave(self) -> None:
+        """The course is over: its log is let go of, as long as it is now."""
+        self._left = self._log_bytes()
+        self.scheduler.log.close()
+        self.ended.set()
+
+    def is_outdated(self) -> bool:
+        """Whether the log went on after this course."""
+        if not self.ended.is_set():
+            return False
+        now = self._log_bytes()
+        return now is not None and now != self._left
+
+    def _log_bytes(self) -> int | None:
+        folder = self.scheduler.log.folder
+        try:
+            return None if folder is None else (folder / "log.jsonl").stat().st_size
+        except OSError:
+            return None  # moved or deleted: what is in memory is all there is
 
     def outcome(self) -> RunOutcome:
         """How the run stands now."""

@@ -86,3 +86,15 @@ def test_a_step_ended_with_the_run_s_time_is_not_said_to_have_used_up_its_own(
     assert error is not None
     assert (error["kind"], "whole run" in error["message"]) == ("timeout", True)
     assert "1800" not in error["message"]
+
+
+def test_a_handle_of_a_run_taken_up_again_by_another_shows_how_it_stands_now(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "flag").touch()
+    run, outcome = ended(tmp_path, shell("look", "test -e flag"))
+    assert outcome.ok
+    (tmp_path / "flag").unlink()
+    again = api.resume(run.id, from_="look", workspace=tmp_path)
+    assert again.wait().status == "failed"
+    assert (run.status, run.state.steps["look"].attempt) == ("failed", 2)
