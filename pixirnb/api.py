@@ -29,6 +29,7 @@ from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
+from pixirnb.views.display import Rows
 from pixirnb.workspace.survey import survey
 
 Source = Workflow | Mapping[str, Any] | str | Path
@@ -154,7 +155,10 @@ def open_run(
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
     path = Path(run_id)
     if path.name != str(run_id) and os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
-        store, name = FileStore(path.resolve().parent.parent), path.resolve().name
+        folder = path.resolve()
+        is_kept = folder.parent.name == "runs"
+        store = FileStore(folder.parent.parent) if is_kept else FileStore.beside(folder)
+        name = folder.name
     else:
         store, name = store_of(workspace_of(None, workspace), state), str(run_id)
     store.folder(name)
@@ -166,10 +170,10 @@ def runs(
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     limit: int | None = None,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
     store = store_of(workspace_of(None, workspace), state)
-    return [_row(store, run_id) for run_id in store.run_ids()[:limit]]
+    return Rows(_row(store, run_id) for run_id in store.run_ids()[:limit])
 
 
 def wait(running: Run) -> RunOutcome:
@@ -241,8 +245,13 @@ def _typed(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home
 
 
+def is_path(text: str) -> bool:
+    """Whether text is taken for a file's name: it is one line, and says something."""
+    return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
+
+
 def _loaded(source: Source) -> loader.Loaded:
-    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
+    if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
         path = _typed(source)
         try:
             text = path.read_bytes()

@@ -146,6 +146,9 @@ def go_on(
         known = Reading([*reading.events, *_as_events(drafts, reading.events)], reading.damage)
         planned = _planned(known, log.blobs, edit or Edit(), chosen)
         if planned.is_no_op and not drafts:
+            cut = _cautions(reading, ())
+            if cut:
+                log.append(_as_events(cut, reading.events))
             return None
         in_flight = [s["step_id"] for s in planned.steps if s["reason"] == "in_flight"]
         if planned.run.finished is None:

@@ -21,10 +21,9 @@ from pixirnb.engine.broadcast import News, topic_of
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, LogDamaged
-from pixirnb.history.bundles import bundle
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, StepState, fold
-from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
@@ -32,7 +31,7 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.ports import Damage, Reading
 from pixirnb.store.files import FileStore
 from pixirnb.views.digraph import digraph
-from pixirnb.views.display import mimebundle
+from pixirnb.views.display import Bundle, mimebundle
 from pixirnb.views.dot import dot
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
@@ -78,7 +77,8 @@ class Run:
             return live.outcome()
         reading = self._reading()
         run, plan = self._folded(reading)
-        return outcome(plan, run, is_live=reading.owner is not None)
+        found = outcome(plan, run, is_live=reading.owner is not None)
+        return found if reading.damage is None else as_damaged(found, reading.damage)
 
     @property
     def status(self) -> str:
@@ -137,11 +137,11 @@ class Run:
         path = self.folder / "output" / f"{step}.{state.attempt}.log"
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
-    def bundle(self, step: str) -> dict[str, Any] | None:
+    def bundle(self, step: str) -> Bundle | None:
         """The step's Checkpoint Bundle; None where it left nothing usable."""
-        state, _ = self._step(step)
-        spec = self.compiled().steps[self.compiled().index[step]].spec
-        return bundle(step, state, agent_id=getattr(spec, "agent", None))
+        self._step(step)
+        found = self.outcome.step(step).checkpoint
+        return None if found is None else Bundle(found)
 
     def explain(self, step: str) -> list[str]:
         """Why the step ran, waits, was held, reused or rerun: a sentence each."""

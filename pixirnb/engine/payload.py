@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import anyio.to_thread
+from pydantic_core import from_json
 
+from pixirnb.history.codec import canonical
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.ports import Ended, PythonWork, Work
@@ -49,7 +50,8 @@ async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested
     is_parsed = False
     if step.kind == "shell" or (step.kind == "agent" and value == text):
         try:
-            value = json.loads(text)
+            value = from_json(text, allow_inf_nan=False)
+            canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
             return Payload(schema_id, provenance, [f"it is not JSON: {error}"], value, is_parsed)

@@ -11,10 +11,7 @@ from typing import Any, Final
 
 from pixirnb.ports import ScriptedWork, Work
 
-_MARKER: Final = re.compile(
-    r"^\s*checkpoint_status:\s*(checkpoint_ready|partial|failed|needs_orchestrator)\s*$",
-    re.MULTILINE,
-)
+_MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 
 
 def own_words(text: str, work: Work) -> str:

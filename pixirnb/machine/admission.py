@@ -87,8 +87,12 @@ def _without_a_slot(moment: Moment, index: int) -> list[Draft]:
             return after_decision(moment, index)
         verdict = Verdict(cast("CheckpointStatus", state.kept), state.error, state.limitations)
         return [decided(step, state, verdict, state.digest, reused=True)]
-    if step.when is not None and not _holds(moment, step):
-        return [held(step, "when")]
+    if step.when is not None:
+        missing = _missing(moment, step)
+        if missing is not None:
+            return [missing]
+        if not _holds(moment, step):
+            return [held(step, "when")]
     if not state.is_selected:
         return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
@@ -137,6 +141,22 @@ def _rendered(moment: Moment, question: str) -> str:
             return reference.text
 
     return as_text(render_value(question, value))
+
+
+def _missing(moment: Moment, step: PlannedStep) -> Draft | None:
+    """The failure of a step whose `when` asks for a field that is not there: a misspelt word must not skip work."""
+    assert step.when is not None
+    for reference in step.when.references:
+        try:
+            moment.board.lookup(reference)
+        except ValueNotLoaded:
+            continue
+        except LookupError as error:
+            told = {"kind": "reference_missing", "message": f"In `when`: {error}", "details": {}}
+            state = moment.board.state(step.index)
+            verdict = Verdict("failed", told)
+            return decided(step, state, verdict, None, subagent_status="not_applicable")
+    return None
 
 
 def _holds(moment: Moment, step: PlannedStep) -> bool:

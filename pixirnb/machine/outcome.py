@@ -5,10 +5,11 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pixirnb.history.bundles import bundle
+from pixirnb.history.codec import Damage
 from pixirnb.history.events import RunStatus
 from pixirnb.history.state import RunState, StepState
 from pixirnb.machine.actions import next_actions, step_actions
@@ -51,7 +52,7 @@ class StepOutcome:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunOutcome:
     """How a run stands or ended."""
 
@@ -111,6 +112,9 @@ class RunOutcome:
             "elapsed_ms": self.elapsed_ms,
         }
 
+    def __repr__(self) -> str:
+        return f"<RunOutcome {self}>"
+
     def __str__(self) -> str:
         return f"{self.run_id} · {self.workflow}: {self.status}. {self.summary}"
 
@@ -167,6 +171,26 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         counts=counts,
         warnings=list(run.warnings),
         elapsed_ms=run.elapsed_ms if run.finished is not None or is_live else None,
+    )
+
+
+def as_damaged(found: RunOutcome, damage: Damage) -> RunOutcome:
+    """The outcome of a log that is not what was written: it says so first, and it is never `completed`.
+
+    A torn tail is different: what was torn had not been promised to anyone, so the status stands, with a warning.
+    """
+    warning = {"code": damage.code, "message": damage.message, "step": None}
+    warned = replace(found, warnings=[*found.warnings, warning])
+    if damage.code == "torn_tail":
+        return warned
+    kept = [reason for reason in found.reasons if reason["code"] != "owner_died"]
+    return replace(
+        warned,
+        status="interrupted" if found.ok or found.status == "running" else found.status,
+        reasons=[{"code": "log_damaged", "step": None}, *kept],
+        next_actions=[],
+        proof_states=[p for p in found.proof_states if p != "completion_ready"],
+        summary=f"The log is damaged at line {damage.line}; up to there: {found.summary}",
     )
 
 

@@ -70,6 +70,9 @@ def _judge_agent(
             _error("agent_reported_partial", "The agent reported partial work."),
             limitations,
         )
+    if declared is not None:
+        why = f"The agent declared `{str(declared)[:80]}`, which is no status of a checkpoint."
+        return Verdict("partial", _error("readiness_not_declared", why), limitations)
     if has_checks:
         return Verdict("checkpoint_ready", None, limitations)
     if is_lenient:

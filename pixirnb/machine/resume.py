@@ -84,6 +84,7 @@ def plan_resume(
     planned: dict[int, ResumeStep] = {}
     forced = _forced(plan, selection)
     known = {step["id"] for step in run.spec.get("steps", [])}
+    known |= {name for name, state in run.steps.items() if state.attempt or state.held_by}
     for index in _in_dependency_order(plan):
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()

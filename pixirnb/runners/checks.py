@@ -5,7 +5,6 @@ A check never raises for what it finds: a check that cannot be made is a check t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,9 +61,7 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
             passed = str(check.argument) in left.text
             evidence = {"saw": f"{len(left.text)} characters of output", "found": passed}
         case "output_matches":
-            found = re.search(str(check.argument), left.text)
-            passed = found is not None
-            evidence = {"saw": found.group(0)[:200] if found else "no match in the output"}
+            passed, evidence = await _output_matches(str(check.argument), left, nested)
         case "schema":
             schema = cast("dict[str, Any]", check.argument)
             problems = await anyio.to_thread.run_sync(schema_problems, left.value, schema)
@@ -96,6 +93,17 @@ def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
     names = [str(path.relative_to(left.cwd)) for path in found[:_SHOWN]]
     return bool(found), {"saw": f"{len(found)} found", "files": names}
+
+
+async def _output_matches(pattern: str, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
+    """In a process of its own: a pattern that backtracks for ever can then be ended like any other work."""
+    arguments = {"pattern": pattern, "text": left.text}
+    work = PythonWork("pixirnb.runners.models:first_match", arguments, None, process=True)
+    how, _ = await nested(work)
+    if how.status != "completed":
+        return False, {"saw": how.message or how.status}
+    found = None if how.value is None else how.value.get("value")
+    return found is not None, {"saw": "no match in the output" if found is None else found}
 
 
 async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:

@@ -132,6 +132,13 @@ class FileStore:
         self.instance = instance or new_instance()
         self._runs = state / "runs"
 
+    @classmethod
+    def beside(cls, folder: Path) -> FileStore:
+        """The store of a run folder that was moved: its neighbours are the other runs."""
+        store = cls(folder.parent)
+        store._runs = folder.parent
+        return store
+
     def create(self, run_id: str) -> FileLog:
         """A new, empty, held log. Raises StateUnusable, HeldByAnother."""
         if not is_run_id(run_id):

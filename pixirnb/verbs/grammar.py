@@ -92,6 +92,11 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             take_over: Take the run over from another host that is known to be dead.
         """
         source = _source(desk, file)
+        if resume is not None and workspace is not None:
+            raise InvalidArguments(
+                "A resume goes on in the folder its run began in.",
+                fix="Leave out --workspace, or start a new run there.",
+            )
         if resume is not None:
             return _resume(
                 desk,
@@ -157,6 +162,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         Args:
             limit: At most so many; 0 for all.
         """
+        if limit < 0:
+            raise InvalidArguments(f"{limit} runs cannot be listed.", fix="Say 0 for all of them.")
         rows = api.runs(state=_state(common), limit=limit or None)
         return Answer("runs", {"runs": rows}, is_json=_asked(common))
 

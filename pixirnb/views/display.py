@@ -43,3 +43,23 @@ def mimebundle(
         case _:
             assert_never(kind)
     return {"text/plain": plain, "text/html": markup}
+
+
+class Rows(list[dict[str, Any]]):
+    """The runs of a state folder: a list that shows itself as a table."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return mimebundle("runs", {"runs": list(self)})
+
+    def __repr__(self) -> str:
+        return text.runs_text({"runs": list(self)})
+
+
+class Bundle(dict[str, Any]):
+    """A Checkpoint Bundle: a dict that shows itself."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return mimebundle("bundle", dict(self))
+
+    def __repr__(self) -> str:
+        return text.bundle_text(self)
