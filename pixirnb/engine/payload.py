@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import anyio.to_thread
 from pydantic_core import from_json
 
 from pixirnb.history.codec import canonical
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.ports import Ended, PythonWork, Work
-from pixirnb.runners.checks import schema_problems
+from pixirnb.runners.checks import find_schema_problems
 
 Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
 
@@ -58,7 +57,7 @@ async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:
-        problems = await anyio.to_thread.run_sync(schema_problems, value, dict(declared))
+        problems = await find_schema_problems(value, dict(declared), nested)
     return Payload(schema_id, provenance, problems, value, is_parsed)
 
 

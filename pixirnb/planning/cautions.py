@@ -32,6 +32,7 @@ def cautions(analysis: Analysis) -> Iterator[Mistake]:
     yield from _agents(analysis)
     yield from _phases(analysis)
     yield from _secrets(analysis)
+    yield from _vain_checks(analysis)
 
 
 def _dependencies(analysis: Analysis) -> Iterator[Mistake]:
@@ -43,6 +44,18 @@ def _dependencies(analysis: Analysis) -> Iterator[Mistake]:
                 f"`{analysis.graph.ids[position]}` waits for {len(edges)} steps at once",
                 "put a step that gathers some of them in between",
             )
+
+
+def _vain_checks(analysis: Analysis) -> Iterator[Mistake]:
+    for position, step in enumerate(analysis.resolved):
+        for place, check in enumerate(step.spec.verify):
+            if check.kind == "exit_code" and check.exit_code != 0:
+                yield Mistake(
+                    "check_never_passes",
+                    ("steps", position, "verify", place),
+                    f"an attempt that exits with {check.exit_code} has failed before its checks are made",
+                    "let the command exit 0, or make it a `command` check with that `exit_code`",
+                )
 
 
 def _timeouts(analysis: Analysis) -> Iterator[Mistake]:
@@ -68,10 +81,13 @@ def _writers(analysis: Analysis) -> Iterator[Mistake]:
     if undeclared and analysis.workflow.undeclared_writers == "allow":
         names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
         more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
+        is_one = len(undeclared) == 1
+        say = "says nothing about the files it" if is_one else "say nothing about the files they"
+        them = "it and others" if is_one else "them"
         yield Mistake(
             "undeclared_writers",
             ("steps", undeclared[0]),
-            f"{names}{more} say nothing about the files they write, so nothing keeps them apart",
+            f"{names}{more} {say} write, so nothing keeps {them} apart",
             "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
         )
     for position in sorted(analysis.conflicts.steps):

@@ -5,6 +5,7 @@ A check never raises for what it finds: a check that cannot be made is a check t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
             passed, evidence = await _output_matches(str(check.argument), left, nested)
         case "schema":
             schema = cast("dict[str, Any]", check.argument)
-            problems = await anyio.to_thread.run_sync(schema_problems, left.value, schema)
+            problems = await find_schema_problems(left.value, schema, nested)
             passed, evidence = not problems, {"saw": "; ".join(problems) or "the output matches"}
         case "command":
             passed, evidence = await _command(check, nested)
@@ -75,6 +76,19 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
         case _:
             assert_never(kind)
     return {"check": written, "passed": passed, "evidence": evidence}
+
+
+async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Nested) -> list[str]:
+    """As `schema_problems`, off the loop; a schema with patterns is tried in a process that can be ended."""
+    if "pattern" not in json.dumps(schema):
+        return await anyio.to_thread.run_sync(schema_problems, value, schema)
+    arguments = {"value": value, "schema": schema}
+    work = PythonWork("pixirnb.runners.checks:schema_problems", arguments, None, process=True)
+    how, _ = await nested(work)
+    if how.status != "completed":
+        return [how.message or f"checking it ended as {how.status}"]
+    found = None if how.value is None else how.value.get("value")
+    return list(found or [])
 
 
 def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:

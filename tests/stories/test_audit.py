@@ -135,3 +135,22 @@ def test_a_resume_does_not_change_its_folder(tmp_path: Path) -> None:
     words[1] = str(tmp_path / "x.yaml")
     with pytest.raises(InvalidArguments):
         build(Desk())(words, exit_on_error=False, print_error=False)
+
+
+def test_a_schema_s_pattern_that_backtracks_for_ever_ends_with_its_step_s_time_out(
+    tmp_path: Path,
+) -> None:
+    endless = shell(
+        "a",
+        f"printf '\"{'x' * 40}!\"'",
+        timeout=1,
+        output={"type": "string", "pattern": "^(x+x+)+$"},
+    )
+    _, outcome = ended(tmp_path, endless)
+    assert outcome.step("a").subagent_status == "timed_out"
+
+
+def test_a_check_that_can_never_pass_is_said_by_the_plan() -> None:
+    step = shell("a", "exit 3", verify=[{"exit_code": 3}], posture="read_only", read_set=[])
+    warnings = api.plan({"name": "story", "steps": [step]}).warnings
+    assert [warning.code for warning in warnings] == ["check_never_passes"]
