@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from pixirnb.planning.graph import Graph
 from pixirnb.spec.conditions import BadCondition, Condition, parse_condition
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
-from pixirnb.spec.references import BadReference, Reference, references_in, shell_template
+from pixirnb.spec.references import BadReference, Reference, read_all
 from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
 from pixirnb.spec.suggestions import did_you_mean
 from pixirnb.spec.workflow import Workflow
@@ -43,10 +43,10 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
     found: list[Reference] = []
     mistakes: list[Mistake] = []
     for tail, value, is_script in _places(step):
-        try:
-            found += shell_template(value).references if is_script else references_in(value)
-        except BadReference as wrong:
-            mistakes.append(_bad((*parts, *tail), wrong))
+        for text in _texts(value):
+            good, wrong = read_all(text, is_script=is_script)
+            found += good
+            mistakes += [_bad((*parts, *tail), bad) for bad in wrong]
     when: Condition | None = None
     if step.when is not None:
         try:
@@ -60,6 +60,19 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
 
 def _bad(parts: PathParts, wrong: BadCondition | BadReference) -> Mistake:
     return Mistake(wrong.code, parts, wrong.message.rstrip("."), wrong.fix.rstrip("."))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of a nested value that may hold references."""
+    if isinstance(value, str):
+        if "{{" in value:
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
@@ -141,6 +154,6 @@ def _at(step: Step, parts: PathParts, reference: Reference) -> PathParts:
     if parts[-1] == "when":
         return parts
     for tail, value, _ in _places(step):
-        if reference in references_in(value):
+        if any(reference in read_all(text, is_script=False)[0] for text in _texts(value)):
             return (*parts, *tail)
     return parts

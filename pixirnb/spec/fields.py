@@ -95,6 +95,7 @@ def _milliseconds(value: object, *, allow_zero: bool) -> int:
 
 def _command(value: object) -> str | tuple[str, ...]:
     if isinstance(value, str):
+        system_text(value, "a command")
         if value.strip():
             return value
         raise mistake("empty", "the command is empty", "write a command line or an argv list")
@@ -113,7 +114,21 @@ def _command(value: object) -> str | tuple[str, ...]:
                 f"word {position} of the argv list, {shown(word)}, is not text",
                 "put it in quotes",
             )
+        system_text(word, "a command")
     return tuple(value)
+
+
+def system_text(text: str, what: str) -> str:
+    """`text`, if the system can be handed it; raises the mistake of one with a NUL or half a character."""
+    if "\0" in text:
+        raise mistake("bad_text", f"{what} cannot hold a NUL character", "take it out")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            sentence = f"{what} holds half of a character (a lone surrogate)"
+            raise mistake("bad_text", sentence, "write the whole character") from None
+    return text
 
 
 def _json(value: object) -> object:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -170,9 +171,17 @@ def _rest_of_kindless(error: ValidationError) -> list[Mistake]:
             found += [
                 Mistake(wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix)
                 for wrong in translate(inner)
-                if wrong.code != "unknown_key" or len(wrong.parts) > 3
+                if not _may_be_the_kind(wrong)
             ]
     return found
+
+
+def _may_be_the_kind(wrong: Mistake) -> bool:
+    """Whether an unknown key of a step may be its kind, misspelt: that has been said."""
+    if wrong.code != "unknown_key" or len(wrong.parts) > 3:
+        return False
+    # Short words: two of three letters in place are near enough.
+    return bool(get_close_matches(str(wrong.parts[-1]), KIND_KEYS, n=1, cutoff=0.6))
 
 
 def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:

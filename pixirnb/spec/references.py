@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -26,6 +26,8 @@ Source = Literal["step", "input", "run"]
 SHELL_VARIABLE: Final = "PIXIRNB_REF_"
 """The n-th reference of a script (from 1) travels in the variable of this name and n."""
 
+_MOST_WRONG: Final = 20
+"""So many mistakes of one text are told; who mends them sees the rest."""
 _FIELD: Final = re.compile(r"[A-Za-z0-9_-]+")
 _GRAMMAR: Final = (
     "Write steps.ID.output, steps.ID.output.field, steps.ID.output_path, steps.ID.summary, "
@@ -37,9 +39,16 @@ class BadReference(ValueError):
     """Raised when `{{ … }}` cannot be read, or stands where a shell would not keep it whole."""
 
     def __init__(
-        self, code: Literal["bad_reference", "quoted_reference"], message: str, fix: str
+        self,
+        code: Literal["bad_reference", "quoted_reference"],
+        message: str,
+        fix: str,
+        *,
+        span: tuple[int, int],
     ) -> None:
         super().__init__(message)
+        self.span = span
+        """Where it stands in the text: `text[span[0]:span[1]]`."""
         self.code = code
         self.message = message
         self.fix = fix
@@ -77,26 +86,11 @@ def parse_references(text: str) -> tuple[Reference, ...]:
                 "bad_reference",
                 f"The braces opened at `{near}` do not close.",
                 "Close them with }}.",
+                span=(start, len(text) if again < 0 else again),
             )
         found.append(_reference(text, start, close + 2))
         start = again
     return tuple(found)
-
-
-def references_in(value: Any) -> Iterator[Reference]:
-    """Every reference in the strings of a nested value, in order; keys are not searched.
-
-    Raises BadReference at the first one that cannot be read.
-    """
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield from parse_references(item)
-        elif isinstance(item, Mapping):
-            waiting.extend(reversed(list(item.values())))
-        elif isinstance(item, Sequence) and not isinstance(item, bytes | bytearray):
-            waiting.extend(reversed(item))
 
 
 def pick(value: Any, reference: Reference) -> Any:
@@ -161,6 +155,28 @@ def render_value(value: Any, lookup: Callable[[Reference], Any]) -> Any:
     return value
 
 
+def read_all(text: str, *, is_script: bool) -> tuple[list[Reference], list[BadReference]]:
+    """Every reference of `text` that can be read, and everything wrong with the others, in the order it is found.
+
+    A bad one is blanked and the rest read on, so that one mistake hides no other; in a script, quoting is looked at too.
+    """
+    wrong: list[BadReference] = []
+    good: list[Reference] = []
+    for read in (parse_references, shell_template) if is_script else (parse_references,):
+        while len(wrong) < _MOST_WRONG:
+            try:
+                found = read(text)
+            except BadReference as bad:
+                wrong.append(bad)
+                start, end = bad.span
+                text = text[:start] + "x" * (end - start) + text[end:]
+            else:
+                if isinstance(found, tuple):
+                    good = list(found)
+                break
+    return good, wrong
+
+
 @dataclass(frozen=True, slots=True)
 class ShellTemplate:
     """A script in which no value appears: each reference is a quoted environment variable."""
@@ -187,6 +203,7 @@ def shell_template(text: str) -> ShellTemplate:
             f"{references[refused].text} stands {where}, where a shell would not keep it whole.",
             "Close your quotes before it, the value is quoted for you; in a comment, heredoc, "
             "backticks, ${ } or arithmetic, use a shell variable assigned on a line above.",
+            span=(references[refused].start, references[refused].end),
         )
     pieces: list[str] = []
     place = 0
@@ -209,15 +226,16 @@ def _reference(text: str, start: int, end: int) -> Reference:
     elif words == ["run", "id"]:
         kind, name, part = "run", "run", "id"
     else:
-        raise BadReference("bad_reference", f"`{written}` is not a reference.", _GRAMMAR)
+        message = f"`{written}` is not a reference."
+        raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
     if any(_FIELD.fullmatch(word) is None for word in fields):
-        raise BadReference(
-            "bad_reference", f"`{written}` has a field that is not a name.", _GRAMMAR
-        )
+        message = f"`{written}` has a field that is not a name."
+        raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
     match part:
         case "output" | "value" | "id":
             return Reference(kind, name, part, tuple(fields), written, start, end)
         case "output_path" | "summary" if not fields:
             return Reference(kind, name, part, (), written, start, end)
         case _:
-            raise BadReference("bad_reference", f"`{written}` names no part of a step.", _GRAMMAR)
+            message = f"`{written}` names no part of a step."
+            raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))

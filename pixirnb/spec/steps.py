@@ -23,6 +23,7 @@ from pixirnb.spec.fields import (
     Texts,
     json_object,
     mistake,
+    system_text,
 )
 from pixirnb.spec.policies import FUNCTION, Check, PostureKey, Question, Retry, function_name
 
@@ -83,6 +84,17 @@ class Shared(SpecModel):
     carry: Texts = ()
     reuse: Literal["spec", "reads", "never"] = "spec"
     rerun: Literal["auto", "ask"] = "auto"
+
+    @field_validator("env")
+    @classmethod
+    def _env(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not name or "=" in name or not system_text(name, "a variable's name").strip():
+                raise mistake(
+                    "bad_env", f"`{name}` cannot name a variable", "use letters, digits and _"
+                )
+            system_text(text, f"the variable `{name}`")
+        return value
 
 
 class Defaults(Shared):

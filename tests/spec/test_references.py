@@ -17,7 +17,7 @@ from pixirnb.spec.references import (
     Template,
     parse_references,
     pick,
-    references_in,
+    read_all,
     render,
     render_value,
     shell_template,
@@ -73,9 +73,23 @@ def test_braces_that_open_must_close(text: str) -> None:
         parse_references(text)
 
 
-def test_references_are_found_anywhere_in_a_nested_value() -> None:
-    value = {"a": ["{{ inputs.n }}", {"b": "{{ run.id }}"}], "c": 3, "d": "{{ inputs.name }}"}
-    assert [reference.name for reference in references_in(value)] == ["n", "run", "name"]
+def test_one_bad_reference_hides_no_other() -> None:
+    text = (
+        "{{ inputs.a }} '{{ inputs.b }}' {{ bogus }} \"{{ run.id }}\" {{ steps.s.nothing }} {{ run"
+    )
+    good, wrong = read_all(text, is_script=True)
+    assert [reference.text for reference in good] == [
+        "{{ inputs.a }}",
+        "{{ inputs.b }}",
+        "{{ run.id }}",
+    ]
+    assert [(bad.code, text[slice(*bad.span)]) for bad in wrong] == [
+        ("bad_reference", "{{ bogus }}"),
+        ("bad_reference", "{{ steps.s.nothing }}"),
+        ("bad_reference", "{{ run"),
+        ("quoted_reference", "{{ inputs.b }}"),
+        ("quoted_reference", "{{ run.id }}"),
+    ]
 
 
 RENDERED: list[tuple[str, Any]] = [

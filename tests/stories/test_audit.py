@@ -10,7 +10,7 @@ import pytest
 from storyline import ended, shell
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments
+from pixirnb.errors import InvalidArguments, InvalidSpec
 
 pytestmark = pytest.mark.story
 
@@ -154,3 +154,22 @@ def test_a_check_that_can_never_pass_is_said_by_the_plan() -> None:
     step = shell("a", "exit 3", verify=[{"exit_code": 3}], posture="read_only", read_set=[])
     warnings = api.plan({"name": "story", "steps": [step]}).warnings
     assert [warning.code for warning in warnings] == ["check_never_passes"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"run": "echo a\0b"}, "bad_text"),
+        ({"run": ["echo", "a\0b"]}, "bad_text"),
+        ({"run": "echo \ud800"}, "bad_text"),
+        ({"run": "true", "env": {"A=B": "x"}}, "bad_env"),
+        ({"run": "true", "env": {"": "x"}}, "bad_env"),
+        ({"run": "true", "env": {"A": "x\0"}}, "bad_text"),
+    ],
+)
+def test_what_no_system_can_be_handed_is_a_mistake_of_the_spec(
+    fields: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        api.load({"name": "story", "steps": [{"id": "a", **fields}]})
+    assert [problem.code for problem in refused.value.problems] == [code]
