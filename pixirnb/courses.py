@@ -26,7 +26,7 @@ from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.host import engine
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
-from pixirnb.errors import LogDamaged
+from pixirnb.errors import LogDamaged, PixirnbError
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event, Owner, ResumeStep, StoredValue
 from pixirnb.history.state import RunState, fold
@@ -45,11 +45,16 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
+from pixirnb.store.lease import live_owner
 from pixirnb.workspace.contents import contents_digest
 from pixirnb.workspace.survey import survey
 
 _INSTANCE: Final = secrets.token_hex(8)
 """Tells this process from another that bears its pid."""
+
+
+_NEIGHBOURS: Final = 32
+"""So many of the newest runs are looked at for one that another process drives in the same workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def begin(
             "pixirnb": release(),
         },
     )
-    return _launch(plan, log, RunState(), [opening], listeners)
+    return _launch(store, plan, log, RunState(), [opening], listeners)
 
 
 def resumption(
@@ -156,7 +161,7 @@ def go_on(
         drafts.append(_resumed(planned, chosen, edit or Edit()))
         drafts += _cautions(reading, in_flight)
         run = fold(reading.events)
-        live = _launch(planned.plan, log, run, drafts, listeners, stop)
+        live = _launch(store, planned.plan, log, run, drafts, listeners, stop)
         release()
         return live
 
@@ -242,6 +247,7 @@ def _cautions(reading: Reading, in_flight: Sequence[str]) -> list[Draft]:
 
 
 def _launch(  # noqa: PLR0917 - a course has as many parts
+    store: FileStore,
     plan: Plan,
     log: RunLog,
     run: RunState,
@@ -256,7 +262,24 @@ def _launch(  # noqa: PLR0917 - a course has as many parts
         if theirs == workspace and share_writes(plan, other.scheduler.plan):
             drafts.append(_shared(other.scheduler.log.run_id))
             other.record([_shared(log.run_id)])
+    here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
+    drafts += [
+        _shared(run_id)
+        for run_id in store.run_ids()[:_NEIGHBOURS]
+        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan)
+    ]
     return engine().launch(plan, log, run, drafts, listeners, stop=stop)
+
+
+def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:
+    """Whether another process drives that run in the same workspace, with writers that overlap ours."""
+    try:
+        if live_owner(store.folder(run_id)) is None:
+            return False
+        theirs = fold(store.read(run_id).events)
+        return theirs.workspace == workspace and share_writes(plan, pinned_plan(theirs))
+    except PixirnbError:
+        return False  # a run that cannot be read is named where it is looked at, not where another starts
 
 
 def _shared(other: str) -> Draft:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, shell
+from storyline import ended, python, shell, until
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
@@ -173,3 +174,19 @@ def test_what_no_system_can_be_handed_is_a_mistake_of_the_spec(
     with pytest.raises(InvalidSpec) as refused:
         api.load({"name": "story", "steps": [{"id": "a", **fields}]})
     assert [problem.code for problem in refused.value.problems] == [code]
+
+
+def test_a_run_that_may_write_what_another_process_writes_says_so(tmp_path: Path) -> None:
+    writes = shell("w", "echo started; sleep 30", write_set=["out/**"])
+    (tmp_path / "one.json").write_text(json.dumps({"name": "one", "steps": [writes]}))
+    other = python("-m", "pixirnb", "run", "one.json", "--json", cwd=tmp_path)
+    try:
+        until(lambda: api.runs(workspace=tmp_path))
+        until(lambda: api.runs(workspace=tmp_path)[0]["counts"].get("running") == 1)
+        _, near = ended(tmp_path, shell("n", "true", write_set=["out/a"]))
+        _, apart = ended(tmp_path, shell("n", "true", write_set=["elsewhere/**"]))
+    finally:
+        other.terminate()
+        other.communicate()
+    assert [warning["code"] for warning in near.warnings] == ["workspace_shared"]
+    assert apart.warnings == []
