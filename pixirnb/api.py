@@ -20,7 +20,6 @@ from pixirnb.engine.host import engine
 from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
 from pixirnb.handle import Run
 from pixirnb.history.events import ResumeStep
-from pixirnb.history.state import fold
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, problems_of, report, require
@@ -299,17 +298,16 @@ def _row(store: FileStore, run_id: str) -> dict[str, Any]:
         "counts": {},
     }
     try:
-        reading = store.read(run_id)
-        run_state = fold(reading.events)
-        outcome = Run(run_id, store, engine().find(run_id)).outcome
+        opened = Run(run_id, store, engine().find(run_id))
+        state, outcome = opened.state, opened.outcome
     except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
         return {**row, "status": "unreadable", "error": str(error)}
     return {
         **row,
-        "workflow": run_state.workflow,
+        "workflow": state.workflow,
         "status": outcome.status,
-        "started_at": run_state.started_at,
-        "ended_at": run_state.ended_at,
+        "started_at": state.started_at,
+        "ended_at": state.ended_at,
         "counts": outcome.counts,
     }
 

@@ -52,7 +52,6 @@ from pixirnb.workspace.survey import survey
 _INSTANCE: Final = secrets.token_hex(8)
 """Tells this process from another that bears its pid."""
 
-
 _NEIGHBOURS: Final = 32
 """So many of the newest runs are looked at for one that another process drives in the same workspace."""
 

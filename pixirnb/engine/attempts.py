@@ -144,8 +144,6 @@ class _Performance:
                 assignment = self._assign()
         except WorkRefused as refused:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
-        except PixirnbError as error:
-            return [self.ended(Ended("failed", error.code, f"{error.message} {error.fix}".strip()))]
         self.mask = Mask(secret_values(assignment.env))
         self.capture = Capture(self._log_path(), self.mask, self._live)
         job = self._job(assignment.work, assignment, self._hear)

@@ -18,6 +18,7 @@ from typing import Literal
 from pixirnb.planning.graph import Graph, topological_levels
 from pixirnb.planning.paths import Pattern, overlap
 from pixirnb.planning.pattern_index import PatternIndex
+from pixirnb.spec import limits
 
 Rule = Literal["writer_writer", "writer_reader"]
 
@@ -58,7 +59,7 @@ def find_conflicts(
     graph: Graph,
     *,
     levels: Sequence[Sequence[int]] | None = None,
-    limit: int = 1000,
+    limit: int = limits.CONFLICTS_LISTED,
 ) -> ConflictReport:
     """Every pair of steps that conflict and are not ordered. `claims[i]` is step i's; None claims nothing.
 
