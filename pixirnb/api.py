@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pixirnb import collector, courses
-from pixirnb.courses import Edit
+from pixirnb import collector, launch
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
@@ -23,6 +22,8 @@ from pixirnb.history.events import ResumeStep
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, problems_of, report, require
+from pixirnb.ports import Reading
+from pixirnb.resumption import Edit, history_at, resumption
 from pixirnb.spec import loader
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
@@ -79,7 +80,7 @@ def start(
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
-    live = courses.begin(
+    live = launch.begin(
         workflow, inputs or {}, workspace=place, store=store, sources=known, listeners=listeners
     )
     return Run(live.scheduler.log.run_id, store, live)
@@ -103,6 +104,7 @@ def resume(
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
+    checkpoint: str | None = None,
     from_: str | None = None,
     only: str | None = None,
     until: str | None = None,
@@ -114,10 +116,22 @@ def resume(
 ) -> Run:
     """Continue a run in the background. A completed, unchanged run is a no-op that says so (`Run.is_no_op`).
 
+    `checkpoint` leaves the run as it is and starts a new one from that place of it (the Run returned has an id of its own).
+
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
     store = store_of(workspace_of(None, workspace), state)
-    live = courses.go_on(
+    if checkpoint is not None:
+        fork = launch.fork(
+            store,
+            run_id,
+            checkpoint,
+            edit=_edit(spec, inputs, functions),
+            selection=Selection(from_, only, until),
+            listeners=listeners,
+        )
+        return Run(fork.scheduler.log.run_id, store, fork)
+    live = launch.go_on(
         store,
         run_id,
         edit=_edit(spec, inputs, functions),
@@ -134,6 +148,7 @@ def plan_resume(
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
+    checkpoint: str | None = None,
     from_: str | None = None,
     only: str | None = None,
     until: str | None = None,
@@ -144,8 +159,10 @@ def plan_resume(
     """What `resume` would do with each step, and why; runs nothing. Raises as `resume`."""
     store = store_of(workspace_of(None, workspace), state)
     edit = _edit(spec, inputs, functions)
-    selection = Selection(from_, only, until)
-    return courses.resumption(store, run_id, edit=edit, selection=selection).steps
+    reading = store.read(run_id)
+    if checkpoint is not None:
+        reading = Reading(history_at(reading, checkpoint))
+    return resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until)).steps
 
 
 def open_run(

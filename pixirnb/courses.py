@@ -1,12 +1,11 @@
-"""Courses of a run: its start, and each time a process takes it up again.
+"""Courses of a run, made ready: its start, each time a process takes it up again, and the fork of another's checkpoint.
 
-    begin(…)       a new run: plan, inputs and sources pinned in `run_started`
-    resumption(…)  what a resume would do with each step, and why; runs nothing
-    go_on(…)       the resume itself: `run_resumed`, then the loop
-    record(…)      facts from a person, for a run nobody drives
+    first(…)     a new run: plan, inputs and sources pinned in `run_started`
+    further(…)   a run taken up again: what a person asked first, then `run_resumed`
+    forked(…)    a new run with the history of another up to a named checkpoint
 
-Each takes the run's lock first and decides on what it then reads, so that of two resumers one wins.
-Source: contract.md §3, §6, §9.
+Each holds the run's lock and decides on what it then reads, so that of two resumers one wins. A `Course` is all the loop needs
+to begin; `launch` hands it to the engine of this process, a simulator to one of its own. Source: contract.md §3, §6.
 """
 
 from __future__ import annotations
@@ -15,84 +14,90 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from pixirnb import values
-from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.clock import SystemClock
-from pixirnb.engine.host import engine
-from pixirnb.engine.live import LiveRun
-from pixirnb.engine.overlap import share_writes
-from pixirnb.errors import LogDamaged, PixirnbError
-from pixirnb.history.bundles import stored_output
-from pixirnb.history.events import Draft, Event, Owner, ResumeStep, StoredValue
+from pixirnb.errors import LogDamaged
+from pixirnb.history.events import Draft, Event, Owner
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.requirement import required
-from pixirnb.machine.resume import Selection, is_no_op, plan_resume
+from pixirnb.machine.requests import Request, grant
+from pixirnb.machine.resume import Selection
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import compile_plan, require
-from pixirnb.ports import Blobs, Reading, RunLog
+from pixirnb.planning.report import compile_plan
+from pixirnb.ports import Blobs, Contents, Reading, RunLog, RunStore
 from pixirnb.release import release
+from pixirnb.resumption import (
+    Edit,
+    Resumption,
+    called,
+    history_at,
+    pinned_plan,
+    resumption,
+)
 from pixirnb.runners.processes import end_strays
 from pixirnb.spec.inputs import resolve_inputs
-from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
-from pixirnb.store.files import FileStore
-from pixirnb.store.lease import live_owner
 from pixirnb.workspace.contents import contents_digest
 from pixirnb.workspace.survey import survey
 
 _INSTANCE: Final = secrets.token_hex(8)
 """Tells this process from another that bears its pid."""
 
-_NEIGHBOURS: Final = 32
-"""So many of the newest runs are looked at for one that another process drives in the same workspace."""
+
+def _this_process() -> Owner:
+    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": _INSTANCE}
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """What a resume changes of the pinned run; empty: nothing."""
+class Place:
+    """What a course takes from where it begins: time, chance, this process, and what lies around it."""
 
-    workflow: Workflow | None = None
-    inputs: Mapping[str, Any] | None = None
-    sources: Mapping[str, str] | None = None
-    """Notebook functions as they are now; the pinned source stands in for those that are gone."""
+    wall: Callable[[], str] = SystemClock().wall
+    chance: Callable[[int], bytes] = secrets.token_bytes
+    owner: Callable[[], Owner] = _this_process
+    end_strays: Callable[[str], object] = end_strays
+    """Ends what the dead owner of a run left running."""
+    contents: Contents = contents_digest
+
+
+HERE: Final = Place()
+"""This process, on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Resumption:
-    """A resume, planned."""
+class Course:
+    """A course about to begin: its log is held, and is closed by whoever drives it."""
 
     plan: Plan
+    log: RunLog
     run: RunState
-    inputs: dict[str, Any]
-    steps: list[ResumeStep]
-    is_no_op: bool
+    """The history so far, folded."""
+    opening: tuple[Draft, ...]
+    """The facts it begins with."""
+    stop: RunStop | None = None
+    """The operator's wish as it begins."""
 
 
-def begin(
+def first(
     workflow: Workflow,
     inputs: Mapping[str, Any],
     *,
     workspace: Path,
-    store: FileStore,
+    store: RunStore,
     sources: Mapping[str, str],
-    listeners: Sequence[Listener] = (),
-) -> LiveRun:
-    """Start a new run in the background. Raises InvalidSpec, InvalidArguments, StateUnusable, LogWriteFailed."""
-    pinned = _called(workflow, sources)
+    place: Place = HERE,
+) -> Course:
+    """A new run. Raises InvalidSpec, InvalidArguments, StateUnusable."""
+    pinned = called(workflow, sources)
     plan = compile_plan(workflow, survey(workflow, workspace, pinned), pinned)
     given = resolve_inputs(workflow, inputs)
-    wall = SystemClock().wall()
-    stamp = "".join(character for character in wall if character.isdigit())
-    run_id = make_run_id(stamp, secrets.token_bytes(6))
+    run_id = _new_run_id(place)
     log = store.create(run_id)
     opening = Draft(
         "run_started",
@@ -105,81 +110,99 @@ def begin(
             "workspace": str(workspace.resolve()),
             "source": workflow.places.source,
             "sources": pinned,
-            "owner": _owner(),
+            "owner": place.owner(),
             "pixirnb": release(),
         },
     )
-    return _launch(store, plan, log, RunState(), [opening], listeners)
+    return Course(plan, log, RunState(), (opening,))
 
 
-def resumption(
-    store: FileStore, run_id: str, *, edit: Edit | None = None, selection: Selection | None = None
-) -> Resumption:
-    """What a resume would do. Raises UnknownRun, LogDamaged, InvalidSpec, InvalidArguments."""
-    reading = store.read(run_id)
-    if reading.damage is not None and reading.damage.code != "torn_tail":
-        raise LogDamaged(
-            f"the log of {run_id} is damaged: {reading.damage.message}",
-            fix="It can be shown up to there; start a new run to go on.",
-            details={"line": reading.damage.line, "damage": reading.damage.code},
-        )
-    return _planned(reading, store.blobs(run_id), edit or Edit(), selection or Selection())
-
-
-def go_on(
-    store: FileStore,
+def further(
+    store: RunStore,
     run_id: str,
     *,
     edit: Edit | None = None,
     selection: Selection | None = None,
-    facts: Sequence[Draft] = (),
-    stop: RunStop | None = None,
+    request: Request | None = None,
     take_over: bool = False,
-    listeners: Sequence[Listener] = (),
-) -> LiveRun | None:
-    """Resume a run in the background, `facts` (a decision) recorded first; None when there is nothing to do.
-
-    `stop`: take it up only to end it.
+    place: Place = HERE,
+) -> Course | None:
+    """A run taken up again, what was requested first; None when there is nothing to do.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
-    chosen = selection or Selection()
-    with _held(store, run_id, take_over=take_over) as (log, release):
+    chosen, changed = selection or Selection(), edit or Edit()
+    with _held(store, run_id, take_over=take_over) as (log, hand_on):
         reading = log.reading
-        drafts = list(facts)
-        known = Reading([*reading.events, *_as_events(drafts, reading.events)], reading.damage)
-        planned = _planned(known, log.blobs, edit or Edit(), chosen)
+        drafts, stop = _granted(request, reading)
+        known = Reading([*reading.events, *_as_events(drafts, reading.events, place)])
+        planned = resumption(known, log.blobs, changed, chosen, contents=place.contents)
         if planned.is_no_op and not drafts:
             cut = _cautions(reading, ())
             if cut:
-                log.append(_as_events(cut, reading.events))
+                log.append(_as_events(cut, reading.events, place))
             return None
-        in_flight = [s["step_id"] for s in planned.steps if s["reason"] == "in_flight"]
         if planned.run.finished is None:
-            end_strays(run_id)
-        drafts.append(_resumed(planned, chosen, edit or Edit()))
-        drafts += _cautions(reading, in_flight)
-        run = fold(reading.events)
-        live = _launch(store, planned.plan, log, run, drafts, listeners, stop)
-        release()
-        return live
+            place.end_strays(run_id)
+        opening = (*drafts, *_opening(planned, chosen, changed, reading, place))
+        hand_on()
+        return Course(planned.plan, log, fold(reading.events), opening, stop)
+
+
+def forked(
+    store: RunStore,
+    run_id: str,
+    checkpoint: str,
+    *,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    place: Place = HERE,
+) -> Course:
+    """A new run that goes on from a named checkpoint of another, which may be live and is not touched.
+
+    Its log and blobs are its own: the other may be deleted. Raises UnknownRun, LogDamaged, InvalidSpec, InvalidArguments.
+    """
+    chosen, changed = selection or Selection(), edit or Edit()
+    source, theirs = history_at(store.read(run_id), checkpoint), store.blobs(run_id)
+    # Planned before anything is made, so that what cannot be planned leaves no folder behind.
+    resumption(Reading(source), theirs, changed, chosen, contents=place.contents)
+    fork_id = _new_run_id(place)
+    begun = replace(source[0], data={**source[0].data, "run_id": fork_id})
+    junction = Draft(
+        "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
+    )
+    history = [begun, *source[1:]]
+    history += _as_events([junction], history, place)
+    log = store.create(fork_id, history, lambda ours: _copy_blobs(theirs, ours, history))
+    with contextlib.ExitStack() as undo:
+        undo.callback(log.close)
+        planned = resumption(log.reading, log.blobs, changed, chosen, contents=place.contents)
+        opening = _opening(planned, chosen, changed, log.reading, place)
+        undo.pop_all()
+    return Course(planned.plan, log, fold(history), tuple(opening))
 
 
 def record(
-    store: FileStore, run_id: str, facts: Sequence[Draft], *, take_over: bool = False
+    store: RunStore,
+    run_id: str,
+    request: Request,
+    *,
+    take_over: bool = False,
+    place: Place = HERE,
 ) -> None:
-    """Add facts from a person to a run nobody drives. Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed."""
+    """Record what was requested of a run nobody drives, and leave it at that.
+
+    Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed, InvalidArguments.
+    """
     with _held(store, run_id, take_over=take_over) as (log, _):
-        log.append(_as_events(list(facts), log.reading.events))
-
-
-def pinned_plan(run: RunState) -> Plan:
-    """The plan of the workflow a run has pinned; its paths are not looked up again."""
-    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+        drafts, _stop = _granted(request, log.reading)
+        log.append(_as_events(drafts, log.reading.events, place))
 
 
 @contextlib.contextmanager
-def _held(store: FileStore, run_id: str, *, take_over: bool) -> Iterator[tuple[RunLog, Any]]:
+def _held(
+    store: RunStore, run_id: str, *, take_over: bool
+) -> Iterator[tuple[RunLog, Callable[[], object]]]:
     """Hold a run's log; it is let go of at the end unless it was handed on."""
     log = store.acquire(run_id, take_over=take_over)
     stack = contextlib.ExitStack()
@@ -188,40 +211,19 @@ def _held(store: FileStore, run_id: str, *, take_over: bool) -> Iterator[tuple[R
         yield log, stack.pop_all
 
 
-def _planned(reading: Reading, blobs: Blobs, edit: Edit, selection: Selection) -> Resumption:
+def _granted(request: Request | None, reading: Reading) -> tuple[list[Draft], RunStop | None]:
+    if request is None:
+        return [], None
     run = fold(reading.events)
-    workflow = edit.workflow or require(load_mapping(run.spec))
-    sources = {**run.sources, **_called(workflow, edit.sources or {})}
-    facts = Facts()
-    if edit.workflow is not None:
-        facts = survey(workflow, Path(run.workspace), sources)
-    plan = compile_plan(workflow, facts, sources)
-    inputs = dict(run.inputs)
-    if edit.workflow is not None or edit.inputs:
-        kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
-        inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
-    steps = plan_resume(
-        plan,
-        run,
-        selection,
-        inputs=inputs,
-        untrusted=_untrusted(plan, run, blobs),
-        reads=_reads(plan, run),
-    )
-    same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
-    finished = run.finished is not None and run.finished["status"] == "completed"
-    relevant = steps
-    if inputs == run.inputs and spec_digest(workflow) == run.spec_digest:
-        # What a false `when` holds would be held again: it was asked about the same spec and inputs.
-        needed = {plan.steps[index].id for index in required(plan, run)}
-        relevant = [entry for entry in steps if entry["step_id"] in needed]
-    nothing = finished and same and selection.is_empty and is_no_op(relevant)
-    return Resumption(plan, run, inputs, steps, nothing)
+    granted = grant(request, pinned_plan(run), run)
+    return list(granted.facts), granted.stop
 
 
-def _resumed(planned: Resumption, selection: Selection, edit: Edit) -> Draft:
+def _opening(
+    planned: Resumption, selection: Selection, edit: Edit, reading: Reading, place: Place
+) -> list[Draft]:
     data: dict[str, Any] = {
-        "owner": _owner(),
+        "owner": place.owner(),
         "flags": selection.flags(),
         "steps": planned.steps,
         "spec_digest": spec_digest(planned.plan.workflow),
@@ -231,107 +233,56 @@ def _resumed(planned: Resumption, selection: Selection, edit: Edit) -> Draft:
         data["spec"] = edit.workflow.canonical()
     if planned.plan.sources != planned.run.sources:
         data["sources"] = dict(planned.plan.sources)
-    return Draft("run_resumed", data)
+    in_flight = [step["step_id"] for step in planned.steps if step["reason"] == "in_flight"]
+    return [Draft("run_resumed", data), *_cautions(reading, in_flight)]
 
 
 def _cautions(reading: Reading, in_flight: Sequence[str]) -> list[Draft]:
     cautions = []
     if reading.damage is not None:
         message = f"The end of the log was torn and has been cut: {reading.damage.message}"
-        cautions.append(_warning("torn_tail", message, None))
+        cautions.append(warning("torn_tail", message, None))
     for step in in_flight:
         message = f"`{step}` was running when its process died; what it had done by then may be there twice or half."
-        cautions.append(_warning("side_effects_may_be_partial", message, step))
+        cautions.append(warning("side_effects_may_be_partial", message, step))
     return cautions
 
 
-def _launch(  # noqa: PLR0917 - a course has as many parts
-    store: FileStore,
-    plan: Plan,
-    log: RunLog,
-    run: RunState,
-    drafts: list[Draft],
-    listeners: Sequence[Listener],
-    stop: RunStop | None = None,
-) -> LiveRun:
-    others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
-    workspace = run.workspace or drafts[0].data.get("workspace")
-    for other in others:
-        theirs = other.ask(lambda scheduler: scheduler.board.run.workspace)
-        if theirs == workspace and share_writes(plan, other.scheduler.plan):
-            drafts.append(_shared(other.scheduler.log.run_id))
-            other.record([_shared(log.run_id)])
-    here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
-    drafts += [
-        _shared(run_id)
-        for run_id in store.run_ids()[:_NEIGHBOURS]
-        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan)
-    ]
-    return engine().launch(plan, log, run, drafts, listeners, stop=stop)
-
-
-def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:
-    """Whether another process drives that run in the same workspace, with writers that overlap ours."""
-    try:
-        if live_owner(store.folder(run_id)) is None:
-            return False
-        theirs = fold(store.read(run_id).events)
-        return theirs.workspace == workspace and share_writes(plan, pinned_plan(theirs))
-    except PixirnbError:
-        return False  # a run that cannot be read is named where it is looked at, not where another starts
-
-
-def _shared(other: str) -> Draft:
-    message = f"{other} is live in the same workspace and may write the same files."
-    return _warning("workspace_shared", message, None)
-
-
-def _warning(code: str, message: str, step: str | None) -> Draft:
+def warning(code: str, message: str, step: str | None) -> Draft:
+    """The fact of a warning."""
     return Draft("warning_raised", {"code": code, "message": message, "step": step})
 
 
-def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
-    """Ready steps whose stored value cannot be loaded here, or is lost: it has to be made anew."""
-    found: set[str] = set()
-    for step in plan.steps:
-        state = run.steps.get(step.id)
-        if state is None or state.checkpoint_status != "checkpoint_ready":
-            continue
-        stored = cast("StoredValue", stored_output(state))
-        digest = stored.get("blob")
-        if digest is not None and not blobs.has(digest):
-            found.add(step.id)  # lost: what it held must be made again
-            continue
-        if stored["format"] != "pickle":
-            continue
-        data = None if digest is None else blobs.get(digest)
-        if not values.is_trusted(stored, data, values.user_key()):
-            found.add(step.id)
-    return found
+def _copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
+    for digest in sorted({found for event in history for found in _digests(event.data)}):
+        try:
+            path = theirs.path(digest)
+            if path is None:
+                ours.put(theirs.get(digest))
+            else:
+                ours.put_file(path)
+        except LogDamaged:
+            continue  # lost there: here its step is made anew
 
 
-def _reads(plan: Plan, run: RunState) -> dict[str, str]:
-    """Digests of what steps with `reuse: reads` would read now."""
-    workspace = Path(run.workspace)
-    return {
-        step.id: contents_digest(workspace, step.read_set)
-        for step in plan.steps
-        if step.spec.reuse == "reads"
-    }
+def _digests(data: Any) -> Iterator[str]:
+    """Every blob that an event names."""
+    if isinstance(data, dict):
+        if isinstance(data.get("blob"), str):
+            yield data["blob"]
+        for value in data.values():
+            yield from _digests(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _digests(value)
 
 
-def _called(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
-    """The sources a workflow calls for, of those that are known."""
-    names = {getattr(step, "call", "") for step in workflow.steps}
-    names |= {check.python or "" for step in workflow.steps for check in step.verify}
-    return {name: sources[name] for name in sorted(names) if name in sources}
+def _new_run_id(place: Place) -> str:
+    stamp = "".join(character for character in place.wall() if character.isdigit())
+    return make_run_id(stamp, place.chance(6))
 
 
-def _as_events(drafts: Sequence[Draft], before: Sequence[Event]) -> list[Event]:
-    at = SystemClock().wall()
+def _as_events(drafts: Sequence[Draft], before: Sequence[Event], place: Place) -> list[Event]:
+    at = place.wall()
     seq = before[-1].seq if before else 0
     return [Event(seq + n, at, draft.kind, draft.data) for n, draft in enumerate(drafts, start=1)]
-
-
-def _owner() -> Owner:
-    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": _INSTANCE}

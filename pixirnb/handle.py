@@ -1,7 +1,7 @@
 """`Run`: one run, live here, live elsewhere or long over. It holds no truth: it reads the log, or asks the loop.
 
-Cells, scripts and the command line all work with this object. Reading executes nothing; `decide` and `checkpoint` work from
-any process while the run's lock is free, and, as `cancel` does, in the process that drives it while it is live.
+Cells, scripts and the command line all work with this object. Reading executes nothing. What a person asks of it (`cancel`,
+`decide`, `checkpoint`) works from any process: see `requests`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from pixirnb import courses
-from pixirnb.decisions import human_decision, manual_checkpoint
+from pixirnb import courses, launch
 from pixirnb.engine.broadcast import News, topic_of
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
@@ -24,34 +23,27 @@ from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, LogDamaged
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, StepState, fold
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.ports import Damage, Reading
+from pixirnb.requests import bring, request
+from pixirnb.resumption import pinned_plan
 from pixirnb.store.files import FileStore
 from pixirnb.views.digraph import digraph
 from pixirnb.views.display import Bundle, mimebundle
 from pixirnb.views.dot import dot
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
+from pixirnb.views.frame import frame
 from pixirnb.views.mermaid import mermaid
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
     import pandas as pd
 
-FRAME_COLUMNS: Final = (
-    "step_id",
-    "kind",
-    "wave",
-    "attempt",
-    "subagent_status",
-    "checkpoint_status",
-    "elapsed_ms",
-    "timeout_ms",
-    "summary",
-)
 _TICK_S: Final = 0.1
 """How often a waiting cell lets its kernel notice an interrupt."""
 
@@ -164,17 +156,7 @@ class Run:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row a step: how it stands, attempt, times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise Cannot(
-                "A data frame needs pandas, which is not installed here.",
-                fix="pip install 'pixirnb[frames]'",
-                code="extra_missing",
-            ) from error
-        rows = [step.document() for step in self.outcome.steps]
-        rows = [{name: row[name] for name in FRAME_COLUMNS} for row in rows]
-        return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
+        return frame(self.outcome.document())
 
     # --- while it runs ------------------------------------------------------------------------------------------
 
@@ -262,32 +244,40 @@ class Run:
     ) -> None:
         """End the run, or give up one step; `drain` lets what runs finish and starts nothing more. Returns at once.
 
-        A run whose owner died is ended here: what it left running is swept, and its log says that it was given up.
-        Raises Cannot when the run is at rest, HeldByAnother when another process drives it.
+        Works from any process: the one that drives the run is asked to. A run whose owner died is ended here: what it left
+        running is swept, and its log says that it was given up. Raises Cannot when the run is at rest (`not_live`) or its
+        owner does not answer (`owner_silent`).
         """
-        is_unfinished = not self.is_live_here and self.state.finished is None
-        if step is None and is_unfinished and (take_over or self._reading().owner is None):
-            self.live = courses.go_on(self.store, self.id, stop="cancel", take_over=take_over)
-            self.wait()
-            return
-        live = self._driven("cancel")
         if step is not None:
             self._step(step)
-            live.cancel_step(step)
-        else:
-            live.stop("drain" if drain else "cancel")
+        said = request("cancel", step=step, how="drain" if drain else "cancel")
+
+        def end_here() -> None:
+            if step is not None or self.state.finished is not None:
+                raise self._not_live("cancel")
+            self.live = launch.go_on(self.store, self.id, stop="cancel", take_over=take_over)
+            self.wait()
+
+        self._ask(said, end_here)
 
     def interrupt(self) -> None:
-        """End the run as an operator's interrupt does. Raises as `cancel`."""
-        self._driven("interrupt").stop("interrupt")
+        """End the run as an operator's interrupt does. Only where it is driven: raises Cannot, HeldByAnother."""
+        if self.is_live_here and self.live is not None:
+            self.live.stop("interrupt")
+            return
+        owner = self._reading().owner
+        if owner is None:
+            raise self._not_live("interrupt")
+        raise HeldByAnother(
+            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
+            fix=f"`pixirnb cancel {self.id}` ends it from here.",
+            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+        )
 
     def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
-        """Save a named checkpoint of the run as it stands. Raises HeldByAnother, InvalidArguments."""
-        fact = manual_checkpoint(self.outcome, name, note)
-        if self.is_live_here and self.live is not None:
-            self.live.record([fact])
-        else:
-            courses.record(self.store, self.id, [fact], take_over=take_over)
+        """Save a named checkpoint of the run as it stands, from any process. Raises InvalidArguments, Cannot."""
+        said = request("checkpoint", name=name, note=note)
+        self._ask(said, lambda: courses.record(self.store, self.id, said, take_over=take_over))
 
     def decide(
         self,
@@ -301,19 +291,26 @@ class Run:
     ) -> Run:
         """Record what a human decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
 
-        Raises InvalidArguments for a step that needs no decision or a value that is none of the choices; HeldByAnother.
+        Works from any process: while the run is live its owner records it and goes on. Raises InvalidArguments for a step
+        that needs no decision or a value that is none of the choices; Cannot.
         """
-        state, _ = self._step(step)
-        fact = human_decision(step, state, verdict, value=value, note=note)
-        if self.is_live_here and self.live is not None:
-            self.live.record([fact])
-        elif resume:
-            selection = Selection(is_decision=True)
-            self.live = courses.go_on(
-                self.store, self.id, selection=selection, facts=[fact], take_over=take_over
-            )
-        else:
-            courses.record(self.store, self.id, [fact], take_over=take_over)
+        self._step(step)
+        said = request("decide", step=step, verdict=verdict, value=value, note=note)
+        if self._course() is None or not self.is_live_here:
+            grant(
+                said, self.compiled(), self.state
+            )  # what is plainly wrong is said before anyone is asked
+
+        def decide_here() -> None:
+            if resume:
+                selection = Selection(is_decision=True)
+                self.live = launch.go_on(
+                    self.store, self.id, selection=selection, request=said, take_over=take_over
+                )
+            else:
+                courses.record(self.store, self.id, said, take_over=take_over)
+
+        self._ask(said, decide_here)
         return self
 
     # --- display ------------------------------------------------------------------------------------------------
@@ -330,20 +327,18 @@ class Run:
             live = self.live = None  # taken up again since, here or elsewhere: the log knows more
         return live
 
-    def _driven(self, verb: str) -> LiveRun:
-        if self.live is not None and not self.live.ended.is_set():
-            return self.live
-        owner = self._reading().owner
-        if owner is None:
-            raise Cannot(
-                f"{self.id} is not live, so there is nothing to {verb}.",
-                fix=f"See how it stands with `pixirnb show {self.id}`.",
-                code="not_live",
-            )
-        raise HeldByAnother(
-            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
-            fix=f"Run `{verb}` there, or end that process and resume the run.",
-            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+    def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
+        """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""
+        if self.is_live_here and self.live is not None:
+            self.live.request(said)
+            return
+        bring(self.store, self.id, said, carry_out)
+
+    def _not_live(self, verb: str) -> Cannot:
+        return Cannot(
+            f"{self.id} is not live, so there is nothing to {verb}.",
+            fix=f"See how it stands with `pixirnb show {self.id}`.",
+            code="not_live",
         )
 
     def _reading(self) -> Reading:
@@ -364,7 +359,7 @@ class Run:
                     fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
                 )
             run = fold(reading.events)
-            self._cached = (count, run, courses.pinned_plan(run))
+            self._cached = (count, run, pinned_plan(run))
         return self._cached[1], self._cached[2]
 
     def _step(self, step: str) -> tuple[StepState, RunState]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
 
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event, StoredValue
+from pixirnb.machine.requests import Request
+
+T = TypeVar("T")
 
 # --- what the store promises -------------------------------------------------------------------------------------
 
@@ -96,11 +99,31 @@ class RunLog(Protocol):
         ...
 
 
+class Inbox(Protocol):
+    """Where other processes leave requests for whoever drives the run, and find its replies."""
+
+    def take(self) -> list[Request]:
+        """Requests that arrived since the last look, oldest first, each handed out once. Blocking; never raises."""
+        ...
+
+    def answer(self, request_id: str, reply: dict[str, Any]) -> None:
+        """Leave a reply: `{"ok": true}`, or an error's document. Never raises: who asked sees the log as well."""
+        ...
+
+
 class RunStore(Protocol):
     """All runs of one state folder."""
 
-    def create(self, run_id: str) -> RunLog:
-        """A new, empty, held log. Raises StateUnusable."""
+    def create(
+        self,
+        run_id: str,
+        history: Sequence[Event] = (),
+        furnish: Callable[[Blobs], None] = ...,
+    ) -> RunLog:
+        """A new, held log. With a history (a fork's) it holds all of that or is no run at all.
+
+        `furnish` puts the blobs that the history names. Raises StateUnusable, LogWriteFailed.
+        """
         ...
 
     def acquire(self, run_id: str, *, take_over: bool = False) -> RunLog:
@@ -121,6 +144,33 @@ class RunStore(Protocol):
 
     def run_ids(self) -> list[str]:
         """Every run, newest first."""
+        ...
+
+
+# --- blocking work -----------------------------------------------------------------------------------------------
+
+
+class Offload(Protocol):
+    """Makes a blocking call without holding up the loop."""
+
+    async def __call__(self, call: Callable[..., T], *arguments: Any) -> T:
+        """What the call returns, or raises."""
+        ...
+
+
+Contents = Callable[[Path, Sequence[str]], str]
+"""Digest of the files that globs match in a workspace: what `reuse: reads` compares."""
+
+
+class GroupWriter(Protocol):
+    """Makes groups of events durable, in order, while the loop goes on."""
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Return when the group is durable; raises what `RunLog.append` raises."""
+        ...
+
+    def close(self) -> None:
+        """Nothing will be appended any more. Safe to call twice."""
         ...
 
 

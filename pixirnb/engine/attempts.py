@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-import anyio.to_thread
 
 from pixirnb import values
 from pixirnb.engine.artifacts import collect
@@ -31,6 +30,7 @@ from pixirnb.ports import (
     Clock,
     Ended,
     Job,
+    Offload,
     Output,
     Progress,
     PythonWork,
@@ -104,6 +104,7 @@ class Surroundings:
     on_started: Callable[[PlannedStep, int, int | None], None]
     on_thread_returned: Callable[[PlannedStep], None]
     grace_s: float
+    offload: Offload
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -139,7 +140,7 @@ class _Performance:
     async def run(self) -> list[Draft]:
         try:
             if self.step.references:  # a value may have to be read from a blob
-                assignment = await anyio.to_thread.run_sync(self._assign)
+                assignment = await self.around.offload(self._assign)
             else:
                 assignment = self._assign()
         except WorkRefused as refused:
@@ -165,12 +166,12 @@ class _Performance:
         artifacts: list[dict[str, Any]] = []
         if step.spec.artifacts:
             is_clean = ended.status == "completed"
-            artifacts = await anyio.to_thread.run_sync(self._artifacts, is_clean)
+            artifacts = await self.around.offload(self._artifacts, is_clean)
         output = await self._output(ended, text)
         facts: list[Draft] = []
         payload: Payload | None = None
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
-            value = await anyio.to_thread.run_sync(self._typed_value, ended, text)
+            value = await self.around.offload(self._typed_value, ended, text)
             payload = await check_payload(step, value, text, self._nested(assignment))
             value = value if payload is None else payload.value
             if payload is not None and payload.is_parsed:
@@ -303,7 +304,7 @@ class _Performance:
             return masked
         if stored["format"] in {"text", "json"}:
             data = self.mask.text(data.decode("utf-8")).encode("utf-8")
-        digest = await anyio.to_thread.run_sync(self.around.log.blobs.put, data)
+        digest = await self.around.offload(self.around.log.blobs.put, data)
         return {**stored, "blob": digest, "bytes": len(data)}
 
     def mask_all(self, value: Any) -> Any:

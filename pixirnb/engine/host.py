@@ -25,7 +25,7 @@ from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.planning.plan import Kind, Plan
-from pixirnb.ports import RunLog, Runner
+from pixirnb.ports import Inbox, RunLog, Runner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
@@ -57,10 +57,11 @@ class Engine:
         listeners: Sequence[Listener] = (),
         *,
         stop: RunStop | None = None,
+        inbox: Inbox | None = None,
     ) -> LiveRun:
         """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
 
-        `stop`: the operator's wish as the course begins.
+        `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it.
         """
         portal = self._running_portal()
         clock = SystemClock()
@@ -74,6 +75,7 @@ class Engine:
             runners=self._runners,
             lookup=Outputs(run, log.blobs).lookup,
             settings=self.settings,
+            inbox=inbox,
             post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
         )

@@ -16,6 +16,7 @@ from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState, fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.machine.requests import Request, grant
 
 ENGINE_THREAD: Final = "pixirnb-engine"
 
@@ -38,13 +39,14 @@ class LiveRun:
         """Ask the run to end. Returns at once."""
         self._soon(lambda: self.scheduler.stop(how))
 
-    def cancel_step(self, step: str) -> None:
-        """Give one step up. Returns at once."""
-        self._soon(lambda: self.scheduler.cancel_step(step))
-
     def record(self, facts: Sequence[Draft]) -> None:
         """Hand the loop facts that came from a person. Returns at once."""
         self._soon(lambda: self.scheduler.post(Stimulus(tuple(facts))))
+
+    def request(self, request: Request) -> None:
+        """Have the loop do what a person of this process asks. Returns at once; raises InvalidArguments where it cannot."""
+        self.ask(lambda scheduler: grant(request, scheduler.plan, scheduler.board.run))
+        self._soon(lambda: self.scheduler.post(Stimulus(request=request)))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, called on the engine's thread; returns what takes it away."""

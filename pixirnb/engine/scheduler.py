@@ -14,12 +14,13 @@ from typing import Any, Final
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 
 from pixirnb.engine import attempts
 from pixirnb.engine.attempts import Attempt, Surroundings
 from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.heartbeat import watch
+from pixirnb.engine.inbox import attend
+from pixirnb.engine.offload import in_thread
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.bundles import stored_output
@@ -27,8 +28,9 @@ from pixirnb.history.events import Draft, Event
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
+from pixirnb.machine.requests import Request, grant
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
-from pixirnb.ports import Clock, RunLog, Runner
+from pixirnb.ports import Clock, Contents, GroupWriter, Inbox, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
 from pixirnb.workspace.contents import contents_digest
 
@@ -44,6 +46,8 @@ class Stimulus:
 
     facts: tuple[Draft, ...] = ()
     note: Callable[[Board], None] | None = None
+    request: Request | None = None
+    """What another process asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +71,11 @@ class Scheduler:
     lookup: Callable[[Reference], Any]
     settings: Settings = field(default_factory=Settings)
     broadcast: Broadcast = field(default_factory=Broadcast)
+    inbox: Inbox | None = None
+    """Where other processes leave requests; None for stores without one."""
+    offload: Offload = in_thread
+    contents: Contents = contents_digest
+    writer_of: Callable[[RunLog], GroupWriter] = Writer
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
     """Runs a call on the engine's thread, from any other."""
     on_returned: Callable[[str], None] = lambda _: None
@@ -87,10 +96,10 @@ class Scheduler:
     _arrived: anyio.Event = field(default_factory=anyio.Event)
     _wake_at: float | None = None
     _group: anyio.abc.TaskGroup | None = None
-    _writer: Writer = field(init=False)
+    _writer: GroupWriter = field(init=False)
 
     def __post_init__(self) -> None:
-        self._writer = Writer(self.log)
+        self._writer = self.writer_of(self.log)
         asked = (step.when for step in self.plan.steps if step.when is not None)
         references = [reference for when in asked for reference in when.references]
         self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
@@ -102,6 +111,8 @@ class Scheduler:
             async with anyio.create_task_group() as group:
                 self._group = group
                 group.start_soon(self._watch)
+                if self.inbox is not None:
+                    group.start_soon(self._attend, self.inbox)
                 await self._turn([Stimulus(tuple(opening))])
                 while not self._is_over():
                     await self._turn(await self._gather())
@@ -119,11 +130,11 @@ class Scheduler:
     def stop(self, how: RunStop) -> None:
         """The operator wants the run to end: cancel, drain or interrupt. A harder wish overrides a softer one."""
 
-        def note(board: Board) -> None:
-            if board.stop is None or board.stop == "drain":
-                board.stop = how
+        self.post(Stimulus(note=lambda _: self._note_stop(how)))
 
-        self.post(Stimulus(note=note))
+    def _note_stop(self, how: RunStop) -> None:
+        if self.board.stop is None or self.board.stop == "drain":
+            self.board.stop = how
 
     def cancel_step(self, step: str) -> None:
         """The operator gives one step up."""
@@ -141,6 +152,11 @@ class Scheduler:
             self.publish,
             heartbeat_s=self.settings.heartbeat_s,
             stall_after_s=self.settings.stall_after_s,
+        )
+
+    async def _attend(self, inbox: Inbox) -> None:
+        await attend(
+            inbox, self.clock, self.offload, lambda request: self.post(Stimulus(request=request))
         )
 
     # --- gather -------------------------------------------------------------------------------------------------
@@ -182,10 +198,14 @@ class Scheduler:
         self._ride_at = None
         for draft in riders:
             record(draft)
+        replies: dict[str, dict[str, Any]] = {}
         for stimulus in stimuli:
+            facts = stimulus.facts
+            if stimulus.request is not None:
+                facts = self._grant(stimulus.request, replies)
             if stimulus.note is not None:
                 stimulus.note(self.board)
-            for draft in stimulus.facts:
+            for draft in facts:
                 record(draft)
         await self._load_values(events)
         instructions: dict[Instruction, None] = {}
@@ -198,8 +218,34 @@ class Scheduler:
                 break
             for draft in answer.events:
                 record(draft)
-        if await self._commit(events):
+        is_durable = await self._commit(events)
+        if is_durable:
             self._perform(instructions)
+        if replies:
+            await self._reply(replies, is_durable=is_durable)
+
+    def _grant(self, request: Request, replies: dict[str, dict[str, Any]]) -> tuple[Draft, ...]:
+        """The facts of a request; its wishes are noted, and `replies` gets what to tell who asked."""
+        try:
+            granted = grant(request, self.plan, self.board.run)
+        except PixirnbError as refused:
+            replies[request.id] = refused.document()
+            return ()
+        replies[request.id] = {"ok": True}
+        if granted.stop is not None:
+            self._note_stop(granted.stop)
+        if granted.cancelled is not None:
+            self.board.cancelled.add(self.plan.index[granted.cancelled])
+        return granted.facts
+
+    async def _reply(self, replies: dict[str, dict[str, Any]], *, is_durable: bool) -> None:
+        if self.inbox is None:
+            return
+        for request_id, reply in replies.items():
+            said = reply
+            if reply["ok"] and not is_durable and self.write_error is not None:
+                said = self.write_error.document()
+            await self.offload(self.inbox.answer, request_id, said)
 
     async def _look_at_reads(self) -> None:
         """Hand the board digests of the files that ready steps with `reuse: reads` are about to read."""
@@ -207,7 +253,7 @@ class Scheduler:
             if index in self.board.ready and index not in self.board.reads:
                 workspace = Path(self.board.run.workspace)
                 read_set = self.plan.steps[index].read_set
-                digest = await anyio.to_thread.run_sync(contents_digest, workspace, read_set)
+                digest = await self.offload(self.contents, workspace, read_set)
                 self.board.reads[index] = digest
 
     async def _load_values(self, events: Sequence[Event]) -> None:
@@ -219,7 +265,7 @@ class Scheduler:
             if "blob" in stored_output(self.board.run.step(name)):
                 whole = Reference("step", name, "output", (), "", 0, 0)
                 try:
-                    value = await anyio.to_thread.run_sync(self.lookup, whole)
+                    value = await self.offload(self.lookup, whole)
                 except PixirnbError:
                     continue  # the board then reads it as nothing, and the step that needs it says so
                 self.board.values[name] = value
@@ -277,6 +323,7 @@ class Scheduler:
             on_started=self._on_started,
             on_thread_returned=self._on_thread_returned,
             grace_s=self.settings.grace_s,
+            offload=self.offload,
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:

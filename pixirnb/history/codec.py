@@ -64,6 +64,7 @@ class Damage:
 
     code: Literal[
         "torn_tail",
+        "cut_short",
         "chain_broken",
         "not_contiguous",
         "not_canonical",
@@ -72,7 +73,7 @@ class Damage:
         "blob_damaged",
     ]
     line: int
-    """1-based line of log.jsonl at which reading stopped."""
+    """1-based line of log.jsonl at which reading stopped, or would have gone on."""
     message: str
 
 

@@ -196,6 +196,16 @@ class RunResumed(TypedDict):
     sources: NotRequired[dict[str, str]]
 
 
+class RunForked(TypedDict):
+    """What came before this is the history of another run, up to one of its checkpoints; from here on it is this run's own."""
+
+    run_id: str
+    """The run it was taken from."""
+    checkpoint: str
+    seq: int
+    """Of that run's `checkpoint_saved`, and of its copy here: the event before this one."""
+
+
 class StepScheduled(TypedDict):
     """The durable intent to run an attempt: on disk before anything starts."""
 
@@ -317,6 +327,8 @@ class CheckpointSaved(TypedDict):
     reason: Literal["phase", "manual", "end"]
     ready: list[str]
     note: str
+    request_id: NotRequired[str]
+    """Of the request that asked for it, where a person did."""
 
 
 class WarningRaised(TypedDict):

@@ -112,6 +112,10 @@ class RunState:
     warnings: list[dict[str, Any]] = field(default_factory=list)
     decided_after_end: bool = False
     """A decision was recorded since the run came to rest, and no resume followed."""
+    requests: set[str] = field(default_factory=set)
+    """Ids of the requests that were handled: asked again, they change nothing."""
+    forked: dict[str, Any] | None = None
+    """Data of `run_forked`: the run and the checkpoint this one goes on from."""
     seq: int = 0
     at: str | None = None
     """Time of the last event."""
@@ -155,6 +159,18 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     _pin(run, data)
+
+
+def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
+    """What came before happened in another run: its time and its warnings are not this one's."""
+    run.forked = data
+    run.started_at = event.at
+    run.finished = None
+    run.ended_at = None
+    run.decided_after_end = False
+    run.elapsed_ms = 0
+    run.courses = 0
+    run.warnings = []
 
 
 def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -322,6 +338,7 @@ def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> No
 
 def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
     del event
+    run.requests.add(data["request_id"])
     step = run.step(data["step"])
     if not step.awaits_human:
         return  # said twice, or of a step that has gone on meanwhile: the first word stands
@@ -332,6 +349,8 @@ def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> Non
 
 def _checkpoint_saved(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.checkpoints.append({**data, "seq": event.seq, "at": event.at})
+    if "request_id" in data:
+        run.requests.add(data["request_id"])
 
 
 def _warning_raised(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -348,6 +367,7 @@ def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
 _HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] = {
     "run_started": _run_started,
     "run_resumed": _run_resumed,
+    "run_forked": _run_forked,
     "step_scheduled": _step_scheduled,
     "attempt_started": _attempt_started,
     "attempt_ended": _attempt_ended,

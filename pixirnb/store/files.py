@@ -1,6 +1,6 @@
 """Runs on a disk: one folder a run, one append-only file a log.
 
-    <state>/runs/<run_id>/  log.jsonl  blobs/  output/  sessions/  inbox/  lock  lease.json
+    <state>/runs/<run_id>/  log.jsonl  seal.json  blobs/  output/  sessions/  inbox/  lock  lease.json
 
 `FileStore` finds and makes run folders; `FileLog` is one of them, held for writing. Nothing here
 interprets an event. A group of events is one write and one fdatasync; once either fails the log takes
@@ -30,10 +30,11 @@ from pixirnb.store.folders import (
 from pixirnb.store.follower import LogFollower, bytes_from
 from pixirnb.store.lease import Hold, live_owner, new_instance, take
 from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.seal import Seal, compared, leave_seal, missing, read_seal
 from pixirnb.store.state import prepare_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pixirnb.history.events import Event
@@ -59,6 +60,7 @@ class FileLog:
         """Made by FileStore, which holds the lock."""
         self.run_id = folder.name
         self.folder = folder
+        self._place = folder
         self.blobs = blobs
         self.reading = Reading(decoded.events, decoded.damage)
         self.syncs = 0
@@ -66,6 +68,7 @@ class FileLog:
         self._descriptor = descriptor
         self._chain = decoded.chain
         self._count = len(decoded.events)
+        self._sealed: int | None = None
         self._refusal: str | None = None
 
     @property
@@ -106,14 +109,26 @@ class FileLog:
         self.syncs += 1
         self._chain = chain
         self._count += len(events)
+        if self._sealed is None:
+            # At once, or a course that is killed could lose all its lines and read as the one before.
+            self._seal()
 
     def close(self) -> None:
-        """Release the lock and the lease. Safe to call twice."""
+        """Seal what was appended; release the lock and the lease. Safe to call twice."""
         if not self._hold.is_ours:
             return
         self._refusal = self._refusal or "it is closed"
-        os.close(self._descriptor)
+        try:
+            os.close(self._descriptor)
+        except OSError:
+            pass  # all that was confirmed is synced, and the run must become free
+        if self._sealed is not None and self._sealed < self._count:
+            self._seal()
         self._hold.release()
+
+    def _seal(self) -> None:
+        self._sealed = self._count
+        leave_seal(self._place, Seal(self._count, self._chain))
 
     def _write_failed(self, reason: str) -> LogWriteFailed:
         return LogWriteFailed(
@@ -139,8 +154,16 @@ class FileStore:
         store._runs = folder.parent
         return store
 
-    def create(self, run_id: str) -> FileLog:
-        """A new, empty, held log. Raises StateUnusable, HeldByAnother."""
+    def create(
+        self,
+        run_id: str,
+        history: Sequence[Event] = (),
+        furnish: Callable[[Blobs], None] = lambda _: None,
+    ) -> FileLog:
+        """A new, held log; with a history it holds all of that or, after a death in between, is no run at all.
+
+        `furnish` puts the blobs that the history names. Raises StateUnusable, HeldByAnother, LogWriteFailed.
+        """
         if not is_run_id(run_id):
             raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
         folder = prepare_state(self.state) / run_id
@@ -156,9 +179,13 @@ class FileStore:
         try:
             for name in _FOLDERS:
                 make_private(folder / name)
-            descriptor = open_private(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
-            empty = Decoded([], None, 0, GENESIS)
-            log = FileLog(folder, hold, descriptor, empty, FileBlobs(folder / "blobs"))
+            blobs = FileBlobs(folder / "blobs")
+            furnish(blobs)
+            data, chain = encode_group(history, chain=GENESIS, after=0, put=blobs.put)
+            descriptor = _begun(path, data)
+            log = FileLog(
+                folder, hold, descriptor, Decoded(list(history), None, len(data), chain), blobs
+            )
             for named in (folder, self._runs):
                 sync_folder(named)
                 log.syncs += 1
@@ -177,26 +204,26 @@ class FileStore:
         record another host left; a lock that is held is never broken.
         """
         folder = self._folder(run_id)
-        if not (folder / LOG_NAME).is_file():
-            raise _never_began(run_id)
+        self._require_log(folder)
         hold = take(folder, instance=self.instance, take_over=take_over)
         descriptor = -1
         try:
             blobs = FileBlobs(folder / "blobs")
             for name in _FOLDERS:
                 make_private(folder / name)
-            blobs.sweep()
             descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
-            decoded = decode_log(_read_whole(descriptor), get=blobs.get)
+            data = _read_whole(descriptor)
+            decoded = compared(decode_log(data, get=blobs.get), data, read_seal(folder))
             is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
             if decoded.damage is not None and not is_torn:
                 raise log_damaged(run_id, decoded.damage)
+            if not decoded.events:
+                raise _never_began(run_id)
+            blobs.sweep()
             if is_torn:
                 os.ftruncate(descriptor, decoded.good_bytes)
             # What the last holder wrote may be in memory only; decisions are about to rest on it.
             os.fsync(descriptor)
-            if not decoded.events:
-                raise _never_began(run_id)
         except BaseException as error:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -215,9 +242,11 @@ class FileStore:
         UnknownRun, also for a run that died before its first event; StateUnusable.
         """
         folder = self._folder(run_id)
-        # First who, then what: a run found free has all its events on disk already.
+        # First who, then what: a run found free has all its events on disk already. And the seal
+        # before the log, which is never shorter than it was when the seal was left.
         owner = live_owner(folder)
-        decoded = self._decode(folder)
+        seal = read_seal(folder)
+        decoded = self._decode(folder, seal)
         if decoded.damage is not None and decoded.damage.code == "torn_tail":
             owner = owner or live_owner(folder)
             if owner is not None:
@@ -227,11 +256,11 @@ class FileStore:
         return Reading(decoded.events, decoded.damage, owner)
 
     def follow(self, run_id: str) -> LogFollower:
-        """Follow a run from its first event on. Raises UnknownRun, StateUnusable."""
+        """Follow a run from its first event on. Raises UnknownRun, LogDamaged, StateUnusable."""
         folder = self._folder(run_id)
-        if not (folder / LOG_NAME).is_file():
-            raise _never_began(run_id)
-        return LogFollower(run_id, partial(bytes_from, folder / LOG_NAME), self.blobs(run_id).get)
+        self._require_log(folder)
+        fetch = partial(bytes_from, folder / LOG_NAME)
+        return LogFollower(run_id, fetch, self.blobs(run_id).get, partial(read_seal, folder))
 
     def blobs(self, run_id: str) -> FileBlobs:
         """The blobs of a run, for reading. Raises UnknownRun."""
@@ -265,18 +294,44 @@ class FileStore:
             raise unusable(folder, error) from error
         return folder
 
-    def _decode(self, folder: Path) -> Decoded:
+    def _require_log(self, folder: Path) -> None:
+        if (folder / LOG_NAME).is_file():
+            return
+        seal = read_seal(folder)
+        lost = None if seal is None else missing(0, seal)
+        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost)
+
+    def _decode(self, folder: Path, seal: Seal | None) -> Decoded:
         try:
-            descriptor = open_private(folder / LOG_NAME, os.O_RDONLY)
+            descriptor = open_private(folder / LOG_NAME, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                data = _read_whole(descriptor)
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
-            return Decoded([], None, 0, GENESIS)
+            data = b""
         except OSError as error:
             raise unusable(folder / LOG_NAME, error) from error
-        try:
-            data = _read_whole(descriptor)
-        finally:
-            os.close(descriptor)
-        return decode_log(data, get=FileBlobs(folder / "blobs").get)
+        return compared(decode_log(data, get=FileBlobs(folder / "blobs").get), data, seal)
+
+
+def _begun(path: Path, data: bytes) -> int:
+    """A new log that holds `data`, open for appending; it bears its name only when all of it is on disk."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
+    if not data:
+        return open_private(path, flags)
+    aside = path.with_name(f"{LOG_NAME}.new")
+    descriptor = open_private(aside, flags)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+        aside.rename(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _read_whole(descriptor: int) -> bytes:

@@ -25,9 +25,10 @@ from pixirnb.store.blobs import (
 )
 from pixirnb.store.follower import LogFollower
 from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.seal import Seal, compared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pixirnb.history.events import Event
@@ -77,6 +78,8 @@ class MemoryRun:
     data: bytearray = field(default_factory=bytearray)
     """The bytes of log.jsonl."""
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
+    seal: Seal | None = None
+    """What seal.json would say."""
     lease: Lease | None = None
     is_locked: bool = False
 
@@ -110,6 +113,7 @@ class MemoryLog:
         self._lease = lease
         self._chain = decoded.chain
         self._count = len(decoded.events)
+        self._has_appended = False
         self._refusal: str | None = None
 
     @property
@@ -134,13 +138,21 @@ class MemoryLog:
         self.syncs += 1
         self._chain = chain
         self._count += len(events)
+        if not self._has_appended:
+            self._has_appended = True
+            self._seal()
 
     def close(self) -> None:
-        """Release the lease. Safe to call twice."""
+        """Seal what was appended and release the lease. Safe to call twice."""
         self._refusal = self._refusal or "it is closed"
         if self._is_held:
+            if self._has_appended:
+                self._seal()
             self._run.lease = None
             self._run.is_locked = False
+
+    def _seal(self) -> None:
+        self._run.seal = Seal(self._count, self._chain)
 
     @property
     def _is_held(self) -> bool:
@@ -188,14 +200,24 @@ class MemoryStore:
             return len(data)
         return min(self._torn, len(data) - 1)
 
-    def create(self, run_id: str) -> MemoryLog:
-        """A new, empty, held log. Raises StateUnusable."""
+    def create(
+        self,
+        run_id: str,
+        history: Sequence[Event] = (),
+        furnish: Callable[[Blobs], None] = lambda _: None,
+    ) -> MemoryLog:
+        """A new, held log, with a history or empty; `furnish` puts the blobs it names. Raises StateUnusable."""
         if not is_run_id(run_id):
             raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
         if run_id in self.runs:
             raise StateUnusable(f"run {run_id} exists already", code="run_exists")
-        run = self.runs[run_id] = MemoryRun()
-        return MemoryLog(self, run_id, run, self._take(run), Decoded([], None, 0, GENESIS))
+        run = MemoryRun()
+        furnish(run.blobs)
+        data, chain = encode_group(history, chain=GENESIS, after=0, put=run.blobs.put)
+        run.data += data
+        self.runs[run_id] = run
+        decoded = Decoded(list(history), None, len(data), chain)
+        return MemoryLog(self, run_id, run, self._take(run), decoded)
 
     def acquire(self, run_id: str, *, take_over: bool = False) -> MemoryLog:
         """Hold an existing log; a torn tail is cut. Raises UnknownRun, HeldByAnother, LogDamaged."""
@@ -212,9 +234,9 @@ class MemoryStore:
         is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
         if decoded.damage is not None and not is_torn:
             raise log_damaged(run_id, decoded.damage)
-        del run.data[decoded.good_bytes :]
         if not decoded.events:
             raise _unknown(run_id)
+        del run.data[decoded.good_bytes :]
         return MemoryLog(self, run_id, run, self._take(run), decoded)
 
     def read(self, run_id: str) -> Reading:
@@ -232,7 +254,7 @@ class MemoryStore:
     def follow(self, run_id: str) -> LogFollower:
         """Follow a run from its first event on. Raises UnknownRun."""
         run = self._run(run_id)
-        return LogFollower(run_id, run.bytes_from, run.blobs.get)
+        return LogFollower(run_id, run.bytes_from, run.blobs.get, lambda: run.seal)
 
     def blobs(self, run_id: str) -> MemoryBlobs:
         """The blobs of a run, for reading. Raises UnknownRun."""
@@ -259,7 +281,8 @@ class MemoryStore:
         return run.lease
 
     def _decode(self, run: MemoryRun) -> Decoded:
-        return decode_log(bytes(run.data), get=run.blobs.get)
+        data = bytes(run.data)
+        return compared(decode_log(data, get=run.blobs.get), data, run.seal)
 
 
 def _details(lease: Lease | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from storyline import effects, facts, kinds, python, shell, spec, until
 
 from pixirnb import api
-from pixirnb.decisions import human_decision
+from pixirnb.machine.requests import Request, grant
 
 pytestmark = pytest.mark.story
 
@@ -66,11 +66,13 @@ def test_of_several_decisions_at_once_the_first_stands(tmp_path: Path) -> None:
     after = shell("b", "echo {{ steps.gate.output }}", "gate")
     run = api.start(spec(gate, after, shell("c", "until test -e go; do sleep 0.02; done")))
     until(lambda: "decision_requested" in kinds(run))
-    state = run.state.step("gate")
-    said = [human_decision("gate", state, "accept", value=n) for n in (1, 2)]
-    said.append(human_decision("gate", state, "reject"))
     assert run.live is not None
-    for fact in said:
+    plan, state = run.compiled(), run.state
+    said = [
+        Request(f"{n:016x}", "decide", {"step": "gate", "verdict": verdict, "value": n})
+        for n, verdict in enumerate(["accept", "accept", "reject"], start=1)
+    ]
+    for fact in [draft for each in said for draft in grant(each, plan, state).facts]:
         run.live.record([fact])
     (tmp_path / "go").touch()
     assert run.wait().status == "completed"
@@ -87,6 +89,7 @@ def test_a_step_that_asks_before_it_runs_again_after_a_death_is_not_run_unasked(
     log = run.folder / "log.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:2]))
+    (run.folder / "seal.json").unlink()  # a dead process leaves none that says more
     parked = api.resume(run.id)
     assert parked.wait().status == "needs_orchestrator"
     assert effects(tmp_path) == ["a"]
@@ -95,6 +98,7 @@ def test_a_step_that_asks_before_it_runs_again_after_a_death_is_not_run_unasked(
     assert accepted.status == "completed"
     assert effects(tmp_path) == ["a"]
     log.write_bytes(b"".join(lines[:2]))
+    (run.folder / "seal.json").unlink()  # a dead process leaves none that says more
     api.resume(run.id).wait()
     assert api.resume(run.id, from_="a").wait().status == "completed"
     assert effects(tmp_path) == ["a", "a"]

@@ -1,0 +1,140 @@
+"""Hands courses to the engine of this process, and warns runs that may write the same files of each other.
+
+begin(…) go_on(…) fork(…)   a course made ready and driven in the background
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pixirnb import courses
+from pixirnb.courses import Course, warning
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.host import engine
+from pixirnb.engine.live import LiveRun
+from pixirnb.engine.overlap import share_writes
+from pixirnb.errors import PixirnbError
+from pixirnb.history.events import Draft
+from pixirnb.history.state import RunState, fold
+from pixirnb.ids import attempt_name
+from pixirnb.machine.board import RunStop
+from pixirnb.machine.requests import Request
+from pixirnb.machine.resume import Selection
+from pixirnb.planning.plan import Plan
+from pixirnb.resumption import Edit, pinned_plan
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.files import FileStore
+from pixirnb.store.inbox import FileInbox
+from pixirnb.store.lease import live_owner
+
+_NEIGHBOURS: Final = 32
+"""So many of the newest runs are looked at for one that another process drives in the same workspace."""
+
+
+def begin(
+    workflow: Workflow,
+    inputs: Mapping[str, object],
+    *,
+    workspace: Path,
+    store: FileStore,
+    sources: Mapping[str, str],
+    listeners: Sequence[Listener] = (),
+) -> LiveRun:
+    """Start a new run in the background. Raises as `courses.first`, and LogWriteFailed."""
+    course = courses.first(workflow, inputs, workspace=workspace, store=store, sources=sources)
+    return _launch(store, course, listeners)
+
+
+def go_on(
+    store: FileStore,
+    run_id: str,
+    *,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    request: Request | None = None,
+    stop: RunStop | None = None,
+    take_over: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> LiveRun | None:
+    """Resume a run in the background; None when there is nothing to do. `stop`: take it up only to end it.
+
+    Raises as `courses.further`.
+    """
+    course = courses.further(
+        store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
+    )
+    return None if course is None else _launch(store, course, listeners, stop)
+
+
+def fork(
+    store: FileStore,
+    run_id: str,
+    checkpoint: str,
+    *,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    listeners: Sequence[Listener] = (),
+) -> LiveRun:
+    """Start a new run from a named checkpoint of another, in the background. Raises as `courses.forked`."""
+    course = courses.forked(store, run_id, checkpoint, edit=edit, selection=selection)
+    _copy_outputs(store.folder(run_id), course.log.folder, course.run)
+    return _launch(store, course, listeners)
+
+
+def _launch(
+    store: FileStore,
+    course: Course,
+    listeners: Sequence[Listener],
+    stop: RunStop | None = None,
+) -> LiveRun:
+    plan, log, run = course.plan, course.log, course.run
+    drafts = list(course.opening)
+    others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
+    workspace = run.workspace or drafts[0].data.get("workspace")
+    for other in others:
+        theirs = other.ask(lambda scheduler: scheduler.board.run.workspace)
+        if theirs == workspace and share_writes(plan, other.scheduler.plan):
+            drafts.append(_shared(other.scheduler.log.run_id))
+            other.record([_shared(log.run_id)])
+    here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
+    drafts += [
+        _shared(run_id)
+        for run_id in store.run_ids()[:_NEIGHBOURS]
+        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan)
+    ]
+    inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
+    stop = course.stop or stop
+    return engine().launch(plan, log, run, drafts, listeners, stop=stop, inbox=inbox)
+
+
+def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:
+    """Whether another process drives that run in the same workspace, with writers that overlap ours."""
+    try:
+        if live_owner(store.folder(run_id)) is None:
+            return False
+        theirs = fold(store.read(run_id).events)
+        return theirs.workspace == workspace and share_writes(plan, pinned_plan(theirs))
+    except PixirnbError:
+        return False  # a run that cannot be read is named where it is looked at, not where another starts
+
+
+def _shared(other: str) -> Draft:
+    message = f"{other} is live in the same workspace and may write the same files."
+    return warning("workspace_shared", message, None)
+
+
+def _copy_outputs(source: Path, target: Path | None, run: RunState) -> None:
+    """What the attempts of a forked history printed, for people to read: a fork stands alone."""
+    if target is None:
+        return
+    for step, state in run.steps.items():
+        for attempt in range(1, state.attempt + 1):
+            name = f"{attempt_name(step, attempt)}.log"
+            found = source / "output" / name
+            if found.is_file() and not found.is_symlink():
+                copied = target / "output" / name
+                shutil.copyfile(found, copied)
+                copied.chmod(0o600)

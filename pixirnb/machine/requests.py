@@ -1,0 +1,176 @@
+"""What a person asks of a run, and what the machine makes of it: facts to record, or a wish to be noted.
+
+    Request   a verb with its arguments, who said it, and an id of its own
+    grant     what follows from it as the run stands now; it raises where nothing can
+
+Whoever drives the run grants requests in the turn they arrive in, so that of two people who answer one question the first is
+heard and the second is told. A request that was handled already follows to nothing: its id is in the log.
+Source: contract.md §3 (requests), §6 (decisions, checkpoints), §10 (limits).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.events import Draft
+from pixirnb.history.state import RunState, StepState
+from pixirnb.ids import is_step_id
+from pixirnb.machine.board import RunStop
+from pixirnb.planning.plan import Plan
+
+NOTE_LIMIT: Final = 4096
+VALUE_LIMIT: Final = 16 * 1024
+_STOPS: Final[Mapping[str, RunStop]] = {
+    "cancel": "cancel",
+    "drain": "drain",
+    "interrupt": "interrupt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing a person asks of a run. `arguments` is plain JSON."""
+
+    id: str
+    verb: str
+    """`decide`, `checkpoint` or `cancel`; others are refused, not guessed at."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    by: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What follows from a request."""
+
+    facts: tuple[Draft, ...] = ()
+    stop: RunStop | None = None
+    """The wish that the whole run end."""
+    cancelled: str | None = None
+    """The step that is given up."""
+
+
+def grant(request: Request, plan: Plan, run: RunState) -> Grant:
+    """What follows from a request as the run stands. Changes nothing.
+
+    Raises InvalidArguments where it cannot be granted, whatever its arguments hold.
+    """
+    if request.id in run.requests:
+        return Grant()
+    said = request.arguments
+    match request.verb:
+        case "decide":
+            return Grant((_decision(request, plan, run),))
+        case "checkpoint":
+            return Grant((_checkpoint(request, plan, run),))
+        case "cancel" if said.get("step") is not None:
+            return Grant(cancelled=_step(said.get("step"), plan))
+        case "cancel" if said.get("how", "cancel") in _STOPS:
+            return Grant(stop=_STOPS[said.get("how", "cancel")])
+        case _:
+            raise InvalidArguments(
+                f"A run cannot be asked to `{request.verb}` like this.",
+                fix="Ask with the pixirnb that drives the run; this one may be newer or older.",
+                code="request_unknown",
+            )
+
+
+def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
+    said = request.arguments
+    step, verdict, value = _step(said.get("step"), plan), said.get("verdict"), said.get("value")
+    state = run.steps.get(step) or StepState()
+    if verdict not in {"accept", "reject"}:
+        raise InvalidArguments(
+            f"`{verdict}` is no decision.", fix="Say `accept` or `reject`.", code="unknown_verdict"
+        )
+    if state.decision is not None and not state.decided:
+        raise InvalidArguments(
+            f"`{step}` has been decided already ({state.decision['verdict']}).",
+            fix="Resume the run to act on it.",
+            code="decided_already",
+        )
+    if state.checkpoint_status not in {"needs_orchestrator", "partial"} or state.recheck:
+        stands = state.checkpoint_status or state.subagent_status
+        raise InvalidArguments(
+            f"`{step}` needs no decision: it is {stands}.",
+            fix="Decide a step that is waiting for a decision or partial.",
+            code="nothing_to_decide",
+        )
+    choices = (state.request or {}).get("choices") or []
+    if verdict == "accept" and choices and value not in choices:
+        shown = ", ".join(json.dumps(choice) for choice in choices)
+        raise InvalidArguments(
+            f"`{step}` can be accepted with one of {shown}.",
+            fix=f"Add `--value {json.dumps(choices[0])}`.",
+            code="not_a_choice",
+        )
+    try:
+        _within("value", json.dumps(value, allow_nan=False).encode(), VALUE_LIMIT)
+    except (TypeError, ValueError) as error:
+        raise InvalidArguments(
+            f"The value is not plain JSON: {error}.",
+            fix="Give a text, number, list or mapping.",
+            code="value_not_json",
+        ) from error
+    return Draft(
+        "decision_recorded",
+        {
+            "step": step,
+            "attempt": state.attempt,
+            "verdict": verdict,
+            "value": value,
+            "note": _note(said),
+            "by": request.by,
+            "request_id": request.id,
+        },
+    )
+
+
+def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
+    name = request.arguments.get("name")
+    if not isinstance(name, str) or not is_step_id(name):
+        raise InvalidArguments(
+            f"`{name}` cannot name a checkpoint.",
+            fix="Use letters, digits, `-` and `_`, at most 64.",
+            code="bad_name",
+        )
+    known = run.steps
+    ready = [
+        step.id
+        for step in plan.steps
+        if step.id in known and known[step.id].checkpoint_status == "checkpoint_ready"
+    ]
+    note = _note(request.arguments)
+    return Draft(
+        "checkpoint_saved",
+        {"name": name, "reason": "manual", "ready": ready, "note": note, "request_id": request.id},
+    )
+
+
+def _step(step: Any, plan: Plan) -> str:
+    if not isinstance(step, str) or step not in plan.index:
+        raise InvalidArguments(
+            f"The run has no step `{step}`.",
+            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+            code="unknown_step",
+        )
+    return step
+
+
+def _note(said: Mapping[str, Any]) -> str:
+    note = str(said.get("note") or "")
+    _within("note", note.encode("utf-8", errors="replace"), NOTE_LIMIT)
+    return note
+
+
+def _within(what: str, data: bytes, limit: int) -> None:
+    if len(data) > limit:
+        raise InvalidArguments(
+            f"The {what} is {len(data)} bytes long; {limit} is the limit.",
+            fix=f"Shorten the {what}, or write it to a file and name the file.",
+            code="limit_exceeded",
+            details={"limit": what},
+        )

@@ -1,0 +1,125 @@
+"""Brings what a person asks to whoever can do it: this process where the lock is free, else the run's owner through its inbox.
+
+The owner answers within a second; one that says nothing for ten is `owner_silent`, and the request is taken back. When the
+owner dies over a request, or another takes the run up, it is asked again under the same id, which the log knows if it was
+done: so nothing is done twice. Source: contract.md §3.
+"""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
+from pixirnb.history.state import fold
+from pixirnb.machine.requests import Request
+from pixirnb.ports import Lease
+from pixirnb.store.files import FileStore
+from pixirnb.store.inbox import PATIENCE_S, FileInbox
+from pixirnb.store.lease import live_owner
+
+_LOOK_S: Final = 0.03
+_SETTLING_S: Final = 1.0
+"""How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
+_OUR_FAULT: Final = frozenset({"log_write_failed", "run_over", "internal_error"})
+"""Codes of replies that say nothing against the request."""
+
+T = TypeVar("T")
+
+
+def request(verb: str, **arguments: Any) -> Request:
+    """A request of this user, with an id of its own."""
+    return Request(secrets.token_hex(8), verb, arguments, _who())
+
+
+def bring(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[], T]) -> T | None:
+    """What `carry_out` returns where this process could do it; None where the run's owner did.
+
+    `carry_out` raises HeldByAnother while another process holds the run. Raises what it raises, the owner's refusal, and
+    Cannot (`owner_silent`).
+    """
+    folder = store.folder(run_id)
+    inbox = FileInbox(folder / "inbox")
+    unowned_until = time.monotonic() + _SETTLING_S
+    was_left = False
+    while True:
+        if was_left and _is_done(store, run_id, asked):
+            return None
+        try:
+            return carry_out()
+        except HeldByAnother:
+            owner = live_owner(folder)
+            if owner is None and time.monotonic() >= unowned_until:
+                raise
+        if owner is None:
+            time.sleep(_LOOK_S)
+            continue
+        was_left = True
+        inbox.leave(asked)
+        if _is_answered(store, run_id, inbox, asked, owner):
+            return None
+        unowned_until = time.monotonic() + _SETTLING_S
+
+
+def _is_answered(
+    store: FileStore, run_id: str, inbox: FileInbox, asked: Request, owner: Lease
+) -> bool:
+    """Wait for the owner: True when it has done it, False when it is gone or another has the run. Raises its refusal."""
+    deadline = time.monotonic() + PATIENCE_S
+    is_taken = False
+    while True:
+        reply = inbox.reply(asked.id)
+        if reply is not None:
+            _heed(reply)
+            return True
+        if live_owner(store.folder(run_id)) != owner:
+            inbox.withdraw(asked.id)
+            reply = inbox.reply(asked.id)
+            if reply is not None:
+                _heed(reply)
+            return reply is not None
+        if time.monotonic() >= deadline:
+            if is_taken or inbox.withdraw(asked.id):
+                raise _silent(run_id, asked, owner, is_taken=is_taken)
+            is_taken = True
+            deadline = time.monotonic() + PATIENCE_S
+        time.sleep(_LOOK_S)
+
+
+def _is_done(store: FileStore, run_id: str, asked: Request) -> bool:
+    """Whether an owner that is gone had done it: the log tells."""
+    run = fold(store.read(run_id).events)
+    if asked.verb == "cancel" and asked.arguments.get("step") is None:
+        return run.finished is not None
+    return asked.id in run.requests
+
+
+def _heed(reply: dict[str, Any]) -> None:
+    if reply.get("ok") is True:
+        return
+    told = reply.get("error")
+    error: dict[str, Any] = told if isinstance(told, dict) else {}
+    code = str(error.get("code") or "request_unreadable")
+    kind = Cannot if code in _OUR_FAULT else InvalidArguments
+    message = str(error.get("message") or "The owner's answer could not be read.")
+    raise kind(message, fix=str(error.get("fix") or ""), code=code)
+
+
+def _silent(run_id: str, asked: Request, owner: Lease, *, is_taken: bool) -> Cannot:
+    so_far = "has taken the request and said nothing since" if is_taken else "does not answer"
+    return Cannot(
+        f"Process {owner.pid} on {owner.host}, which drives {run_id}, {so_far}: `{asked.verb}` was not confirmed.",
+        fix=f"See `pixirnb show {run_id}`; end that process, or, where its host is gone, repeat this with --take-over.",
+        code="owner_silent",
+        details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+    )
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,163 @@
+"""What a resume would do with each step, and why, before anything runs: history and edited plan, compared.
+
+    pinned_plan(…)   the plan of the workflow a run has pinned
+    resumption(…)    the resume of a history, planned
+    history_at(…)    the part of a history that leads to a named checkpoint: what a fork goes on from
+
+Nothing here writes. Source: contract.md §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pixirnb import values
+from pixirnb.errors import InvalidArguments, LogDamaged
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import Event, ResumeStep, StoredValue
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.requirement import required
+from pixirnb.machine.resume import Selection, is_no_op, plan_resume
+from pixirnb.planning.digest import spec_digest
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import compile_plan, require
+from pixirnb.ports import Blobs, Contents, Reading
+from pixirnb.spec.inputs import resolve_inputs
+from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.workflow import Workflow
+from pixirnb.workspace.contents import contents_digest
+from pixirnb.workspace.survey import survey
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a resume changes of the pinned run; empty: nothing."""
+
+    workflow: Workflow | None = None
+    inputs: Mapping[str, Any] | None = None
+    sources: Mapping[str, str] | None = None
+    """Notebook functions as they are now; the pinned source stands in for those that are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A resume, planned."""
+
+    plan: Plan
+    run: RunState
+    inputs: dict[str, Any]
+    steps: list[ResumeStep]
+    is_no_op: bool
+
+
+def resumption(
+    reading: Reading,
+    blobs: Blobs,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    *,
+    contents: Contents = contents_digest,
+) -> Resumption:
+    """What a resume of a history would do. Raises LogDamaged, InvalidSpec, InvalidArguments."""
+    edit, selection = edit or Edit(), selection or Selection()
+    run = fold(_sound(reading))
+    workflow = edit.workflow or require(load_mapping(run.spec))
+    sources = {**run.sources, **called(workflow, edit.sources or {})}
+    facts = Facts()
+    if edit.workflow is not None:
+        facts = survey(workflow, Path(run.workspace), sources)
+    plan = compile_plan(workflow, facts, sources)
+    inputs = dict(run.inputs)
+    if edit.workflow is not None or edit.inputs:
+        kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
+        inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
+    steps = plan_resume(
+        plan,
+        run,
+        selection,
+        inputs=inputs,
+        untrusted=_untrusted(plan, run, blobs),
+        reads=_reads(plan, run, contents),
+    )
+    same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
+    finished = run.finished is not None and run.finished["status"] == "completed"
+    relevant = steps
+    if inputs == run.inputs and spec_digest(workflow) == run.spec_digest:
+        # What a false `when` holds would be held again: it was asked about the same spec and inputs.
+        needed = {plan.steps[index].id for index in required(plan, run)}
+        relevant = [entry for entry in steps if entry["step_id"] in needed]
+    nothing = finished and same and selection.is_empty and is_no_op(relevant)
+    return Resumption(plan, run, inputs, steps, nothing)
+
+
+def history_at(reading: Reading, checkpoint: str) -> list[Event]:
+    """The events up to the last checkpoint of that name, itself included. Raises InvalidArguments, LogDamaged."""
+    events = _sound(reading)
+    named = [event for event in events if event.kind == "checkpoint_saved"]
+    found = [event.seq for event in named if event.data.get("name") == checkpoint]
+    if not found:
+        names = dict.fromkeys(str(event.data.get("name")) for event in reversed(named))
+        raise InvalidArguments(
+            f"The run has no checkpoint `{checkpoint}`.",
+            fix="Its checkpoints, latest first: "
+            + (", ".join(list(names)[:8]) or "none yet")
+            + ".",
+            code="unknown_checkpoint",
+        )
+    return events[: found[-1]]
+
+
+def pinned_plan(run: RunState) -> Plan:
+    """The plan of the workflow a run has pinned; its paths are not looked up again."""
+    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+
+
+def called(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
+    """The sources a workflow calls for, of those that are known."""
+    names = {getattr(step, "call", "") for step in workflow.steps}
+    names |= {check.python or "" for step in workflow.steps for check in step.verify}
+    return {name: sources[name] for name in sorted(names) if name in sources}
+
+
+def _sound(reading: Reading) -> list[Event]:
+    if reading.damage is not None and reading.damage.code != "torn_tail":
+        raise LogDamaged(
+            f"the log is damaged: {reading.damage.message}",
+            fix="It can be shown up to there; start a new run to go on.",
+            details={"line": reading.damage.line, "damage": reading.damage.code},
+        )
+    return reading.events
+
+
+def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
+    """Ready steps whose stored value cannot be loaded here, or is lost: it has to be made anew."""
+    found: set[str] = set()
+    for step in plan.steps:
+        state = run.steps.get(step.id)
+        if state is None or state.checkpoint_status != "checkpoint_ready":
+            continue
+        stored = cast("StoredValue", stored_output(state))
+        digest = stored.get("blob")
+        if digest is not None and not blobs.has(digest):
+            found.add(step.id)  # lost: what it held must be made again
+            continue
+        if stored["format"] != "pickle":
+            continue
+        data = None if digest is None else blobs.get(digest)
+        if not values.is_trusted(stored, data, values.user_key()):
+            found.add(step.id)
+    return found
+
+
+def _reads(plan: Plan, run: RunState, contents: Contents) -> dict[str, str]:
+    """Digests of what steps with `reuse: reads` would read now."""
+    workspace = Path(run.workspace)
+    return {
+        step.id: contents(workspace, step.read_set)
+        for step in plan.steps
+        if step.spec.reuse == "reads"
+    }
