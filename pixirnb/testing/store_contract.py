@@ -12,6 +12,7 @@ A store that passes keeps what it confirmed, names what it lost, and lets one wr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,10 @@ def _as_version_two(data: bytes) -> bytes:
     first, second, third = data.splitlines(keepends=True)
     second = second.replace(b'"v":1}', b'"v":2}').replace(b"event 2", b"event two")
     return first + second + third
+
+
+def _instead(planted: bytes, _: bytes) -> bytes:
+    return planted
 
 
 class StoreContract:
@@ -213,8 +218,15 @@ class StoreContract:
             log.append(story(1, after=1))
         assert store.read(RUN).events == story(1)
 
+    def left(self, store: Any, first: int, later: int) -> None:
+        """Write `first` events in one group and `later` ones in another, and die."""
+        log = store.create(RUN)
+        log.append(story(first))
+        log.append(story(later, after=first))
+        self.end_process(store, log)
+
     def test_a_torn_tail_is_cut_and_told(self, store: RunStore) -> None:
-        self.kept(store, story(3))
+        self.left(store, 2, 1)
         self.tamper(store, RUN, lambda data: data[:-5])
         reading = store.read(RUN)
         assert reading.events == story(2)
@@ -230,7 +242,8 @@ class StoreContract:
 
     def test_an_event_on_its_way_is_not_damage(self, store: RunStore) -> None:
         log = store.create(RUN)
-        log.append(story(2))
+        log.append(story(1))
+        log.append(story(1, after=1))
         self.tamper(store, RUN, lambda data: data[:-5])
         reading = store.read(RUN)
         assert reading.owner is not None
@@ -263,6 +276,82 @@ class StoreContract:
             store.acquire(RUN)
         assert damaged.value.details["damage"] == code
         assert store.read(RUN).owner is None
+
+    @pytest.mark.parametrize(("end", "line"), [(None, 1), (1, 2), (2, 3)])
+    @pytest.mark.parametrize("torn", [b"", b'{"at":"2026'])
+    def test_a_log_that_lost_its_end_is_named_and_never_resumed(
+        self, store: RunStore, end: int | None, line: int, torn: bytes
+    ) -> None:
+        self.kept(store, story(3))
+        self.tamper(
+            store, RUN, lambda data: b"".join(data.splitlines(keepends=True)[: end or 0]) + torn
+        )
+        reading = store.read(RUN)
+        assert reading.events == story(line - 1)
+        assert reading.damage is not None
+        assert (reading.damage.code, reading.damage.line) == ("cut_short", line)
+        with pytest.raises(LogDamaged) as damaged:
+            store.acquire(RUN)
+        assert damaged.value.details["damage"] == "cut_short"
+        assert store.read(RUN) == reading
+
+    def test_a_log_cut_behind_an_earlier_course_is_found_though_the_later_one_died(
+        self, store: RunStore
+    ) -> None:
+        self.kept(store, story(3))
+        log = store.acquire(RUN)
+        log.append(story(1, after=3))
+        self.end_process(store, log)
+        self.tamper(store, RUN, lambda data: b"".join(data.splitlines(keepends=True)[:3]))
+        damage = store.read(RUN).damage
+        assert damage is not None
+        assert (damage.code, damage.line) == ("cut_short", 4)
+
+    def test_a_log_longer_than_its_seal_is_sound(self, store: RunStore) -> None:
+        self.kept(store, story(3))
+        log = store.acquire(RUN)
+        for after in (3, 4):
+            log.append(story(1, after=after))
+        self.end_process(store, log)
+        reading = store.read(RUN)
+        assert reading.events == story(5)
+        assert reading.damage is None
+        again = store.acquire(RUN)
+        assert again.reading.damage is None
+        again.close()
+        assert store.follow(RUN).poll() == story(5)
+
+    def test_another_log_in_the_place_of_the_sealed_one_is_found(self, store: RunStore) -> None:
+        self.kept(store, story(3))
+        other = store.create(LATER)
+        other.append([event(seq, message="another") for seq in (1, 2, 3, 4)])
+        other.close()
+        bytes_of: list[bytes] = []
+
+        def copied(data: bytes) -> bytes:
+            bytes_of.append(data)
+            return data
+
+        self.tamper(store, LATER, copied)
+        whole = bytes_of[0].splitlines(keepends=True)
+        for planted in (b"".join(whole[:3]), b"".join(whole)):
+            self.tamper(store, RUN, partial(_instead, planted))
+            reading = store.read(RUN)
+            assert reading.damage is not None
+            assert (reading.damage.code, reading.damage.line) == ("chain_broken", 3)
+            assert len(reading.events) == 2
+            with pytest.raises(LogDamaged):
+                store.acquire(RUN)
+
+    def test_a_follower_tells_of_a_lost_end_after_what_is_left(self, store: RunStore) -> None:
+        self.kept(store, story(3))
+        self.tamper(store, RUN, lambda data: b"".join(data.splitlines(keepends=True)[:2]))
+        follower = store.follow(RUN)
+        assert follower.poll() == story(2)
+        for _ in range(2):
+            with pytest.raises(LogDamaged) as damaged:
+                follower.poll()
+            assert damaged.value.details["damage"] == "cut_short"
 
     def test_an_event_too_long_for_a_line_lies_in_a_blob(self, store: RunStore) -> None:
         long = [event(1, text="x" * EVENT_LINE_LIMIT), event(2, text="short")]
@@ -334,7 +423,7 @@ class StoreContract:
         assert store.follow(RUN).poll() == story(5)
 
     def test_a_follower_waits_for_a_line_to_be_whole(self, store: RunStore) -> None:
-        self.kept(store, story(2))
+        self.left(store, 1, 1)
         ends: list[bytes] = []
 
         def cut(data: bytes) -> bytes:

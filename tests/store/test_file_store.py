@@ -182,6 +182,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_two_lines() -> None:
 
 def test_a_run_folder_without_a_log_is_an_unknown_run(store: FileStore, folder: Path) -> None:
     (folder / "log.jsonl").unlink()
+    (folder / "seal.json").unlink()
     for verb in (store.read, store.acquire, store.follow):
         with pytest.raises(UnknownRun):
             verb(RUN)
@@ -190,11 +191,13 @@ def test_a_run_folder_without_a_log_is_an_unknown_run(store: FileStore, folder: 
 
 def test_a_log_torn_in_its_first_line_is_an_unknown_run(store: FileStore, folder: Path) -> None:
     (folder / "log.jsonl").write_bytes(b'{"at":"2026')
-    assert store.read(RUN).damage is not None
+    (folder / "seal.json").unlink()
+    damage = store.read(RUN).damage
+    assert damage is not None
+    assert (damage.code, damage.line) == ("torn_tail", 1)
     with pytest.raises(UnknownRun):
         store.acquire(RUN)
-    with pytest.raises(UnknownRun):
-        store.read(RUN)
+    assert (folder / "log.jsonl").read_bytes() == b'{"at":"2026'
 
 
 def test_a_full_disk_stops_the_log_and_the_next_reading_decides(state: Path) -> None:
@@ -218,6 +221,7 @@ def test_the_whole_of_every_cut_log_goes_on(store: FileStore, folder: Path) -> N
     path = folder / "log.jsonl"
     data = path.read_bytes()
     first = data.index(b"\n") + 1
+    (folder / "seal.json").unlink()  # as one whose holder was killed
     for end in range(first, len(data) + 1):
         path.write_bytes(data[:end])
         log = store.acquire(RUN)
