@@ -35,7 +35,8 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
-from pixirnb.verbs.grammar import build, inputs_given
+from pixirnb.verbs.grammar import build
+from pixirnb.verbs.options import inputs_given
 from pixirnb.views.event_lines import event_line
 
 _HELP: Final = ("--help", "-h")

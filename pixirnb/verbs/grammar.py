@@ -6,19 +6,14 @@ errors, all others are pixirnb's own.
 
 from __future__ import annotations
 
-import json as json_text
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
 from pixirnb import api
-from pixirnb.errors import EXIT_COMPLETED, InvalidArguments, InvalidSpec
+from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
-from pixirnb.spec.inputs import parse_input_text
-from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -29,21 +24,20 @@ from pixirnb.verbs.answers import (
     outcome_answer,
     plan_answer,
 )
-
-
-@Parameter(name="*")
-@dataclass
-class Common:
-    """What every verb takes."""
-
-    state: Path | None = None
-    """State folder to use instead of the nearest `.pixirnb`."""
-    json: Annotated[bool, Parameter(negative="")] = False
-    """Print exactly one JSON document on stdout."""
-
-
-Inputs = Annotated[list[str] | None, Parameter(name="--input", negative="")]
-Flag = Annotated[bool, Parameter(negative="")]
+from pixirnb.verbs.options import (
+    Common,
+    Flag,
+    Inputs,
+    done,
+    edges,
+    inputs_given,
+    is_json,
+    source_of,
+    state_of,
+    value_of,
+)
+from pixirnb.verbs.resuming import Choice
+from pixirnb.verbs.resuming import resume as go_on
 
 
 def build(desk: Desk, *, name: str = "pixirnb") -> App:
@@ -65,8 +59,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             file: A workflow's YAML file, or the name of one defined in this notebook.
             workspace: Folder to work in, instead of the file's own.
         """
-        report = api.plan(_source(desk, file), workspace=workspace)
-        return plan_answer(report, _edges(report.spec), is_json=_asked(common))
+        report = api.plan(source_of(desk, file), workspace=workspace)
+        return plan_answer(report, edges(report.spec), is_json=is_json(common))
 
     @app.command
     def run(
@@ -91,14 +85,14 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             workspace: Folder to work in, instead of the file's own.
             take_over: Take the run over from another host that is known to be dead.
         """
-        source = _source(desk, file)
+        source = source_of(desk, file)
         if resume is not None and workspace is not None:
             raise InvalidArguments(
                 "A resume goes on in the folder its run began in.",
                 fix="Leave out --workspace, or start a new run there.",
             )
         if resume is not None:
-            return _resume(
+            return go_on(
                 desk,
                 resume,
                 Choice(spec=source, inputs=input_, take_over=take_over),
@@ -113,10 +107,10 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             workflow,
             inputs_given(workflow, input_),
             workspace=workspace,
-            state=_state(common),
+            state=state_of(common),
             listeners=desk.listeners() if tail else (),
         )
-        return Underway(started, tail, _asked(common))
+        return Underway(started, tail, is_json(common))
 
     @app.command
     def resume(
@@ -127,6 +121,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         from_: Annotated[str | None, Parameter(name="--from")] = None,
         only: str | None = None,
         until: str | None = None,
+        checkpoint: str | None = None,
         dry_run: Flag = False,
         tail: Flag = False,
         take_over: Flag = False,
@@ -141,19 +136,21 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             from_: Rerun this step and everything after it.
             only: Rerun this step alone.
             until: Stop after this step.
+            checkpoint: Leave the run as it is and start a new one from this checkpoint of it.
             dry_run: Show what would be reused, rerun or held, and why; run nothing.
             tail: Show the steps' output as it comes.
             take_over: Take the run over from another host that is known to be dead.
         """
         choice = Choice(
-            spec=None if spec is None else _source(desk, spec),
+            spec=None if spec is None else source_of(desk, spec),
             inputs=input_,
             from_=from_,
             only=only,
             until=until,
+            checkpoint=checkpoint,
             take_over=take_over,
         )
-        return _resume(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
+        return go_on(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
 
     @app.command
     def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
@@ -164,8 +161,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         """
         if limit < 0:
             raise InvalidArguments(f"{limit} runs cannot be listed.", fix="Say 0 for all of them.")
-        rows = api.runs(state=_state(common), limit=limit or None)
-        return Answer("runs", {"runs": rows}, is_json=_asked(common))
+        rows = api.runs(state=state_of(common), limit=limit or None)
+        return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
     @app.command
     def show(run: str, step: str | None = None, *, common: Common | None = None) -> Answer:
@@ -175,12 +172,12 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             run: The run's id, or the path of its folder.
             step: A step of it.
         """
-        opened = api.open_run(run, state=_state(common))
+        opened = api.open_run(run, state=state_of(common))
         if step is None:
-            return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=_asked(common))
+            return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
         why = tuple(opened.explain(step))
         document = {**opened.outcome.step(step).document(), "explained": list(why)}
-        return Answer("bundle", document, lines=why, is_json=_asked(common))
+        return Answer("bundle", document, lines=why, is_json=is_json(common))
 
     @app.command
     def log(run: str, *, follow: Flag = False, common: Common | None = None) -> Answer | Following:
@@ -190,9 +187,9 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             run: The run's id, or the path of its folder.
             follow: Go on printing until the run comes to rest.
         """
-        opened = api.open_run(run, state=_state(common))
+        opened = api.open_run(run, state=state_of(common))
         if follow:
-            return Following(opened, _asked(common))
+            return Following(opened, is_json(common))
         events = [event_document(event) for event in opened.history()]
         document: dict[str, Any] = {"run_id": opened.id, "events": events}
         damage = opened.damage
@@ -201,7 +198,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             if damage is None
             else {"code": damage.code, "line": damage.line, "message": damage.message}
         )
-        return Answer("log", document, is_json=_asked(common))
+        return Answer("log", document, is_json=is_json(common))
 
     @app.command
     def cancel(
@@ -220,10 +217,10 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             drain: Let what runs finish and start nothing more.
             take_over: End a run of another host that is known to be dead.
         """
-        opened = api.open_run(run, state=_state(common))
+        opened = api.open_run(run, state=state_of(common))
         opened.cancel(step, drain=drain, take_over=take_over)
         what = f"step {step} of {run}" if step else run
-        return _done(f"Asked {what} to {'drain' if drain else 'end'}.", run, _asked(common))
+        return done(f"Asked {what} to {'drain' if drain else 'end'}.", run, common)
 
     @app.command
     def decide(
@@ -250,18 +247,18 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             tail: Show the steps' output as it comes.
             take_over: Take the run over from another host that is known to be dead.
         """
-        opened = api.open_run(run, state=_state(common))
+        opened = api.open_run(run, state=state_of(common))
         opened.decide(
             step,
             verdict,
-            value=_value(value),
+            value=value_of(value),
             note=note,
             resume=not no_resume,
             take_over=take_over,
         )
         if opened.live is not None and not no_resume:
-            return Underway(opened, tail, _asked(common))
-        return outcome_answer(opened, is_json=_asked(common))
+            return Underway(opened, tail, is_json(common))
+        return outcome_answer(opened, is_json=is_json(common))
 
     @app.command
     def checkpoint(
@@ -280,100 +277,11 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             note: Why, for the record.
             take_over: Take the run over from another host that is known to be dead.
         """
-        opened = api.open_run(run, state=_state(common))
+        opened = api.open_run(run, state=state_of(common))
         opened.checkpoint(name, note, take_over=take_over)
-        return _done(f"Saved checkpoint {name} of {run}.", run, _asked(common))
+        return done(f"Saved checkpoint {name} of {run}.", run, common)
 
     return app
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a resume was asked for."""
-
-    spec: api.Source | None = None
-    inputs: list[str] | None = None
-    from_: str | None = None
-    only: str | None = None
-    until: str | None = None
-    take_over: bool = False
-
-
-def _resume(
-    desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
-) -> Result:
-    state = _state(common)
-    opened = api.open_run(run, state=state)
-    workflow = opened.compiled().workflow if choice.spec is None else api.load(choice.spec)
-    asked: dict[str, Any] = {
-        "spec": None if choice.spec is None else workflow,
-        "inputs": inputs_given(workflow, choice.inputs),
-        "from_": choice.from_,
-        "only": choice.only,
-        "until": choice.until,
-        "state": opened.store.state,
-    }
-    if dry_run:
-        steps = api.plan_resume(opened.id, **asked)
-        return Answer("resume", {"run_id": opened.id, "steps": steps}, is_json=_asked(common))
-    listeners = desk.listeners() if tail else ()
-    resumed = api.resume(opened.id, **asked, take_over=choice.take_over, listeners=listeners)
-    if resumed.is_no_op:
-        return outcome_answer(resumed, is_json=_asked(common))
-    return Underway(resumed, tail, _asked(common))
-
-
-def _done(sentence: str, run: str, is_json: bool) -> Answer:
-    return Answer("message", {"ok": True, "run_id": run, "message": sentence}, is_json=is_json)
-
-
-def _source(desk: Desk, file: str) -> api.Source:
-    known = desk.workflows.get(file)
-    if known is not None:
-        return known
-    # Whatever was typed, these two do not raise; Path's own do, for a name too long or a home that is not there.
-    is_there = os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
-    if not is_there and desk.workflows:
-        raise InvalidSpec(
-            f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
-            fix="Known here: " + ", ".join(sorted(desk.workflows)) + ".",
-            code="spec_unreadable",
-        )
-    return Path(file)
-
-
-def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for item in given or ():
-        name, equals, text = item.partition("=")
-        if not equals:
-            raise InvalidArguments(
-                f"`{item}` is no input.", fix="Write --input NAME=VALUE.", code="bad_input"
-            )
-        declared = workflow.inputs.get(name)
-        found[name] = text if declared is None else parse_input_text(declared, text)
-    return found
-
-
-def _value(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return json_text.loads(text)
-    except ValueError:
-        return text
-
-
-def _edges(workflow: Workflow) -> list[tuple[str, str]]:
-    return [(before, step.id) for step in workflow.steps for before in step.depends_on]
-
-
-def _state(common: Common | None) -> Path | None:
-    return None if common is None else common.state
-
-
-def _asked(common: Common | None) -> bool:
-    return common is not None and common.json
 
 
 app: Final = build(Desk())

@@ -1,0 +1,93 @@
+"""What many verbs take, and how it is read: options, workflows by file or name, inputs, values."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.spec.inputs import parse_input_text
+from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answers import Answer, Desk
+
+
+@Parameter(name="*")
+@dataclass
+class Common:
+    """What every verb takes."""
+
+    state: Path | None = None
+    """State folder to use instead of the nearest `.pixirnb`."""
+    json: Annotated[bool, Parameter(negative="")] = False
+    """Print exactly one JSON document on stdout."""
+
+
+Inputs = Annotated[list[str] | None, Parameter(name="--input", negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def state_of(common: Common | None) -> Path | None:
+    """The state folder that was asked for."""
+    return None if common is None else common.state
+
+
+def is_json(common: Common | None) -> bool:
+    """Whether one JSON document is wanted."""
+    return common is not None and common.json
+
+
+def done(sentence: str, run: str, common: Common | None) -> Answer:
+    """A verb that has nothing to show but that it was done."""
+    document = {"ok": True, "run_id": run, "message": sentence}
+    return Answer("message", document, is_json=is_json(common))
+
+
+def source_of(desk: Desk, file: str) -> api.Source:
+    """A workflow by its name in this notebook, or by its file. Raises InvalidSpec where there is neither."""
+    known = desk.workflows.get(file)
+    if known is not None:
+        return known
+    # Whatever was typed, these two do not raise; Path's own do, for a name too long or a home that is not there.
+    is_there = os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
+    if not is_there and desk.workflows:
+        raise InvalidSpec(
+            f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
+            fix="Known here: " + ", ".join(sorted(desk.workflows)) + ".",
+            code="spec_unreadable",
+        )
+    return Path(file)
+
+
+def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
+    """Inputs typed as NAME=VALUE, each read as its workflow declares it. Raises InvalidArguments."""
+    found: dict[str, Any] = {}
+    for item in given or ():
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise InvalidArguments(
+                f"`{item}` is no input.", fix="Write --input NAME=VALUE.", code="bad_input"
+            )
+        declared = workflow.inputs.get(name)
+        found[name] = text if declared is None else parse_input_text(declared, text)
+    return found
+
+
+def value_of(text: str | None) -> Any:
+    """A typed value: JSON where it is some, else the text itself."""
+    if text is None:
+        return None
+    try:
+        return json_text.loads(text)
+    except ValueError:
+        return text
+
+
+def edges(workflow: Workflow) -> list[tuple[str, str]]:
+    """The workflow's edges, from dependency to dependent."""
+    return [(before, step.id) for step in workflow.steps for before in step.depends_on]

@@ -1,0 +1,60 @@
+"""What an edited workflow says otherwise than the pinned one, a sentence a step: shown before a resume runs anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.spec.workflow import Workflow
+
+_FINGERPRINTED = frozenset(
+    {
+        "run",
+        "call",
+        "with",
+        "task",
+        "ask",
+        "merge",
+        "agent",
+        "cwd",
+        "env",
+        "output",
+        "verify",
+        "artifacts",
+        "workspace",
+    }
+)
+"""What makes a step another step; all else may change without repeating it."""
+
+
+def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
+    """Sentences, in the order of the edited workflow; empty where both say the same."""
+    before = {step["id"]: step for step in pinned.canonical()["steps"]}
+    after = {step["id"]: step for step in edited.canonical()["steps"]}
+    lines = [line for name, step in after.items() if (line := _line(name, before.get(name), step))]
+    lines += [
+        f"{name} is gone: it leaves the outcome, its events stay in the log."
+        for name in before
+        if name not in after
+    ]
+    return (*lines, *_around(pinned, edited))
+
+
+def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> str:
+    if before is None:
+        return f"{name} is new."
+    keys = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+    if not keys:
+        return ""
+    harmless = not _FINGERPRINTED.intersection(keys) and "depends_on" not in keys
+    tail = ", which repeats no work" if harmless else ""
+    return f"{name} says otherwise: {', '.join(keys)}{tail}."
+
+
+def _around(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
+    before, after = pinned.canonical(), edited.canonical()
+    keys = [
+        key
+        for key in dict.fromkeys([*before, *after])
+        if key != "steps" and before.get(key) != after.get(key)
+    ]
+    return (f"The workflow says otherwise: {', '.join(keys)}.",) if keys else ()
