@@ -119,6 +119,15 @@ def user_key() -> bytes:
     return key
 
 
+def known_key() -> bytes | None:
+    """This user's signing key where there is one; makes none, and never raises."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    try:
+        return user_key() if (Path(base) / "pixirnb" / "key").exists() else None
+    except (OSError, StateUnusable):
+        return None
+
+
 def _make_key(path: Path) -> None:
     """Whole or not at all, and the first of two makers wins: written aside, then linked into place."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -127,6 +127,19 @@ class FileBlobs:
         """Whether the blob is there (not whether it is intact)."""
         return _DIGEST.fullmatch(digest) is not None and self._path(digest).is_file()
 
+    def fault(self, digest: str) -> str | None:
+        """What is wrong with a blob, read in pieces: `blob_missing`, `blob_damaged` or None."""
+        if not self.has(digest):
+            return "blob_missing"
+        hashed = blake2b(digest_size=32)
+        try:
+            with os.fdopen(open_private(self._path(digest), os.O_RDONLY), "rb") as file:
+                while chunk := file.read(_CHUNK):
+                    hashed.update(chunk)
+        except OSError:
+            return "blob_damaged"
+        return None if "b2:" + hashed.hexdigest() == digest else "blob_damaged"
+
     def sweep(self) -> None:
         """Remove what a writer that died left unfinished. For the holder of the run only."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):

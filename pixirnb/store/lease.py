@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from pixirnb.errors import HeldByAnother, StateUnusable
+from pixirnb.machine.diagnosis import LeaseStanding
 from pixirnb.ports import Lease
 from pixirnb.store.folders import open_private, unusable
 
@@ -113,6 +114,25 @@ def live_owner(folder: Path) -> Lease | None:
     # A lock can outlive its process in a child that was forked past Python's hooks. The start time
     # is not asked: a clock that was set must not make a live owner look dead.
     return lease if _is_locked(folder / _LOCK) and psutil.pid_exists(lease.pid) else None
+
+
+def standing(folder: Path) -> tuple[Lease | None, LeaseStanding | None]:
+    """The record of a run folder, and what its lock says of it; (None, None) where the run is free and nobody left a word."""
+    is_locked = _is_locked(folder / _LOCK)
+    lease = read_lease(folder)
+    if lease is None:
+        # Whoever has just taken the lock writes the record a moment later.
+        time.sleep(_PATIENCE[-1] if is_locked else 0)
+        lease = read_lease(folder) if is_locked else None
+        return lease, ("live" if lease else "unsigned") if is_locked else None
+    if lease.host != socket.gethostname():
+        return lease, "elsewhere"
+    is_there = psutil.pid_exists(lease.pid)
+    if is_locked and is_alive(lease):
+        return lease, "live"
+    if is_there and not is_alive(lease):
+        return lease, "reused"
+    return lease, "left_behind" if is_locked else "stale"
 
 
 def read_lease(folder: Path) -> Lease | None:

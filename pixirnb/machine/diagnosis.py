@@ -1,0 +1,309 @@
+"""What speaks against a run: findings from its plan, its history and what lies in its folder. Decides, looks at nothing itself.
+
+    Surroundings   what was seen around the log: lease, processes, blobs, output logs, requests, modes
+    findings       every finding, the log first, then the folder, then step by step
+    Diagnosis      the findings of one run, and how it stands: ready, ready_with_warnings or blocked
+
+A finding is `blocked` where the run cannot go on as it is, or says it has what is not there; all else is a `warning`.
+Source: contract.md §7 (diagnostics).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pixirnb.history.codec import Damage
+from pixirnb.history.state import RunState, StepState
+from pixirnb.machine.actions import Action, step_actions
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.planning.plan import Plan
+
+Severity = Literal["warning", "blocked"]
+Readiness = Literal["ready", "ready_with_warnings", "blocked"]
+LeaseStanding = Literal["live", "stale", "reused", "elsewhere", "left_behind", "unsigned"]
+"""Of the record beside the lock: its process lives and holds the lock · it holds it no more · its pid is another process now ·
+it is another host's · the lock is held though its process is gone · the lock is held and nobody left word."""
+
+_LISTED: Final = 8
+"""Entries of a long list that stand in the evidence; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that speaks against a run."""
+
+    code: str
+    severity: Severity
+    message: str
+    step: str | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    next_action: dict[str, Any] | None = None
+    """`{action, step, cell}`, as in an outcome; None where there is nothing to run."""
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of the reference."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What speaks against one run."""
+
+    run_id: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> Readiness:
+        """`ready` without a finding, `blocked` with one that blocks."""
+        if any(finding.severity == "blocked" for finding in self.findings):
+            return "blocked"
+        return "ready_with_warnings" if self.findings else "ready"
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of the reference."""
+        found = [finding.document() for finding in self.findings]
+        return {"run_id": self.run_id, "status": self.status, "findings": found}
+
+    def __str__(self) -> str:
+        told = [f"{f.severity}: {f.message} [{f.code}]" for f in self.findings]
+        return "\n".join([f"{self.run_id}: {self.status.replace('_', ' ')}", *told])
+
+
+@dataclass(frozen=True, slots=True)
+class LostBlob:
+    """A blob that an event names and that is not there, or is not what was written."""
+
+    digest: str
+    code: str
+    """`blob_missing` or `blob_damaged`."""
+    step: str | None
+    attempt: int | None
+    """Of the event that names it; None where it belongs to no attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What was seen around a log; the default is a sound folder that nobody holds."""
+
+    damage: Damage | None = None
+    is_held: bool = False
+    """A live owner has it, or another host's record says so."""
+    lease: dict[str, Any] | None = None
+    """`{host, pid, since}` of the record beside the lock."""
+    standing: LeaseStanding | None = None
+    """None: no record, and the lock is free."""
+    strays: tuple[int, ...] = ()
+    """Processes of its steps that live."""
+    lost_blobs: tuple[LostBlob, ...] = ()
+    lost_outputs: tuple[tuple[str, int, str], ...] = ()
+    """Step, attempt and path of output logs that are named and not there."""
+    untrusted: tuple[str, ...] = ()
+    """Steps whose value is a pickle that this user did not sign."""
+    requests: tuple[str, ...] = ()
+    """Ids of requests in the inbox that nobody has answered."""
+    exposed: tuple[tuple[str, str], ...] = ()
+    """Path within the run folder and mode of what others may read or change."""
+    planted: tuple[str, ...] = ()
+    """Links deeper in the run folder, and files of other users."""
+    has_workspace: bool = True
+    """The folder its steps work in is there."""
+
+
+def unreadable(run_id: str, code: str, message: str, fix: str = "") -> Diagnosis:
+    """The diagnosis of a run that cannot be read at all."""
+    return Diagnosis(run_id, (Finding(code, "blocked", message, evidence={"fix": fix}),))
+
+
+def findings(
+    plan: Plan, run: RunState, outcome: RunOutcome, around: Surroundings
+) -> tuple[Finding, ...]:
+    """Every finding of a run: its log, its owner, its folder, its steps in the order of the workflow."""
+    found = [
+        *_of_the_log(run, around),
+        *_of_the_owner(run, around),
+        *_of_the_folder(run, around),
+    ]
+    for planned in plan.steps:
+        state = run.steps.get(planned.id) or StepState()
+        actions = step_actions(run.run_id, planned, state)
+        found += _of_a_step(run, planned.id, state, actions, around)
+    for seam in outcome.seam_obligations:
+        if seam.get("state") != "resolved":
+            between = " and ".join(map(str, seam.get("between") or ()))
+            message = f"The seam {seam.get('id')} between {between} is open."
+            action = _action("resolve_seam", None, f"%pixir show {run.run_id}")
+            found.append(Finding("seam_open", "warning", message, None, dict(seam), action))
+    return tuple(found)
+
+
+def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
+    damage = around.damage
+    if damage is not None:
+        evidence: dict[str, Any] = {"line": damage.line}
+        if damage.code == "torn_tail":
+            told = f"The last line was not finished and was promised to nobody: {damage.message}."
+            yield Finding(damage.code, "warning", told, None, evidence, _resume(run, around))
+        else:
+            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed."
+            yield Finding(damage.code, "blocked", told, None, evidence)
+    if run.unread:
+        told = f"{len(run.unread)} events have not the shape of their kind and were passed over."
+        yield Finding(
+            "events_unread",
+            "warning",
+            told,
+            None,
+            {"events": run.unread[:_LISTED]} | _rest(run.unread),
+        )
+
+
+def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
+    lease = around.lease or {}
+    who = f"process {lease.get('pid')} on {lease.get('host')}"
+    match around.standing:
+        case "elsewhere":
+            told = f"The run was last held by {who}; whether it lives cannot be seen from here."
+            cell = f"%pixir resume {run.run_id} --take-over"
+            action = _action("resume_run", None, cell)
+            yield Finding("lease_elsewhere", "warning", told, None, lease, action)
+        case "stale":
+            told = f"The record of {who} was left behind; it holds nobody up."
+            yield Finding("lease_stale", "warning", told, None, lease)
+        case "reused":
+            told = f"The record names {who}, which is another process now, or the clock was set."
+            yield Finding("pid_reused", "warning", told, None, lease)
+        case "left_behind":
+            told = f"The lock is held by something that {who} left behind when it ended: end that first."
+            yield Finding("lock_left_behind", "blocked", told, None, lease)
+        case "unsigned":
+            told = "The lock is held by a process that left no word who it is."
+            yield Finding("lock_unsigned", "blocked", told)
+        case "live" | None:
+            pass
+    if around.is_held:
+        return
+    if run.finished is None:
+        told = "The process that ran it died: nothing was recorded after its last event."
+        evidence = {"seq": run.seq, "at": run.at}
+        yield Finding("owner_died", "warning", told, None, evidence, _resume(run, around))
+    if around.strays:
+        told = f"{len(around.strays)} processes of its steps live and nobody owns them: a resume ends them."
+        evidence = {"pids": list(around.strays[:_LISTED])} | _rest(around.strays)
+        yield Finding("strays_alive", "warning", told, None, evidence, _resume(run, around))
+    if run.decided_after_end:
+        told = "A decision was recorded and the run did not go on."
+        yield Finding("decided_not_resumed", "warning", told, None, {}, _resume(run, around))
+
+
+def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
+    for lost in around.lost_blobs:
+        yield _lost_blob(run, lost, around)
+    for step, attempt, path in around.lost_outputs:
+        told = f"What attempt {attempt} of {step} printed is not there any more: {path} is missing."
+        yield Finding("output_missing", "warning", told, step, {"path": path, "attempt": attempt})
+    if around.requests:
+        told = f"{len(around.requests)} requests were left and nobody answered: whoever asked has been told."
+        evidence = {"requests": list(around.requests[:_LISTED])} | _rest(around.requests)
+        if not around.is_held:
+            yield Finding("requests_waiting", "warning", told, None, evidence)
+    if around.exposed:
+        told = (
+            f"{len(around.exposed)} files or folders of the run may be read or changed by others."
+        )
+        shown = [{"path": path, "mode": mode} for path, mode in around.exposed[:_LISTED]]
+        yield Finding("mode_wide", "warning", told, None, {"paths": shown} | _rest(around.exposed))
+    if around.planted:
+        told = f"{len(around.planted)} links or files of other users lie in the run folder and are not read."
+        evidence = {"paths": list(around.planted[:_LISTED])} | _rest(around.planted)
+        yield Finding("symlink_refused", "blocked", told, None, evidence)
+    if not around.has_workspace:
+        told = "The folder its steps work in is not there: it can be shown here, and not resumed."
+        yield Finding("workspace_missing", "warning", told, None, {"workspace": run.workspace})
+
+
+def _of_a_step(
+    run: RunState,
+    step: str,
+    state: StepState,
+    actions: Sequence[dict[str, Any]],
+    around: Surroundings,
+) -> Iterator[Finding]:
+    first = actions[0] if actions and not around.is_held and not _is_damaged(around) else None
+    again = None if _is_damaged(around) or around.is_held else _again(run, step)
+    attempt = {"attempt": state.attempt}
+    if state.checkpoint_status == "checkpoint_ready" and _lacks_evidence(state):
+        told = f"{step} is said to be ready, and no ended attempt or decision shows why."
+        yield Finding("evidence_missing", "blocked", told, step, attempt, again)
+    if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":
+        told = f"{step} ran out of time in attempt {state.attempt}."
+        evidence = attempt | {"timeout_ms": state.timeout_ms}
+        yield Finding("timed_out", "warning", told, step, evidence, first)
+    if state.subagent_status == "detached":
+        told = f"The thread of {step} did not return; it may still work in its process."
+        yield Finding("detached", "warning", told, step, attempt, first)
+    if state.checkpoint_status == "partial":
+        told = f"{step} is partial; what it left is kept."
+        artifacts = [entry.get("path") for entry in (state.ended or {}).get("artifacts") or []]
+        evidence = attempt | {"artifacts": artifacts[:_LISTED]} | _rest(artifacts)
+        yield Finding("partial_preserved", "warning", told, step, evidence, first)
+    elif state.awaits_human:
+        question = str((state.request or {}).get("question") or "")
+        told = f"{step} waits for a decision."
+        yield Finding("decision_open", "warning", told, step, {"question": question[:300]}, first)
+    is_under_way = state.stage in {"scheduled", "running", "ended"}
+    if is_under_way and not around.is_held and run.finished is None:
+        told = f"{step} was running when its process died: its side effects may be partial."
+        action = None if _is_damaged(around) else _resume(run, around)
+        yield Finding("in_flight", "warning", told, step, attempt, action)
+    if step in around.untrusted:
+        told = f"The value of {step} is not signed by this user: a resume makes it anew."
+        yield Finding("value_not_trusted", "warning", told, step, attempt, again)
+
+
+def _lost_blob(run: RunState, lost: LostBlob, around: Surroundings) -> Finding:
+    state = run.steps.get(lost.step or "")
+    stands_on_it = state is not None and lost.attempt in {None, state.attempt}
+    how = "is missing" if lost.code == "blob_missing" else "is not what was written"
+    whose = f"of {lost.step}, attempt {lost.attempt}," if lost.step else "of the run"
+    evidence: dict[str, Any] = {"digest": lost.digest, "attempt": lost.attempt}
+    if run.forked is not None:
+        evidence["forked_from"] = run.forked.get("run_id")  # a copy may still lie there
+    may_rerun = stands_on_it and lost.step and not around.is_held and not _is_damaged(around)
+    return Finding(
+        lost.code,
+        "blocked" if stands_on_it else "warning",
+        f"A blob {whose} {how}: {lost.digest[:15]}….",
+        lost.step,
+        evidence,
+        _again(run, str(lost.step)) if may_rerun else None,
+    )
+
+
+def _lacks_evidence(state: StepState) -> bool:
+    if state.decision is not None:
+        return False
+    return state.ended is None or state.ended.get("status") != "completed"
+
+
+def _is_damaged(around: Surroundings) -> bool:
+    return around.damage is not None and around.damage.code != "torn_tail"
+
+
+def _resume(run: RunState, around: Surroundings) -> dict[str, Any] | None:
+    if _is_damaged(around) or around.is_held:
+        return None
+    return _action("resume_run", None, f"%pixir resume {run.run_id}")
+
+
+def _again(run: RunState, step: str) -> dict[str, Any]:
+    return _action("rerun_step", step, f"%pixir resume {run.run_id} --from {step}")
+
+
+def _action(action: Action, step: str | None, cell: str) -> dict[str, Any]:
+    return {"action": action, "step": step, "cell": cell}
+
+
+def _rest(entries: Sequence[object] | Mapping[str, object]) -> dict[str, Any]:
+    return {"and_more": len(entries) - _LISTED} if len(entries) > _LISTED else {}

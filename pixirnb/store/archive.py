@@ -1,0 +1,149 @@
+"""A run folder as one file that opens elsewhere: unzip it, and it is a run folder again.
+
+    r-….zip   r-…/log.jsonl  seal.json  blobs/…  output/…  sessions/…
+
+Lock, lease and inbox stay behind: they belong to this machine and this moment. Of a run that is live the log is cut after its
+last whole line and only blobs it names come along, so that what is packed is a run whose owner died at that line. Names are in
+order and bear one fixed time: the same run is packed to the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pixirnb.errors import Cannot
+from pixirnb.store.files import LOG_NAME
+from pixirnb.store.folders import open_private, unusable
+from pixirnb.store.lease import live_owner
+from pixirnb.store.seal import SEAL_NAME
+
+_KEPT: Final = ("output", "sessions")
+_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+"""The first moment a zip file can name."""
+_DIGEST: Final = re.compile(rb"b2:([0-9a-f]{64})")
+_SPILLED: Final = re.compile(rb'"data":\{"\$blob":"b2:([0-9a-f]{64})"')
+_BLOB: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}")
+
+
+def pack(folder: Path, target: Path, *, force: bool = False) -> int:
+    """Pack a run folder into the zip file `target`; how many files went in. Raises Cannot (`file_exists`), StateUnusable."""
+    return write_file(target, lambda file: _pack(folder, file), force=force)
+
+
+def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -> int:
+    """A file, 0600, that is there whole or not at all; what `write` returns. Raises Cannot (`file_exists`), StateUnusable."""
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    claimed = False
+    try:
+        if not force:
+            # The name is taken first: of two who export to one file, one is told.
+            os.close(open_private(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            claimed = True
+        with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            count = write(file)
+        aside.replace(target)
+    except BaseException as error:
+        aside.unlink(missing_ok=True)
+        if claimed:
+            target.unlink(missing_ok=True)
+        if isinstance(error, FileExistsError):
+            raise Cannot(
+                f"{target} is there already.",
+                fix="Name another file with --to, or replace it with --force.",
+                code="file_exists",
+                details={"path": str(target)},
+            ) from None
+        if isinstance(error, OSError):
+            said = error.strerror or str(error)
+            raise Cannot(
+                f"{target} could not be written: {said}.",
+                fix="Name a file in a folder that can be written with --to.",
+                code="file_unwritable",
+                details={"path": str(target), "errno": error.errno},
+            ) from error
+        raise
+    return count
+
+
+def _pack(folder: Path, file: BinaryIO) -> int:
+    is_live = live_owner(folder) is not None
+    seal = _bytes(folder / SEAL_NAME)  # before the log, which is never shorter than its seal says
+    log = _bytes(folder / LOG_NAME) or b""
+    if is_live:
+        log = log[: log.rfind(b"\n") + 1]
+    named = _named(log, folder / "blobs")
+    count = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in ((LOG_NAME, log), (SEAL_NAME, seal)):
+            if data is not None:
+                archive.writestr(_entry(folder, name), data)
+                count += 1
+        for path in _files(folder, named if is_live else None):
+            try:
+                descriptor = open_private(path, os.O_RDONLY | os.O_NONBLOCK)
+            except FileNotFoundError:
+                continue  # an output log of a live step, put in its place since
+            entry = _entry(folder, path.relative_to(folder).as_posix())
+            with (
+                os.fdopen(descriptor, "rb") as source,
+                archive.open(entry, "w", force_zip64=True) as into,
+            ):
+                shutil.copyfileobj(source, into)
+            count += 1
+    return count
+
+
+def _named(log: bytes, blobs: Path) -> set[str]:
+    """Every blob that lines name, those included that are named by lines too long for the log."""
+    texts = [log]
+    for spilled in _SPILLED.findall(log):
+        name = spilled.decode()
+        texts.append(_bytes(blobs / name[:2] / name) or b"")
+    return {found.decode() for text in texts for found in _DIGEST.findall(text)}
+
+
+def _files(folder: Path, named: set[str] | None) -> Iterator[Path]:
+    """Blobs (those that are named, or all), then output logs and sessions; plain files of ours alone."""
+    for path in _plain(folder / "blobs"):
+        if _BLOB.fullmatch(path.relative_to(folder / "blobs").as_posix()) is None:
+            continue  # what a writer that died left unfinished
+        if named is None or path.name in named:
+            yield path
+    for name in _KEPT:
+        yield from _plain(folder / name)
+
+
+def _plain(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                yield path
+
+
+def _entry(folder: Path, name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(f"{folder.name}/{name}", _LONG_AGO)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, so that the mode below is heeded
+    entry.external_attr = (stat.S_IFREG | 0o600) << 16
+    return entry
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unusable(path, error) from error

@@ -1,0 +1,103 @@
+"""Runs taken away: held, renamed aside, then deleted, so that a run is whole or gone and never half of one.
+
+    runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──delete──▶  nothing
+
+What bears the second name is no run to anybody. A removal that was killed in between is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.store.folders import foreign, unusable
+from pixirnb.store.lease import new_instance, take
+
+ASIDE: Final = ".removed-"
+"""How the name of a folder begins that is being deleted."""
+
+
+def remove_run(folder: Path, is_unchanged: Callable[[], bool]) -> None:
+    """Remove a run folder that nobody holds. Links are removed, never followed.
+
+    `is_unchanged` is asked once the run is held. Raises HeldByAnother while someone else holds it, or another host did;
+    Cannot (`run_changed`); StateUnusable for what is not ours, is gone, or cannot be written.
+    """
+    try:
+        status = folder.lstat()
+    except OSError as error:
+        raise unusable(folder, error) from error
+    if status.st_uid != os.geteuid():
+        raise foreign(folder, status.st_uid)
+    aside = folder.with_name(f"{ASIDE}{folder.name}-{os.getpid()}")
+    with ExitStack() as held:
+        if stat.S_ISDIR(status.st_mode):
+            # The lock lies in the folder and is held until it is gone: who waits for it finds no run.
+            held.callback(take(folder, instance=new_instance()).release)
+        if not is_unchanged():
+            raise Cannot(
+                f"{folder.name} has changed since it was looked at.",
+                fix="Look at it again with `pixirnb runs`, then prune again.",
+                code="run_changed",
+            )
+        try:
+            folder.rename(aside)
+        except OSError as error:
+            raise unusable(folder, error) from error
+        _delete(aside)
+
+
+def finish_removals(runs: Path) -> int:
+    """Delete what removals that were killed have left in a `runs` folder; how many there were. Never raises."""
+    try:
+        names = [name for name in os.listdir(runs) if name.startswith(ASIDE)]  # noqa: PTH208 - names are all
+    except OSError:
+        return 0
+    finished = 0
+    for name in names:
+        try:
+            _delete(runs / name)
+            finished += 1
+        except StateUnusable:
+            continue  # not ours, or the disk refuses: it is no run, and may be tried again
+    return finished
+
+
+def bytes_of(folder: Path) -> int:
+    """Bytes of all files of a run folder, links not followed; what cannot be looked at counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - thousands of files
+            except OSError:
+                continue
+    return total
+
+
+def last_change(folder: Path) -> float | None:
+    """When the log of a run last changed, or else its folder, in seconds of the epoch; None where neither can be asked."""
+    for path in (folder / "log.jsonl", folder):
+        try:
+            return path.lstat().st_mtime
+        except OSError:
+            continue
+    return None
+
+
+def _delete(path: Path) -> None:
+    try:
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            path.unlink()
+            return
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return  # another removal was at it too
+    except OSError as error:
+        raise unusable(path, error) from error
