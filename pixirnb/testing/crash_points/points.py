@@ -1,0 +1,179 @@
+"""One crash point from an empty folder to a verdict.
+
+chain/die-before/17            shape, fault, the operation it befalls
+chain/double/17/4              killed after operation 17, then the recovery killed before its operation 4
+chain/double-lost/17/4         the same, but power fails after the recovery's operation 4: what neither process synced is gone
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from pixirnb import api
+from pixirnb.testing.crash_points.faults import Fault, FaultName
+from pixirnb.testing.crash_points.offspring import Errand, offspring, survivors
+from pixirnb.testing.crash_points.session import World
+from pixirnb.testing.crash_points.shapes import SHAPES, Shape
+from pixirnb.testing.crash_points.tap import Tap
+from pixirnb.testing.crash_points.verdict import (
+    Breach,
+    Sight,
+    of_end,
+    of_rest,
+    of_words,
+    plain,
+    sight,
+)
+
+DOUBLE: Final[dict[str, FaultName]] = {"double": "die-before", "double-lost": "lose-tail"}
+"""Faults of two processes: what befalls the recovery from a death."""
+
+FAULTS: Final[tuple[str, ...]] = (*get_args(FaultName), *DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where to fail. `second` is the recovery's operation, of a double fault."""
+
+    shape: str
+    fault: str
+    number: int
+    second: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For replays."""
+        parts = [self.shape, self.fault, self.number, self.second]
+        return "/".join(str(part) for part in parts if part is not None)
+
+    @classmethod
+    def named(cls, name: str) -> Point:
+        """The point of a name. Raises ValueError."""
+        shape, fault, *numbers = name.split("/")
+        if shape not in SHAPES or fault not in FAULTS or len(numbers) != 1 + (fault in DOUBLE):
+            raise ValueError(f"{name!r} names no crash point: SHAPE/FAULT/N, or SHAPE/double/N/M")
+        return cls(shape, fault, *map(int, numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found at one point."""
+
+    point: Point
+    breaches: list[Breach]
+    struck: list[str]
+    """The operations that failed, in both processes; empty where the run passed without reaching the point."""
+    is_reached: bool = True
+    """False where a process passed without reaching its operation: there are no points beyond."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Operations by kind, of all processes."""
+
+
+class Bench:
+    """Tries points, one at a time, in folders of its own. Made in a process without threads."""
+
+    def __init__(self, tap: Tap, place: Path, *, keeps: bool = False) -> None:
+        """`place` is a folder for the worlds; `keeps` leaves those with breaches there."""
+        self._tap = tap
+        self._place = place
+        self._keeps = keeps
+        self._count = 0
+        self._expected: dict[str, dict[str, Any]] = {}
+        self._audit = _auditor()
+
+    def expected(self, shape: Shape) -> dict[str, Any]:
+        """The outcome of the uninterrupted run. Raises RuntimeError where it is not completed."""
+        if shape.name not in self._expected:
+            world = self._world()
+            end = offspring(self._tap, world, shape, Errand())
+            found = plain(end)
+            if found.get("status") != "completed" or of_words(end):
+                raise RuntimeError(f"{shape.name} does not complete by itself: {end}")
+            self._expected[shape.name] = found
+            shutil.rmtree(world.path)
+        return self._expected[shape.name]
+
+    def operations(self, shape: Shape) -> Counter[str]:
+        """Operations of an uninterrupted run, by kind."""
+        world = self._world()
+        end = offspring(self._tap, world, shape, Errand())
+        shutil.rmtree(world.path)
+        return Counter(end.counts)
+
+    def tried(self, point: Point) -> Found:
+        """Fail there, recover, and judge."""
+        shape = SHAPES[point.shape]
+        expected = self.expected(shape)
+        world = self._world()
+        try:
+            found = self._tried(point, shape, world, expected)
+        except Exception as error:  # noqa: BLE001 - one point must not end the others; it is a finding
+            said = f"{type(error).__name__}: {error}"
+            found = Found(point, [Breach("dishonest", said)], [])
+        if not (found.breaches and self._keeps):
+            shutil.rmtree(world.path)
+        return found
+
+    def _tried(self, point: Point, shape: Shape, world: World, expected: dict[str, Any]) -> Found:
+        seen: list[Sight] = []
+        breaches: list[Breach] = []
+        struck: list[str] = []
+        counts: Counter[str] = Counter()
+        is_reached = True
+        for errand in _errands(point):
+            end = offspring(self._tap, world, shape, errand)
+            counts.update(end.counts)
+            struck += end.struck
+            is_reached = bool(end.struck)
+            now, wrong = sight(world)
+            seen.append(now)
+            breaches += wrong
+            assert errand.fault is not None
+            breaches += [] if end.died else of_end(errand.fault, end, now, expected)
+            if not is_reached:
+                break
+        end = offspring(self._tap, world, shape, Errand(is_recovery=True))
+        last, wrong = sight(world)
+        breaches += wrong + of_rest(end, seen, last, expected)
+        if last.run_id is not None and self._audit is not None:
+            breaches += self._audit(world, last.run_id)
+        breaches += [Breach("survivor", said) for said in survivors(world)]
+        return Found(point, breaches, struck, is_reached, counts)
+
+    def _world(self) -> World:
+        self._count += 1
+        world = World(self._place / f"world-{self._count}")
+        world.make()
+        return world
+
+
+def _errands(point: Point) -> list[Errand]:
+    if point.fault in DOUBLE:
+        assert point.second is not None
+        again = Fault(DOUBLE[point.fault], point.second)
+        first = Errand(Fault("die-after", point.number))
+        return [first, Errand(again, is_recovery=True, forgets=False, cuts=True)]
+    name: Any = point.fault
+    return [Errand(Fault(name, point.number), cuts=True)]
+
+
+def _auditor() -> Callable[[World, str], list[Breach]] | None:
+    """The independent reader of logs, where this package has one."""
+    name = "pixirnb.testing.auditor"
+    if importlib.util.find_spec(name) is None:
+        return None
+    audit = importlib.import_module(name).audit
+
+    def audited(world: World, run_id: str) -> list[Breach]:
+        run = api.open_run(run_id, state=world.state)
+        log = (run.folder / "log.jsonl").read_bytes()
+        return [Breach("audit", str(found)) for found in audit(log, outcome=run.outcome.document())]
+
+    return audited

@@ -1,0 +1,318 @@
+"""Every operation a process asks of the operating system, counted, and one of them made to go wrong.
+
+    tap = Tap(); tap.install()          in the `os` module, before anything of ours has bound a name of it
+    tap.arm(root, fault)                in a forked child: from here on operations on what lies in `root` count
+
+Nothing of ours is replaced: what is below Python's `os`, `open`, `subprocess` and `socket.send_fds` does what a disk and a
+kernel may do. Operations are made one at a time, so that at a death none other is half made.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from pixirnb.testing.crash_points.durable import Durable
+from pixirnb.testing.crash_points.faults import ERRORS, Fault, Kind
+
+_FOR_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_RETRIED_BY_PYTHON: Final = frozenset[Kind]({"write", "sync", "open", "truncate", "spawn"})
+"""Interrupted calls of these kinds are made again below Python (PEP 475); of the others Python tells."""
+
+_write, _open, _kill = os.write, os.open, os.kill
+
+
+class Tap:
+    """One a process. Passes everything through until it is armed, and in every process but the one that armed it."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Kind] = Counter()
+        """Operations made so far, by kind."""
+        self.struck: list[str] = []
+        """The operations the fault befell, as `kind name`."""
+        self._lock = threading.RLock()
+        self._pid = 0
+        self._root = ""
+        self._fault: Fault | None = None
+        self._befallen = 0
+        self._is_dying = False
+        self._durable: Durable | None = None
+        self._before_death: Callable[[Tap], None] = lambda _: None
+
+    def arm(
+        self,
+        root: Path,
+        fault: Fault | None,
+        durable: Durable,
+        before_death: Callable[[Tap], None],
+    ) -> None:
+        """Count from here on. `before_death` is called where a fault kills the process, to leave word."""
+        self._root, self._fault, self._durable = f"{root}/", fault, durable
+        self._before_death = before_death
+        self._pid = os.getpid()
+        if fault is not None and fault.name == "eintr":
+            signal.signal(signal.SIGUSR1, lambda *_: None)
+
+    def disarm(self) -> None:
+        """Count no more."""
+        self._pid = 0
+
+    # --- what happens at an operation ---------------------------------------------------------------------------
+
+    def perform(
+        self,
+        kind: Kind,
+        name: str,
+        call: Callable[[], Any],
+        *,
+        half: Callable[[], Any] | None = None,
+        after: Callable[[Durable], None] = lambda _: None,
+    ) -> Any:
+        """Make one operation, or what the fault makes of it. `after` notes what it made durable, or new."""
+        with self._lock:
+            if self._is_dying:
+                # The dying thread's own last acts; the others wait for the lock, for ever.
+                return call()
+            self.counts[kind] += 1
+            if not self._is_struck(kind):
+                return self._made(call, after)
+            assert self._fault is not None
+            self.struck.append(f"{kind} {name}")
+            match self._fault.name:
+                case "die-before":
+                    self._die()
+                case "die-after":
+                    self._made(call, after)
+                    self._die()
+                case "lose-tail":
+                    self._made(call, after)
+                    assert self._durable is not None
+                    self._is_dying = True
+                    self._durable.lose()
+                    self._die()
+                case "short-death":
+                    assert half is not None
+                    half()
+                    self._die()
+                case "short-return":
+                    assert half is not None
+                    return half()
+                case "eintr" if kind in _RETRIED_BY_PYTHON:
+                    signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+                    return self._made(call, after)
+                case "eintr":
+                    raise InterruptedError(4, os.strerror(4), name)
+            number = ERRORS[self._fault.name]
+            raise OSError(number, os.strerror(number), name)
+
+    def _is_struck(self, kind: Kind) -> bool:
+        if self._fault is None or not self._fault.befalls(kind):
+            return False
+        self._befallen += 1
+        return self._fault.strikes(self._befallen)
+
+    def _made(self, call: Callable[[], Any], after: Callable[[Durable], None]) -> Any:
+        made = call()
+        assert self._durable is not None
+        after(self._durable)
+        return made
+
+    def _die(self) -> NoReturn:
+        self._is_dying = True
+        self._before_death(self)
+        _kill(os.getpid(), signal.SIGKILL)
+        while True:
+            time.sleep(1)
+
+    # --- where operations come from -----------------------------------------------------------------------------
+
+    def _counts(self, path: str | None) -> bool:
+        return path is not None and path.startswith(self._root)
+
+    def _is_armed(self) -> bool:
+        return self._pid != 0 and self._pid == os.getpid()
+
+    def install(self) -> None:
+        """Stand between Python and the operating system, for the rest of this process's life."""
+        for name, kind in (("rename", "rename"), ("replace", "rename"), ("link", "rename")):
+            setattr(os, name, self._on_path(kind, getattr(os, name), argument=1))
+        for name, kind in (("unlink", "unlink"), ("remove", "unlink"), ("rmdir", "unlink")):
+            setattr(os, name, self._on_path(kind, getattr(os, name)))
+        os.mkdir = self._on_path("mkdir", os.mkdir, makes=True)
+        for name, kind in (("fsync", "sync"), ("fdatasync", "sync"), ("ftruncate", "truncate")):
+            if hasattr(os, name):  # macOS has no fdatasync
+                setattr(os, name, self._on_descriptor(kind, getattr(os, name)))
+        for owner, name in (
+            (os, "fork"),
+            (os, "posix_spawn"),
+            (os, "posix_spawnp"),
+            (subprocess.Popen, "__init__"),
+            (socket, "send_fds"),
+        ):
+            setattr(owner, name, self._on_spawn(getattr(owner, name)))
+        os.write = self._writing
+        os.open = self._opening
+        opening_files = self._opening_files(io.open)
+        setattr(builtins, "open", opening_files)  # noqa: B010 - a plain assignment shadows the name for mypy
+        setattr(io, "open", opening_files)  # noqa: B010 - as above
+
+    def _on_path(
+        self, kind: Any, original: Callable[..., Any], *, argument: int = 0, makes: bool = False
+    ) -> Callable[..., Any]:
+        def tapped(*arguments: Any, **options: Any) -> Any:
+            path = self._is_armed() and _path(arguments[argument], options.get("dir_fd"))
+            if not path or not self._counts(path):
+                return original(*arguments, **options)
+            after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
+            if makes:
+                after = lambda durable: durable.made(path)  # noqa: E731 - the other
+            return self.perform(
+                kind, _name(path), lambda: original(*arguments, **options), after=after
+            )
+
+        return tapped
+
+    def _on_descriptor(self, kind: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        def tapped(file: Any, *arguments: Any) -> Any:
+            descriptor = file if isinstance(file, int) else file.fileno()
+            path = self._is_armed() and _path_of(descriptor)
+            if not path or not self._counts(f"{path}/"):
+                return original(file, *arguments)
+            after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
+            if kind == "sync":
+                after = lambda durable: durable.synced(descriptor)  # noqa: E731 - the other
+            return self.perform(kind, _name(path), lambda: original(file, *arguments), after=after)
+
+        return tapped
+
+    def _on_spawn(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def tapped(*arguments: Any, **options: Any) -> Any:
+            if not self._is_armed():
+                return original(*arguments, **options)
+            name = original.__qualname__
+            return self.perform("spawn", name, lambda: original(*arguments, **options))
+
+        return tapped
+
+    def _writing(self, descriptor: int, data: Any) -> int:
+        path = self._path_of_file(descriptor)
+        if path is None:
+            return _write(descriptor, data)
+        return self._written(path, data, lambda part: _write(descriptor, part))
+
+    def _written(self, path: str, data: Any, write: Callable[[Any], int | None]) -> int:
+        view = memoryview(data).cast("B")
+        count: int = self.perform(
+            "write",
+            _name(path),
+            lambda: write(view),
+            half=lambda: write(view[: max(1, len(view) // 2)]),
+        )
+        return count
+
+    def _opening(
+        self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
+    ) -> int:
+        named = self._is_armed() and flags & _FOR_WRITING and _path(path, dir_fd)
+        if not named or not self._counts(named):
+            return _open(path, flags, mode, dir_fd=dir_fd)
+        return self._opened(
+            named, bool(flags & os.O_CREAT), lambda: _open(path, flags, mode, dir_fd=dir_fd)
+        )
+
+    def _opened(self, path: str, makes: bool, call: Callable[[], Any]) -> Any:
+        is_new = makes and not os.path.lexists(path)
+        after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
+        if is_new:
+            after = lambda durable: durable.made(path)  # noqa: E731 - the other
+        return self.perform("open", _name(path), call, after=after)
+
+    def _opening_files(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def tapped(  # noqa: PLR0917 - the signature of `open`
+            file: Any,
+            mode: str = "r",
+            buffering: int = -1,
+            encoding: str | None = None,
+            errors: str | None = None,
+            newline: str | None = None,
+            closefd: bool = True,
+            opener: Any = None,
+        ) -> Any:
+            path = self._is_armed() and set(mode) & set("wax+")
+            path = path and (_path_of(file) if isinstance(file, int) else _path(file, None))
+            if not path or not self._counts(f"{path}/"):
+                return original(file, mode, buffering, encoding, errors, newline, closefd, opener)
+            flags = mode.replace("b", "").replace("t", "")
+            raw: _TappedFile
+            if (
+                isinstance(file, int) or opener is not None
+            ):  # an opener asks `os.open`, which counts
+                raw = _TappedFile(self, path, file, flags, closefd, opener)
+            else:
+                makes = "r" not in mode
+                raw = self._opened(path, makes, lambda: _TappedFile(self, path, file, flags))
+            if buffering == 0:
+                return raw
+            size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
+            kind: Any = io.BufferedRandom if "+" in mode else io.BufferedWriter
+            buffer = kind(raw, size)
+            if "b" in mode:
+                return buffer
+            return io.TextIOWrapper(
+                buffer, encoding, errors, newline, line_buffering=buffering == 1
+            )
+
+        return tapped
+
+    def _path_of_file(self, descriptor: int) -> str | None:
+        if not self._is_armed():
+            return None
+        path = _path_of(descriptor)
+        return path if self._counts(path) else None
+
+
+class _TappedFile(io.FileIO):
+    """A file whose writes are operations: Python's own go past `os.write`."""
+
+    def __init__(  # noqa: PLR0917 - those of `FileIO` follow our own two
+        self, tap: Tap, path: str, file: Any, flags: str, closefd: bool = True, opener: Any = None
+    ) -> None:
+        super().__init__(file, flags, closefd, opener)
+        self._tap = tap
+        self._path = path
+
+    def write(self, data: Any) -> int:
+        """As `FileIO.write`."""
+        if not self._tap._is_armed():  # noqa: SLF001 - the tap's own other half
+            return super().write(data)
+        return self._tap._written(self._path, data, super().write)  # noqa: SLF001 - as above
+
+
+def _path(path: Any, folder: int | None) -> str | None:
+    if isinstance(path, int):
+        return _path_of(path)
+    text = os.fsdecode(path)
+    if folder is not None and not os.path.isabs(text):  # noqa: PTH117 - text, many times a step
+        text = f"{_path_of(folder)}/{text}"
+    return os.path.abspath(text)  # noqa: PTH100 - as above
+
+
+def _path_of(descriptor: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - as above
+    except OSError:
+        return None
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
