@@ -32,6 +32,18 @@ def pad(words: str, columns: int, *, right: bool = False) -> str:
     return blanks + words if right else words + blanks
 
 
+def filled(words: Sequence[str], columns: int) -> list[str]:
+    """`words` with commas between, in lines of at most `columns` where a single word is not longer; at least one line."""
+    lines = [""]
+    for place, word in enumerate(words):
+        told = word if place == len(words) - 1 else f"{word},"
+        if lines[-1] and width(lines[-1]) + 1 + width(told) > columns:
+            lines.append(told)
+        else:
+            lines[-1] = f"{lines[-1]} {told}".lstrip()
+    return lines
+
+
 def table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],

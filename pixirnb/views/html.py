@@ -12,6 +12,7 @@ from typing import Any
 from pixirnb.views import cards
 from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
 from pixirnb.views.drawing import Edges
+from pixirnb.views.forecast import forecast, sentence
 from pixirnb.views.marks import (
     PLANNED,
     REFUSED,
@@ -24,7 +25,7 @@ from pixirnb.views.marks import (
     tally,
 )
 from pixirnb.views.markup import block, code, text
-from pixirnb.views.phrases import place_phrase, reason_phrase, resume_phrase, why
+from pixirnb.views.phrases import place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
 from pixirnb.views.spans import moment, span
@@ -106,32 +107,33 @@ def outcome_html(
 
 
 def resume_html(document: Mapping[str, Any]) -> str:
-    """A resume's dry run: what would be reused, run again or held, and why. Nothing has run."""
+    """A resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
-    looks = {
-        "reuse": Mark("checkpoint_ready", "reuse", "✓", "ready"),
-        "rerun": Mark("running", "run", "▸", "live"),
-        "hold": Mark("held", "hold", "‖", "idle"),
-    }
+    groups = forecast(steps)
+    counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
     rows = []
-    counts: dict[Mark, int] = {}
-    for entry in steps:
-        mark = looks.get(entry.get("action")) or Mark(
-            "unknown", str(entry.get("action")), "?", "idle"
-        )
-        counts[mark] = counts.get(mark, 0) + 1
-        because = ", ".join(code(step, 80) for step in (entry.get("because") or [])[:6])
-        reason = text(resume_phrase(entry.get("reason")))
-        rows.append([code(entry.get("step_id"), 80), status(mark), f"{reason} {because}".strip()])
+    for mark, found in groups:
+        for place, row in enumerate(found):
+            because = ", ".join(code(step, 80) for step in row.because)
+            left = row.count - len(row.steps)
+            named = [code(step, 80) for step in row.steps] + [f"and {left:,} more"] * (left > 0)
+            rows.append(
+                [
+                    "" if place else status(mark),
+                    f"{row.count:,}",
+                    f"{text(row.why)} {because}".strip(),
+                    " ".join(named),
+                ]
+            )
     return card(
         top(
             Mark("planned", "resume, dry run", "○", "idle"),
             plural(len(steps), "step"),
             run_id=document.get("run_id"),
         ),
-        "<p>Nothing has run: this is what a resume would do.</p>",
-        chips(counts.items()),
-        table(["step", "action", "why"], rows),
+        f"<p>{text(sentence(groups))}</p>",
+        cards.bar(counts),
+        table(["action", "", "why", "steps"], rows, numeric=frozenset({1})),
     )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pixirnb.views.columns import table
+from pixirnb.views.columns import filled, table, width
+from pixirnb.views.forecast import forecast, sentence
 from pixirnb.views.marks import (
     QUIET,
     Mark,
@@ -24,7 +25,6 @@ from pixirnb.views.phrases import (
     action_phrase,
     place_phrase,
     reason_phrase,
-    resume_phrase,
     why,
 )
 from pixirnb.views.plain import line, plain, plural
@@ -34,7 +34,8 @@ from pixirnb.views.values import shown
 _SMALL = 30
 """Steps up to which all of them are listed."""
 _ACTIONS = 8
-_RESUME_SYMBOLS = {"reuse": "✓ reuse", "rerun": "▸ run", "hold": "‖ hold"}
+_WIDTH = 80
+"""Columns that a reason and the names of its steps share before they go on below."""
 
 
 def plan_text(document: Mapping[str, Any]) -> str:
@@ -126,27 +127,22 @@ def steps_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def resume_text(document: Mapping[str, Any]) -> str:
-    """A resume's dry run, step by step."""
+    """A resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
-    rows = [
-        [
-            _RESUME_SYMBOLS.get(str(entry.get("action")), "? " + line(entry.get("action"), 20)),
-            line(entry.get("step_id"), 64),
-            " ".join(
-                [resume_phrase(entry.get("reason")), _listed(entry.get("because") or [], 6)]
-            ).strip(),
-        ]
-        for entry in steps
-    ]
-    counts: dict[str, int] = {}
-    for entry in steps:
-        action = line(entry.get("action"), 20)
-        counts[action] = counts.get(action, 0) + 1
-    told = ", ".join(f"{count:,} {action}" for action, count in counts.items())
+    groups = forecast(steps)
+    rows: list[list[str]] = []
+    told = {row: f"{row.why} {_listed(row.because, 6)}" for _, found in groups for row in found}
+    room = _WIDTH - max((width(why) for why in told.values()), default=0)
+    for mark, found in groups:
+        for place, row in enumerate(found):
+            action = "" if place else f"{mark.symbol} {mark.word}"
+            left = [f"and {row.count - len(row.steps):,} more"] * (row.count > len(row.steps))
+            named = filled([*row.steps, *left], max(room, 40))
+            rows.append([action, f"{row.count:,}", told[row], named[0]])
+            rows += [["", "", "", more] for more in named[1:]]
     head = f"○ resume, dry run · {line(document.get('run_id') or '', 60)} · {plural(len(steps), 'step')}"
-    return _text(
-        [head, f"  Nothing has run. {told}", "", *table(["action", "step", "why"], rows, widest=66)]
-    )
+    shown = table(["action", "", "why", "steps"], rows, numeric=frozenset({1}), widest=66)
+    return _text([head, f"  {sentence(groups)}", "", *shown])
 
 
 def runs_text(document: Mapping[str, Any]) -> str:
