@@ -1,7 +1,6 @@
-"""`Run`: one run, live here, live elsewhere or long over. It holds no truth: it reads the log, or asks the loop.
+"""`Run`: one run, to read, to watch and to ask something of. Cells, scripts and the command line all work with this object.
 
-Cells, scripts and the command line all work with this object. Reading executes nothing. What a person asks of it (`cancel`,
-`decide`, `checkpoint`) works from any process: see `requests`.
+How it reads is `Record`. What a person asks of it (`cancel`, `decide`, `checkpoint`) works from any process: see `requests`.
 """
 
 from __future__ import annotations
@@ -9,154 +8,31 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import anyio
 
 from pixirnb import courses, launch
 from pixirnb.engine.broadcast import News, topic_of
-from pixirnb.engine.live import LiveRun
-from pixirnb.engine.outputs import Outputs
-from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, LogDamaged
+from pixirnb.errors import Cannot, HeldByAnother
 from pixirnb.history.events import Event
-from pixirnb.history.state import RunState, StepState, fold
-from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.facts import Facts
-from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import PlanReport, report
-from pixirnb.ports import Damage, Reading
+from pixirnb.ports import Lease
+from pixirnb.record import Record
 from pixirnb.requests import bring, request
-from pixirnb.resumption import pinned_plan
-from pixirnb.store.files import FileStore
-from pixirnb.views.digraph import digraph
-from pixirnb.views.display import Bundle, mimebundle
-from pixirnb.views.dot import dot
+from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
-from pixirnb.views.explain import explain
-from pixirnb.views.frame import frame
-from pixirnb.views.mermaid import mermaid
-
-if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
-    import networkx as nx
-    import pandas as pd
 
 _TICK_S: Final = 0.1
 """How often a waiting cell lets its kernel notice an interrupt."""
 
 
 @dataclass(slots=True, eq=False)
-class Run:
-    """One run of a workflow."""
-
-    id: str
-    store: FileStore
-    live: LiveRun | None = None
-    """Set while, and after, this process drives it."""
-    is_no_op: bool = False
-    """A resume found nothing to do: the run was completed and nothing has changed."""
-    _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
-
-    # --- how it stands ------------------------------------------------------------------------------------------
-
-    @property
-    def outcome(self) -> RunOutcome:
-        """How the run stands now, or ended."""
-        if (live := self._course()) is not None:
-            return live.outcome()
-        reading = self._reading()
-        run, plan = self._folded(reading)
-        found = outcome(plan, run, is_live=reading.owner is not None)
-        return found if reading.damage is None else as_damaged(found, reading.damage)
-
-    @property
-    def status(self) -> str:
-        """One word: `running`, `completed`, `partial`, …"""
-        return self.outcome.status
-
-    @property
-    def state(self) -> RunState:
-        """The folded history. Read it, do not change it."""
-        if (live := self._course()) is not None:
-            return live.ask(lambda scheduler: fold(scheduler.durable))
-        return self._folded(self._reading())[0]
-
-    @property
-    def plan(self) -> PlanReport:
-        """The plan of the pinned workflow."""
-        return report(self.compiled().workflow, Facts())
-
-    @property
-    def damage(self) -> Damage | None:
-        """Where the log stops being what was written; None for a sound one."""
-        return None if self._course() is not None else self._reading().damage
-
-    @property
-    def folder(self) -> Path:
-        """The run folder: it can be zipped, moved and opened elsewhere."""
-        return self.store.folder(self.id)
-
-    @property
-    def is_live_here(self) -> bool:
-        """Whether this process drives it now."""
-        return self.live is not None and not self.live.ended.is_set()
-
-    def compiled(self) -> Plan:
-        """The plan the machine goes by."""
-        if (live := self._course()) is not None:
-            return live.scheduler.plan
-        return self._folded(self._reading())[1]
-
-    # --- what it left -------------------------------------------------------------------------------------------
-
-    def history(self) -> list[Event]:
-        """Every event on disk, in order. Of a run driven here never more than `state` knows."""
-        if self.live is not None and not self.live.ended.is_set():
-            return self.live.ask(lambda scheduler: list(scheduler.durable))
-        return list(self._reading().events)
-
-    def value(self, step: str, *, trust: bool = False) -> Any:
-        """The typed value a step left. `trust=True` loads a pickle of another user: it can run code."""
-        state, run = self._step(step)
-        return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
-
-    def output(self, step: str) -> str:
-        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing."""
-        state, _ = self._step(step)
-        path = self.folder / "output" / f"{step}.{state.attempt}.log"
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-    def bundle(self, step: str) -> Bundle | None:
-        """The step's Checkpoint Bundle; None where it left nothing usable."""
-        self._step(step)
-        found = self.outcome.step(step).checkpoint
-        return None if found is None else Bundle(found)
-
-    def explain(self, step: str) -> list[str]:
-        """Why the step ran, waits, was held, reused or rerun: a sentence each."""
-        _, run = self._step(step)
-        return explain(self.compiled(), run, step)
-
-    # --- to go on with elsewhere --------------------------------------------------------------------------------
-
-    def to_mermaid(self) -> str:
-        """The run as a mermaid flowchart."""
-        return mermaid(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
-
-    def to_dot(self) -> str:
-        """The run as a DOT graph."""
-        return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
-
-    def to_networkx(self) -> nx.DiGraph[str]:
-        """The run as a networkx graph of step ids; see `views.digraph`."""
-        return digraph(self.outcome.document(), edges_of(self.compiled()))
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A row a step: how it stands, attempt, times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
-        return frame(self.outcome.document())
+class Run(Record):
+    """One run of a workflow: a record that can be watched and asked for something."""
 
     # --- while it runs ------------------------------------------------------------------------------------------
 
@@ -253,6 +129,9 @@ class Run:
         said = request("cancel", step=step, how="drain" if drain else "cancel")
 
         def end_here() -> None:
+            owner = self._reading().owner
+            if owner is not None and not take_over:
+                raise self._held(owner)
             if step is not None or self.state.finished is not None:
                 raise self._not_live("cancel")
             self.live = launch.go_on(self.store, self.id, stop="cancel", take_over=take_over)
@@ -268,11 +147,7 @@ class Run:
         owner = self._reading().owner
         if owner is None:
             raise self._not_live("interrupt")
-        raise HeldByAnother(
-            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
-            fix=f"`pixirnb cancel {self.id}` ends it from here.",
-            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
-        )
+        raise self._held(owner)
 
     def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
         """Save a named checkpoint of the run as it stands, from any process. Raises InvalidArguments, Cannot."""
@@ -322,11 +197,6 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.status}>"
 
-    def _course(self) -> LiveRun | None:
-        if (live := self.live) is not None and live.is_outdated():
-            live = self.live = None  # taken up again since, here or elsewhere: the log knows more
-        return live
-
     def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
         """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""
         if self.is_live_here and self.live is not None:
@@ -334,43 +204,19 @@ class Run:
             return
         bring(self.store, self.id, said, carry_out)
 
+    def _held(self, owner: Lease) -> HeldByAnother:
+        return HeldByAnother(
+            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
+            fix=f"`pixirnb cancel {self.id}` ends it from here.",
+            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+        )
+
     def _not_live(self, verb: str) -> Cannot:
         return Cannot(
             f"{self.id} is not live, so there is nothing to {verb}.",
             fix=f"See how it stands with `pixirnb show {self.id}`.",
             code="not_live",
         )
-
-    def _reading(self) -> Reading:
-        # Id and lock are there a moment before the first event is on disk: who looks from elsewhere waits for it.
-        patience = time.monotonic() + 5.0
-        while True:
-            reading = self.store.read(self.id)
-            if reading.events or reading.owner is None or time.monotonic() >= patience:
-                return reading
-            time.sleep(_TICK_S / 10)
-
-    def _folded(self, reading: Reading) -> tuple[RunState, Plan]:
-        count = len(reading.events)
-        if self._cached is None or self._cached[0] != count:
-            if not reading.events or reading.events[0].kind != "run_started":
-                raise LogDamaged(
-                    f"the log of {self.id} cannot be read from its beginning.",
-                    fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
-                )
-            run = fold(reading.events)
-            self._cached = (count, run, pinned_plan(run))
-        return self._cached[1], self._cached[2]
-
-    def _step(self, step: str) -> tuple[StepState, RunState]:
-        run = self.state
-        if step not in self.compiled().index:
-            raise InvalidArguments(
-                f"{self.id} has no step `{step}`.",
-                fix="Its steps: " + ", ".join(list(self.compiled().index)[:8]) + ".",
-                code="unknown_step",
-            )
-        return run.step(step), run
 
     def _watched(self) -> Iterator[bool]:
         """Again and again: whether the run has come to rest."""
