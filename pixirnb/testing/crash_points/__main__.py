@@ -25,9 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tap = Tap()
     tap.install()  # before pixirnb's modules are imported, so that what they bind at import is tapped too
     from pixirnb.testing.crash_points import campaign, points
+    from pixirnb.testing.crash_points.shapes import SHAPES
 
     given = _parser().parse_args(arguments)
-    shapes = given.shapes or list(points.SHAPES)
+    shapes = given.shapes or list(SHAPES)
     faults = given.faults or list(points.FAULTS)
     with tempfile.TemporaryDirectory(prefix="pixirnb-crashes-", dir=given.place) as folder:
         place = Path(given.keep or folder)

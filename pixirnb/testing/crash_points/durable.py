@@ -73,7 +73,7 @@ class Durable:
                 if id(below) not in order:
                     order[id(below)] = len(nodes)
                     nodes.append(below)
-            names = node.names and {name: order[id(below)] for name, below in node.names.items()}
+            names = {name: order[id(below)] for name, below in (node.names or {}).items()}
             rows.append([base64.b64encode(node.data).decode(), node.names is not None, names])
         return json.dumps({"nodes": rows, "inodes": inodes}).encode()
 

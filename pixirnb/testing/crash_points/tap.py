@@ -10,6 +10,7 @@ kernel may do. Operations are made one at a time, so that at a death none other 
 from __future__ import annotations
 
 import builtins
+import errno
 import io
 import os
 import signal
@@ -19,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -69,14 +71,14 @@ class Tap:
 
     # --- what happens at an operation ---------------------------------------------------------------------------
 
-    def perform(
+    def perform(  # noqa: RET503 - every fault returns, raises or does not come back
         self,
         kind: Kind,
         name: str,
         call: Callable[[], Any],
         *,
         half: Callable[[], Any] | None = None,
-        after: Callable[[Durable], None] = lambda _: None,
+        after: Callable[[Durable], None],
     ) -> Any:
         """Make one operation, or what the fault makes of it. `after` notes what it made durable, or new."""
         with self._lock:
@@ -111,9 +113,10 @@ class Tap:
                     signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
                     return self._made(call, after)
                 case "eintr":
-                    raise InterruptedError(4, os.strerror(4), name)
-            number = ERRORS[self._fault.name]
-            raise OSError(number, os.strerror(number), name)
+                    raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR), name)
+                case "enospc" | "enospc-on" | "eio" | "eacces":
+                    number = ERRORS[self._fault.name]
+                    raise OSError(number, os.strerror(number), name)
 
     def _is_struck(self, kind: Kind) -> bool:
         if self._fault is None or not self._fault.befalls(kind):
@@ -173,9 +176,7 @@ class Tap:
             path = self._is_armed() and _path(arguments[argument], options.get("dir_fd"))
             if not path or not self._counts(path):
                 return original(*arguments, **options)
-            after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
-            if makes:
-                after = lambda durable: durable.made(path)  # noqa: E731 - the other
+            after = (lambda durable: durable.made(path)) if makes else _nothing
             return self.perform(
                 kind, _name(path), lambda: original(*arguments, **options), after=after
             )
@@ -188,9 +189,8 @@ class Tap:
             path = self._is_armed() and _path_of(descriptor)
             if not path or not self._counts(f"{path}/"):
                 return original(file, *arguments)
-            after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
-            if kind == "sync":
-                after = lambda durable: durable.synced(descriptor)  # noqa: E731 - the other
+            is_sync = kind == "sync"
+            after = (lambda durable: durable.synced(descriptor)) if is_sync else _nothing
             return self.perform(kind, _name(path), lambda: original(file, *arguments), after=after)
 
         return tapped
@@ -200,7 +200,8 @@ class Tap:
             if not self._is_armed():
                 return original(*arguments, **options)
             name = original.__qualname__
-            return self.perform("spawn", name, lambda: original(*arguments, **options))
+            call = partial(original, *arguments, **options)
+            return self.perform("spawn", name, call, after=_nothing)
 
         return tapped
 
@@ -216,6 +217,7 @@ class Tap:
             "write",
             _name(path),
             lambda: write(view),
+            after=_nothing,
             half=lambda: write(view[: max(1, len(view) // 2)]),
         )
         return count
@@ -223,18 +225,17 @@ class Tap:
     def _opening(
         self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
     ) -> int:
-        named = self._is_armed() and flags & _FOR_WRITING and _path(path, dir_fd)
-        if not named or not self._counts(named):
+        named = _path(path, dir_fd) if self._is_armed() and flags & _FOR_WRITING else None
+        if named is None or not self._counts(named):
             return _open(path, flags, mode, dir_fd=dir_fd)
-        return self._opened(
-            named, bool(flags & os.O_CREAT), lambda: _open(path, flags, mode, dir_fd=dir_fd)
-        )
+        makes = bool(flags & os.O_CREAT)
+        call = partial(_open, path, flags, mode, dir_fd=dir_fd)
+        descriptor: int = self._opened(named, makes, call)
+        return descriptor
 
     def _opened(self, path: str, makes: bool, call: Callable[[], Any]) -> Any:
         is_new = makes and not os.path.lexists(path)
-        after: Callable[[Durable], None] = lambda _: None  # noqa: E731 - one of two
-        if is_new:
-            after = lambda durable: durable.made(path)  # noqa: E731 - the other
+        after = (lambda durable: durable.made(path)) if is_new else _nothing
         return self.perform("open", _name(path), call, after=after)
 
     def _opening_files(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,19 +249,15 @@ class Tap:
             closefd: bool = True,
             opener: Any = None,
         ) -> Any:
-            path = self._is_armed() and set(mode) & set("wax+")
-            path = path and (_path_of(file) if isinstance(file, int) else _path(file, None))
-            if not path or not self._counts(f"{path}/"):
+            is_counted = self._is_armed() and not set(mode).isdisjoint("wax+")
+            path = _path(file, None) if is_counted else None
+            if path is None or not self._counts(f"{path}/"):
                 return original(file, mode, buffering, encoding, errors, newline, closefd, opener)
             flags = mode.replace("b", "").replace("t", "")
-            raw: _TappedFile
-            if (
-                isinstance(file, int) or opener is not None
-            ):  # an opener asks `os.open`, which counts
-                raw = _TappedFile(self, path, file, flags, closefd, opener)
-            else:
-                makes = "r" not in mode
-                raw = self._opened(path, makes, lambda: _TappedFile(self, path, file, flags))
+            make = partial(_TappedFile, self, path, file, flags, closefd, opener)
+            # A descriptor was opened before, and an opener asks `os.open`: those count there.
+            is_here = not isinstance(file, int) and opener is None
+            raw = self._opened(path, "r" not in mode, make) if is_here else make()
             if buffering == 0:
                 return raw
             size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
@@ -296,6 +293,10 @@ class _TappedFile(io.FileIO):
         if not self._tap._is_armed():  # noqa: SLF001 - the tap's own other half
             return super().write(data)
         return self._tap._written(self._path, data, super().write)  # noqa: SLF001 - as above
+
+
+def _nothing(_: Durable) -> None:
+    """Most operations make nothing durable, and nothing new."""
 
 
 def _path(path: Any, folder: int | None) -> str | None:
