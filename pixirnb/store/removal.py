@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -81,14 +83,14 @@ def bytes_of(folder: Path) -> int:
     return total
 
 
-def last_change(folder: Path) -> float | None:
-    """When the log of a run last changed, or else its folder, in seconds of the epoch; None where neither can be asked."""
-    for path in (folder / "log.jsonl", folder):
-        try:
-            return path.lstat().st_mtime
-        except OSError:
-            continue
-    return None
+def age_s(ended_at: str | None, folder: Path, *, now: Callable[[], float] = time.time) -> float:
+    """Seconds since a run ended, or else since its log last changed; 0 where neither can be told."""
+    try:
+        if ended_at is not None:
+            return now() - datetime.fromisoformat(ended_at).timestamp()
+        return now() - (folder / "log.jsonl").lstat().st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _delete(path: Path) -> None:

@@ -1,0 +1,316 @@
+"""Keeping house: what runs there are, what speaks against them, how two differ, one taken along, old ones taken away.
+
+    rows       a row a run, newest first, fast for ten thousand of them
+    diagnose   what speaks against a run; changes nothing, runs nothing
+    compare    two runs, step by step
+    export     a run as one file: a zip that opens elsewhere, or a page to look at
+    prune      runs that nobody needs any more, shown first
+
+Source: contract.md §7 (diagnostics), §9.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pydantic_core import to_json
+
+from pixirnb import values
+from pixirnb.errors import LogDamaged, PixirnbError, UnknownRun
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import StoredValue
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.diagnosis import Diagnosis, Finding, findings, unreadable
+from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import report
+from pixirnb.ports import Reading
+from pixirnb.resumption import pinned_plan
+from pixirnb.runners.processes import find_strays
+from pixirnb.store.archive import pack, write_file
+from pixirnb.store.catalogue import Catalogue, Identity, Row
+from pixirnb.store.files import FileStore
+from pixirnb.store.inspection import look_around
+from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
+from pixirnb.views.comparison import Side, comparison
+from pixirnb.views.drawing import edges_of
+from pixirnb.views.page import page
+
+PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
+"""Statuses a prune takes unless told which."""
+ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
+"""Statuses it takes only where they are named."""
+
+_PATIENCE_S: Final = 5.0
+"""How long a run may have an owner and no first event yet."""
+_PLANS: Final = 64
+
+Anew = Callable[[str], Row]
+"""The row of a run that somebody drives now."""
+
+
+# --- runs --------------------------------------------------------------------------------------------------------
+
+
+def rows(store: FileStore, anew: Anew, *, limit: int | None = None) -> list[Row]:
+    """A row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
+
+    A run that cannot be read has the status `unreadable` and says why under `error`.
+    """
+    run_ids = store.run_ids()
+    memo, plans = Catalogue(store.state), _Plans()
+    found: list[Row] = []
+    try:
+        for run_id in run_ids[:limit]:
+            known = memo.row(run_id)
+            found.append(_fresh(store, run_id, memo, plans, anew) if known is None else known)
+    finally:
+        memo.save(run_ids)
+    return found
+
+
+def _fresh(store: FileStore, run_id: str, memo: Catalogue, plans: _Plans, anew: Anew) -> Row:
+    row: Row = {
+        "run_id": run_id,
+        "workflow": None,
+        "status": None,
+        "started_at": None,
+        "ended_at": None,
+        "counts": {},
+    }
+    try:
+        identity = memo.identity(
+            run_id
+        )  # before the log is read: what changes meanwhile is read again
+        reading = store.read(run_id)
+        if reading.owner is not None:
+            return anew(run_id)
+        standing = _standing_of(run_id, reading, plans)
+    except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
+        return {**row, "status": "unreadable", "error": str(error)}
+    row |= {
+        "workflow": standing.run.workflow,
+        "status": standing.outcome.status,
+        "started_at": standing.run.started_at,
+        "ended_at": standing.run.ended_at,
+        "counts": standing.outcome.counts,
+    }
+    if reading.damage is None:
+        memo.keep(row, identity)
+    return row
+
+
+# --- doctor ------------------------------------------------------------------------------------------------------
+
+
+def diagnose(store: FileStore, run_id: str) -> Diagnosis:
+    """What speaks against a run. Changes nothing, runs nothing. Raises UnknownRun where there is no folder of that name."""
+    try:
+        folder = store.folder(run_id)
+    except UnknownRun:
+        raise
+    except PixirnbError as error:
+        return unreadable(run_id, error.code, error.message, error.fix)
+    try:
+        reading = _settled(store, run_id)
+        if reading.damage is not None and not reading.events:
+            damage = reading.damage
+            return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
+        standing = _standing_of(run_id, reading, _Plans())
+        around = look_around(folder, reading)
+        around = replace(
+            around,
+            strays=() if around.is_held else tuple(find_strays(run_id)),
+            untrusted=_untrusted(store, standing),
+            has_workspace=Path(standing.run.workspace).is_dir(),
+        )
+    except UnknownRun as error:  # its folder is there: it died before its first event
+        message = error.message[:1].upper() + error.message[1:] + "."
+        return Diagnosis(run_id, (Finding("never_began", "warning", message),))
+    except PixirnbError as error:
+        return unreadable(run_id, error.code, error.message, error.fix)
+    except OSError as error:
+        said = error.strerror or str(error)
+        return unreadable(run_id, "state_unusable", f"{error.filename or folder}: {said}.")
+    return Diagnosis(run_id, findings(standing.plan, standing.run, standing.outcome, around))
+
+
+def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any]:
+    """Every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
+    found = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
+    order = ("blocked", "ready_with_warnings", "ready")
+    worst = next((s for s in order if any(d.status == s for d in found)), "ready")
+    return {"status": worst, "runs": [each.document() for each in found]}
+
+
+def _untrusted(store: FileStore, standing: _Standing) -> tuple[str, ...]:
+    """Ready steps whose value is a pickle that would not be loaded here. Makes no key."""
+    found, key, blobs = [], values.known_key(), store.blobs(standing.run.run_id)
+    for step_id, state in standing.run.steps.items():
+        stored = cast("StoredValue", stored_output(state))
+        if state.checkpoint_status != "checkpoint_ready" or stored["format"] != "pickle":
+            continue
+        digest = stored.get("blob", "")
+        if blobs.fault(digest) is not None:
+            continue  # lost: that is a finding of its own
+        if key is None or not values.is_trusted(stored, blobs.get(digest), key):
+            found.append(step_id)
+    return tuple(found)
+
+
+# --- compare -----------------------------------------------------------------------------------------------------
+
+
+def compare(left: tuple[FileStore, str], right: tuple[FileStore, str]) -> dict[str, Any]:
+    """How two runs differ, step by step; see `views.comparison`. Raises UnknownRun, LogDamaged."""
+    return comparison(_side(*left), _side(*right))
+
+
+def _side(store: FileStore, run_id: str) -> Side:
+    standing = _standing_of(run_id, _settled(store, run_id), _Plans())
+    return Side(standing.outcome, standing.run)
+
+
+# --- export ------------------------------------------------------------------------------------------------------
+
+
+def export(
+    store: FileStore, run_id: str, target: Path, *, is_page: bool = False, force: bool = False
+) -> dict[str, Any]:
+    """Write a run into one file, a zip of its folder or a page of its outcome: `{run_id, path, bytes, files}`.
+
+    Raises UnknownRun, LogDamaged (a page of a log without a beginning), Cannot (`file_exists`, `file_unwritable`).
+    """
+    folder = store.folder(run_id)
+    reading = _settled(store, run_id)
+    if is_page:
+        standing = _standing_of(run_id, reading, _Plans())
+        planned = report(standing.plan.workflow, Facts()).document()
+        text = page(standing.outcome.document(), edges_of(standing.plan), planned)
+        count = write_file(target, lambda file: file.write(text.encode()) and 1, force=force)
+    else:
+        count = pack(folder, target, force=force)
+    size = target.stat().st_size
+    return {"run_id": run_id, "path": str(target), "bytes": size, "files": count}
+
+
+# --- prune -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which runs may go."""
+
+    keep: int = 0
+    """So many of the newest stay, whatever they are."""
+    older_than_s: float = 0.0
+    """Only runs that ended so long ago."""
+    statuses: tuple[str, ...] = ()
+    """Only these; empty: those of PRUNABLE."""
+
+
+def prune(
+    store: FileStore,
+    anew: Anew,
+    wish: Wish,
+    *,
+    is_preview: bool = True,
+    now: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Runs that may go: `{preview, runs, kept, bytes, failed}`; they are gone unless it is a preview.
+
+    Never a run that is live, or was taken up again while this went on. What a killed prune left is finished.
+    """
+    runs = store.state / "runs"
+    memo = Catalogue(store.state)
+    if not is_preview:
+        finish_removals(runs)
+    everything = rows(store, anew)
+    removed: list[Row] = []
+    failed: list[dict[str, Any]] = []
+    allowed = wish.statuses or PRUNABLE
+    for row in everything[wish.keep :]:
+        run_id, folder = row["run_id"], runs / row["run_id"]
+        if (
+            row["status"] not in allowed
+            or age_s(row["ended_at"], folder, now=now) < wish.older_than_s
+        ):
+            continue
+        identity, size = memo.identity(run_id), bytes_of(folder)
+        if not is_preview:
+            try:
+                remove_run(folder, partial(_is_still, memo, run_id, identity))
+            except PixirnbError as error:
+                failed.append({"run_id": run_id, "code": error.code, "message": error.message})
+                continue
+        told = {name: row[name] for name in ("run_id", "workflow", "status", "ended_at")}
+        removed.append({**told, "bytes": size})
+    return {
+        "preview": is_preview,
+        "runs": removed,
+        "kept": len(everything) - len(removed),
+        "bytes": sum(row["bytes"] for row in removed),
+        "failed": failed,
+    }
+
+
+def _is_still(memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
+    return memo.identity(run_id) == identity
+
+
+# --- how a run stands --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    plan: Plan
+    run: RunState
+    outcome: RunOutcome
+
+
+class _Plans:
+    """Plans of pinned workflows: a folder of ten thousand runs holds a few workflows, and each is planned once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Plan] = {}
+
+    def of(self, run: RunState) -> Plan:
+        """The plan of a run's workflow. Raises InvalidSpec."""
+        key = blake2b(to_json([run.spec, run.sources])).digest()
+        plan = self._known.get(key)
+        if plan is None:
+            if len(self._known) >= _PLANS:
+                self._known.clear()
+            plan = self._known[key] = pinned_plan(run)
+        return plan
+
+
+def _settled(store: FileStore, run_id: str) -> Reading:
+    """A reading; of a run that is just starting, one with its first event."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        reading = store.read(run_id)
+        if reading.events or reading.owner is None or time.monotonic() >= deadline:
+            return reading
+        time.sleep(0.01)
+
+
+def _standing_of(run_id: str, reading: Reading, plans: _Plans) -> _Standing:
+    if not reading.events or reading.events[0].kind != "run_started":
+        raise LogDamaged(
+            f"the log of {run_id} cannot be read from its beginning.",
+            fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
+        )
+    run = fold(reading.events)
+    plan = plans.of(run)
+    found = outcome(plan, run, is_live=reading.owner is not None)
+    if reading.damage is not None:
+        found = as_damaged(found, reading.damage)
+    return _Standing(plan, run, found)
