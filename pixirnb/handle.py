@@ -82,7 +82,8 @@ class Run(Record):
         follower = self.store.follow(self.id)
         while True:
             is_over = self._reading().owner is None
-            yield from follower.poll()
+            while events := follower.poll():  # until it has none: only then it tells of damage
+                yield from events
             if is_over:
                 return
             time.sleep(_TICK_S)
@@ -230,8 +231,9 @@ class Run(Record):
         follower = self.store.follow(self.id)
         while True:
             is_over = self._reading().owner is None
-            for event in follower.poll():
-                yield event
+            while events := follower.poll():
+                for event in events:
+                    yield event
             if is_over:
                 return
             await anyio.sleep(_TICK_S)

@@ -146,12 +146,14 @@ class FileStore:
         self.state = state
         self.instance = instance or new_instance()
         self._runs = state / "runs"
+        self._is_beside = False
 
     @classmethod
     def beside(cls, folder: Path) -> FileStore:
         """The store of a run folder that was moved: its neighbours are the other runs."""
         store = cls(folder.parent)
         store._runs = folder.parent
+        store._is_beside = True
         return store
 
     def create(
@@ -166,7 +168,7 @@ class FileStore:
         """
         if not is_run_id(run_id):
             raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
-        folder = prepare_state(self.state) / run_id
+        folder = (self._runs if self._is_beside else prepare_state(self.state)) / run_id
         if not make_private(folder):
             raise StateUnusable(
                 f"{folder} exists already",
@@ -285,7 +287,8 @@ class FileStore:
         if not is_run_id(run_id):
             raise _unknown(run_id, self.state)
         try:
-            if os.path.lexists(self.state):
+            # A folder that was moved may lie anywhere, where everyone may write as well: it is what is checked.
+            if not self._is_beside and os.path.lexists(self.state):
                 refuse_foreign(self.state)
             refuse_planted(folder)
         except FileNotFoundError:
@@ -303,7 +306,7 @@ class FileStore:
 
     def _decode(self, folder: Path, seal: Seal | None) -> Decoded:
         try:
-            descriptor = open_private(folder / LOG_NAME, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = open_private(folder / LOG_NAME, os.O_RDONLY)
             try:
                 data = _read_whole(descriptor)
             finally:

@@ -33,9 +33,10 @@ def make_private(folder: Path) -> bool:
 def open_private(path: Path, flags: int) -> int:
     """A descriptor of a file, made 0600 where `flags` allow; a symlink raises OSError (ELOOP).
 
-    Python's descriptors are close-on-exec.
+    Python's descriptors are close-on-exec. Opening a pipe that stands in a file's place does not wait
+    for its other end; files do not care.
     """
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 def refuse_foreign(folder: Path) -> None:

@@ -67,7 +67,7 @@ def read_seal(folder: Path) -> Seal | None:
     Whoever compares reads it before the log: a log only grows, so a writer at work is never accused.
     """
     try:
-        descriptor = open_private(folder / SEAL_NAME, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = open_private(folder / SEAL_NAME, os.O_RDONLY)
         try:
             text = os.read(descriptor, _LIMIT)
         finally:
