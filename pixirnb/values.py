@@ -18,6 +18,7 @@ import os
 import pickle
 import secrets
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,6 +103,8 @@ def user_key() -> bytes:
     try:
         if not path.exists():
             _make_key(path)
+            _keep_name.cache_clear()
+        _keep_name(path)
         status = path.stat()
         if status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise StateUnusable(
@@ -126,6 +129,20 @@ def known_key() -> bytes | None:
         return user_key() if (Path(base) / "pixirnb" / "key").exists() else None
     except (OSError, StateUnusable):
         return None
+
+
+@lru_cache(maxsize=8)
+def _keep_name(path: Path) -> None:
+    """Make the names that lead to the key durable, once a process: with the key every value it signed would be lost.
+
+    Asked of a key that is there, too: whoever made it may have died before it had asked.
+    """
+    for folder in path.parents[:3]:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _make_key(path: Path) -> None:

@@ -51,7 +51,10 @@ async def perform(supervisor: Supervisor, job: Job, order: Order) -> Ended:
     attempt = _Attempt(supervisor, job, order)
     try:
         return await attempt.run()
-    except OSError as error:
+    except (OSError, ExceptionGroup) as raised:
+        error = _refusal(raised)
+        if error is None:
+            raise
         return Ended(
             "failed",
             error_kind="spawn_failed",
@@ -276,6 +279,13 @@ _LOST: Final = {
     "lost": "the process that watched this step was killed; what it had started has been ended.",
     "supervisor_lost": "the process that supervises all steps died; what this step had started has been ended.",
 }
+
+
+def _refusal(raised: Exception) -> OSError | None:
+    """What the system said no with, out of the groups that the tasks it went through have put around it."""
+    while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
+        raised = raised.exceptions[0]
+    return raised if isinstance(raised, OSError) else None
 
 
 def _spawn_failed(failure: dict[str, Any], job: Job) -> Ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -359,3 +360,23 @@ def test_no_lock_or_file_of_the_engine_is_open_in_the_supervisor(tmp_path: Path)
 
     kinds = {target.partition(":")[0] for target in on_a_loop(story)}
     assert kinds <= {"/dev/null", "socket", "pipe", "anon_inode"}
+
+
+class Refused(Supervisor):
+    """A supervisor of a system that starts no process: out of memory, out of process ids."""
+
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+        """Refuse, as `fork` would."""
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def test_a_system_that_starts_no_process_is_told_as_spawn_failed(tmp_path: Path) -> None:
+    async def story() -> Ended:
+        async with Refused() as supervisor:
+            return await ShellRunner(supervisor).perform(
+                Rehearsal(ShellWork("true"), tmp_path).job()
+            )
+
+    ended = anyio.run(story)
+    assert (ended.status, ended.error_kind) == ("failed", "spawn_failed")
+    assert ended.details == {"errno": errno.EAGAIN}

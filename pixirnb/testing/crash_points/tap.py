@@ -94,14 +94,9 @@ class Tap:
                 case "die-before":
                     self._die()
                 case "die-after":
-                    self._made(call, after)
-                    self._die()
+                    self._die_after(call, after)
                 case "lose-tail":
-                    self._made(call, after)
-                    assert self._durable is not None
-                    self._is_dying = True
-                    self._durable.lose()
-                    self._die()
+                    self._die_after(call, after, is_power_lost=True)
                 case "short-death":
                     assert half is not None
                     half()
@@ -129,6 +124,23 @@ class Tap:
         assert self._durable is not None
         after(self._durable)
         return made
+
+    def _die_after(
+        self,
+        call: Callable[[], Any],
+        after: Callable[[Durable], None],
+        *,
+        is_power_lost: bool = False,
+    ) -> NoReturn:
+        assert self._durable is not None
+        try:
+            self._made(call, after)
+        except OSError:
+            pass  # it would have been told so (a folder that is there, say); it does not live to hear it
+        self._is_dying = True
+        if is_power_lost:
+            self._durable.lose()
+        self._die()
 
     def _die(self) -> NoReturn:
         self._is_dying = True
