@@ -10,10 +10,11 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pixirnb import collector, launch
+from pixirnb import collector, housekeeping, launch
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
@@ -100,7 +101,7 @@ def run(
 
 @collector.held_back()
 def resume(
-    run_id: str,
+    run_id: str | Path,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -120,7 +121,7 @@ def resume(
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
-    store = store_of(workspace_of(None, workspace), state)
+    store, run_id = _located(run_id, workspace, state)
     if checkpoint is not None:
         fork = launch.fork(
             store,
@@ -144,7 +145,7 @@ def resume(
 
 @collector.held_back()
 def plan_resume(
-    run_id: str,
+    run_id: str | Path,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -157,7 +158,7 @@ def plan_resume(
     functions: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
     """What `resume` would do with each step, and why; runs nothing. Raises as `resume`."""
-    store = store_of(workspace_of(None, workspace), state)
+    store, run_id = _located(run_id, workspace, state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
     if checkpoint is not None:
@@ -169,16 +170,7 @@ def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
-    path = Path(run_id)
-    if path.name != str(run_id) and os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
-        folder = path.resolve()
-        is_kept = folder.parent.name == "runs"
-        store = FileStore(folder.parent.parent) if is_kept else FileStore.beside(folder)
-        name = folder.name
-    else:
-        store, name = store_of(workspace_of(None, workspace), state), str(run_id)
-    store.folder(name)
-    return Run(name, store, engine().find(name))
+    return _found(*_located(run_id, workspace, state))
 
 
 def runs(
@@ -189,7 +181,7 @@ def runs(
 ) -> Rows:
     """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
     store = store_of(workspace_of(None, workspace), state)
-    return Rows(_row(store, run_id) for run_id in store.run_ids()[:limit])
+    return Rows(housekeeping.rows(store, partial(_row_of_live, store), limit=limit))
 
 
 def wait(running: Run) -> RunOutcome:
@@ -305,22 +297,32 @@ def _edit(
     return Edit(workflow, inputs, known)
 
 
-def _row(store: FileStore, run_id: str) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "run_id": run_id,
-        "workflow": None,
-        "status": None,
-        "started_at": None,
-        "ended_at": None,
-        "counts": {},
-    }
-    try:
-        opened = Run(run_id, store, engine().find(run_id))
-        state, outcome = opened.state, opened.outcome
-    except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
-        return {**row, "status": "unreadable", "error": str(error)}
+def _located(
+    run_id: str | Path, workspace: str | Path | None, state: str | Path | None
+) -> tuple[FileStore, str]:
+    """The store and the id of a run that is named by its id, or by the path of its folder wherever it was moved."""
+    path = Path(run_id)
+    if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
+        return store_of(workspace_of(None, workspace), state), str(run_id)
+    folder = path.resolve()
+    is_kept = folder.parent.name == "runs"
+    return FileStore(folder.parent.parent) if is_kept else FileStore.beside(folder), folder.name
+
+
+def _found(store: FileStore, run_id: str) -> Run:
+    """A run, driven by this process or not. A copy of a live run's folder bears its id and is another run."""
+    folder, live = store.folder(run_id), engine().find(run_id)
+    driven = None if live is None else live.scheduler.log.folder
+    if driven is None or not driven.exists() or not driven.samefile(folder):
+        live = None
+    return Run(run_id, store, live)
+
+
+def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
+    opened = _found(store, run_id)
+    state, outcome = opened.state, opened.outcome
     return {
-        **row,
+        "run_id": run_id,
         "workflow": state.workflow,
         "status": outcome.status,
         "started_at": state.started_at,

@@ -45,15 +45,14 @@ def resume(
         "only": choice.only,
         "until": choice.until,
         "checkpoint": choice.checkpoint,
-        "state": opened.store.state,
     }
     if dry_run:
-        steps = api.plan_resume(opened.id, **asked)
+        steps = api.plan_resume(opened.folder, **asked)
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = _notes(pinned, workflow, choice)
         return Answer("resume", document, lines=notes, is_json=is_json(common))
     listeners = desk.listeners() if tail else ()
-    resumed = api.resume(opened.id, **asked, take_over=choice.take_over, listeners=listeners)
+    resumed = api.resume(opened.folder, **asked, take_over=choice.take_over, listeners=listeners)
     if resumed.is_no_op:
         return outcome_answer(resumed, is_json=is_json(common))
     return Underway(resumed, tail, is_json(common))
