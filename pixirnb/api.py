@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ def resume(
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
-    store, run_id = _located(run_id, workspace, state)
+    store, run_id = located(run_id, workspace=workspace, state=state)
     if checkpoint is not None:
         fork = launch.fork(
             store,
@@ -158,7 +158,7 @@ def plan_resume(
     functions: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
     """What `resume` would do with each step, and why; runs nothing. Raises as `resume`."""
-    store, run_id = _located(run_id, workspace, state)
+    store, run_id = located(run_id, workspace=workspace, state=state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
     if checkpoint is not None:
@@ -170,7 +170,7 @@ def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
-    return _found(*_located(run_id, workspace, state))
+    return _found(*located(run_id, workspace=workspace, state=state))
 
 
 def runs(
@@ -181,7 +181,7 @@ def runs(
 ) -> Rows:
     """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
     store = store_of(workspace_of(None, workspace), state)
-    return Rows(housekeeping.rows(store, partial(_row_of_live, store), limit=limit))
+    return Rows(housekeeping.rows(store, row_of_live(store), limit=limit))
 
 
 def wait(running: Run) -> RunOutcome:
@@ -297,8 +297,8 @@ def _edit(
     return Edit(workflow, inputs, known)
 
 
-def _located(
-    run_id: str | Path, workspace: str | Path | None, state: str | Path | None
+def located(
+    run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> tuple[FileStore, str]:
     """The store and the id of a run that is named by its id, or by the path of its folder wherever it was moved."""
     path = Path(run_id)
@@ -316,6 +316,11 @@ def _found(store: FileStore, run_id: str) -> Run:
     if driven is None or not driven.exists() or not driven.samefile(folder):
         live = None
     return Run(run_id, store, live)
+
+
+def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:
+    """What makes the row of a run that somebody drives now, from its id."""
+    return partial(_row_of_live, store)
 
 
 def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any, TextIO, assert_never
 
 from pixirnb.history.events import Event
 from pixirnb.verbs.answers import Answer
-from pixirnb.views import text
+from pixirnb.views import housework, text
+from pixirnb.views.comparison import comparison_text
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.plain import plain
 
@@ -78,11 +79,24 @@ class Screen:
 
 def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
     """The outcome with its next actions as commands instead of cells."""
-    actions = [
-        {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
-        for action in document["next_actions"]
-    ]
+    actions = [_command_of(action) for action in document["next_actions"]]
     return {**document, "next_actions": actions}
+
+
+def _diagnosis_for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
+    if "runs" in document:
+        return {**document, "runs": [_diagnosis_for_a_shell(run) for run in document["runs"]]}
+    found = [
+        finding
+        if finding["next_action"] is None
+        else {**finding, "next_action": _command_of(finding["next_action"])}
+        for finding in document["findings"]
+    ]
+    return {**document, "findings": found}
+
+
+def _command_of(action: dict[str, Any]) -> dict[str, Any]:
+    return {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
 
 
 def _lines(answer: Answer) -> list[str]:
@@ -105,6 +119,14 @@ def _lines(answer: Answer) -> list[str]:
             damage = document.get("damage")
             found = [event_line(Event(**event)) for event in document["events"]]
             return [*found, *([f"! {damage['message']}"] if damage else [])]
+        case "diagnosis":
+            return [housework.diagnosis_text(_diagnosis_for_a_shell(document))]
+        case "comparison":
+            return [comparison_text(document)]
+        case "export":
+            return [housework.export_text(document)]
+        case "prune":
+            return [housework.prune_text(document)]
         case "message":
             return [plain(document["message"])]
         case _:

@@ -22,6 +22,7 @@ from pixirnb.views.cards import card
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.event_lines import event_line
+from pixirnb.views.housework import export_text
 from pixirnb.views.markup import block
 from pixirnb.views.plain import plain
 
@@ -59,7 +60,7 @@ def answer_bundle(answer: Answer) -> Bundle:
             shown = mimebundle("plan", document, answer.edges)
         case "outcome":
             shown = mimebundle("outcome", document, answer.edges, plan=answer.plan)
-        case "resume" | "runs":
+        case "resume" | "runs" | "diagnosis" | "comparison" | "prune":
             shown = mimebundle(answer.kind, document)
         case "bundle":
             return _step_bundle(document, answer.lines)
@@ -67,6 +68,8 @@ def answer_bundle(answer: Answer) -> Bundle:
             return _log_bundle(document)
         case "message":
             return {"text/plain": plain(document["message"])}
+        case "export":
+            return {"text/plain": export_text(document)}
         case _:
             assert_never(answer.kind)
     return _with_notes(shown, answer.lines)

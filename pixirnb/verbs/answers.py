@@ -26,7 +26,19 @@ from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.drawing import edges_of
 
-Kind = Literal["plan", "outcome", "resume", "runs", "bundle", "log", "message"]
+Kind = Literal[
+    "plan",
+    "outcome",
+    "resume",
+    "runs",
+    "bundle",
+    "log",
+    "message",
+    "diagnosis",
+    "comparison",
+    "export",
+    "prune",
+]
 
 EXIT_OF: Final[Mapping[str, int]] = {
     "completed": EXIT_COMPLETED,

@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
+from pixirnb.verbs import housekeeping
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -153,18 +154,6 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         return go_on(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
 
     @app.command
-    def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
-        """List the runs of the state folder, newest first.
-
-        Args:
-            limit: At most so many; 0 for all.
-        """
-        if limit < 0:
-            raise InvalidArguments(f"{limit} runs cannot be listed.", fix="Say 0 for all of them.")
-        rows = api.runs(state=state_of(common), limit=limit or None)
-        return Answer("runs", {"runs": rows}, is_json=is_json(common))
-
-    @app.command
     def show(run: str, step: str | None = None, *, common: Common | None = None) -> Answer:
         """Show how a run stands, or one step of it: its bundle, and why it stands so.
 
@@ -281,6 +270,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         opened.checkpoint(name, note, take_over=take_over)
         return done(f"Saved checkpoint {name} of {run}.", run, common)
 
+    housekeeping.add(app)
     return app
 
 

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, assert_never
 
-from pixirnb.views import html, text
+from pixirnb.views import housework, html, text
+from pixirnb.views.comparison import comparison_html, comparison_text
 from pixirnb.views.drawing import Edges
 
-DocumentKind = Literal["plan", "outcome", "resume", "runs", "error", "bundle", "value"]
+DocumentKind = Literal[
+    "plan",
+    "outcome",
+    "resume",
+    "runs",
+    "error",
+    "bundle",
+    "value",
+    "diagnosis",
+    "comparison",
+    "prune",
+]
 
 
 def mimebundle(
@@ -40,6 +52,13 @@ def mimebundle(
             plain, markup = text.bundle_text(document), html.bundle_html(document)
         case "value":
             plain, markup = text.value_text(document), html.value_html(document)
+        case "diagnosis":
+            plain = housework.diagnosis_text(document)
+            markup = housework.diagnosis_html(document)
+        case "comparison":
+            plain, markup = comparison_text(document), comparison_html(document)
+        case "prune":
+            plain, markup = housework.prune_text(document), housework.prune_html(document)
         case _:
             assert_never(kind)
     return {"text/plain": plain, "text/html": markup}

@@ -1,0 +1,156 @@
+"""The verbs that keep house: `runs doctor compare export prune`. Source: contract.md §9."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter
+
+from pixirnb import api, housekeeping
+from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
+from pixirnb.housekeeping import ON_REQUEST, PRUNABLE, Wish
+from pixirnb.spec.durations import parse_duration
+from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.options import Common, Flag, is_json, state_of
+
+_EXIT_OF: Final = {
+    "ready": EXIT_COMPLETED,
+    "ready_with_warnings": EXIT_PARTIAL,
+    "blocked": EXIT_CANNOT,
+}
+_DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
+
+
+def add(app: App) -> None:
+    """Register the verbs on an App."""
+
+    @app.command
+    def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
+        """List the runs of the state folder, newest first.
+
+        Args:
+            limit: At most so many; 0 for all.
+        """
+        rows = api.runs(state=state_of(common), limit=_limit(limit))
+        return Answer("runs", {"runs": rows}, is_json=is_json(common))
+
+    @app.command
+    def doctor(run: str | None = None, *, limit: int = 50, common: Common | None = None) -> Answer:
+        """Look for what speaks against a run, or against all of them; changes nothing.
+
+        Args:
+            run: The run's id, or the path of its folder.
+            limit: Without a run: look at so many of the newest; 0 for all.
+        """
+        if run is None:
+            store = api.store_of(Path.cwd(), state_of(common))
+            document = housekeeping.diagnose_all(store, limit=_limit(limit))
+        else:
+            store, run_id = api.located(run, state=state_of(common))
+            document = housekeeping.diagnose(store, run_id).document()
+        return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
+
+    @app.command
+    def compare(left: str, right: str, *, common: Common | None = None) -> Answer:
+        """Compare two runs: what was asked of each, how each ended, and where their steps differ.
+
+        Args:
+            left: A run's id, or the path of its folder.
+            right: Another's.
+        """
+        pair = [api.located(run, state=state_of(common)) for run in (left, right)]
+        document = housekeeping.compare(pair[0], pair[1])
+        return Answer("comparison", document, is_json=is_json(common))
+
+    @app.command
+    def export(
+        run: str,
+        *,
+        to: Path | None = None,
+        html: Flag = False,
+        force: Flag = False,
+        common: Common | None = None,
+    ) -> Answer:
+        """Write a run into one file: a zip that opens elsewhere, or with --html a page to look at.
+
+        Args:
+            run: The run's id, or the path of its folder.
+            to: The file; by default the run's id with `.zip` or `.html`, here.
+            html: Write a page of the outcome instead of the folder.
+            force: Replace the file if it is there.
+        """
+        store, run_id = api.located(run, state=state_of(common))
+        target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
+        document = housekeeping.export(store, run_id, target, is_page=html, force=force)
+        return Answer("export", document, is_json=is_json(common))
+
+    @app.command
+    def prune(
+        *,
+        keep: int | None = None,
+        older_than: str | None = None,
+        status: Annotated[str | None, Parameter(negative="")] = None,
+        yes: Flag = False,
+        common: Common | None = None,
+    ) -> Answer:
+        """Show which runs could go, and with --yes remove them.
+
+        Args:
+            keep: Leave so many of the newest as they are.
+            older_than: Only runs that ended so long ago, such as 30d or 12h.
+            status: Only runs of these statuses, with commas between them.
+            yes: Remove them.
+        """
+        if yes and keep is None and older_than is None and status is None:
+            raise InvalidArguments(
+                "Without a limit every run would be removed.",
+                fix="Say which: --keep N, --older-than 30d or --status failed,partial.",
+            )
+        wish = Wish(_kept(keep), _age_s(older_than), _statuses(status))
+        store = api.store_of(Path.cwd(), state_of(common))
+        document = housekeeping.prune(store, api.row_of_live(store), wish, is_preview=not yes)
+        return Answer("prune", document, is_json=is_json(common))
+
+
+def _limit(limit: int) -> int | None:
+    if limit < 0:
+        raise InvalidArguments(f"{limit} runs cannot be listed.", fix="Say 0 for all of them.")
+    return limit or None
+
+
+def _kept(keep: int | None) -> int:
+    if keep is not None and keep < 0:
+        raise InvalidArguments(f"{keep} runs cannot be kept.", fix="Say 0 or more.")
+    return keep or 0
+
+
+def _age_s(text: str | None) -> float:
+    """Seconds of `30d`, `2d12h`, `90m`; days may be as many as they like."""
+    if text is None:
+        return 0.0
+    found = _DAYS.fullmatch(text)
+    days, rest = (found[1], found[2]) if found else (None, text)
+    try:
+        milliseconds = parse_duration(rest, allow_zero=True) if rest or days is None else 0
+    except ValueError as error:
+        raise InvalidArguments(
+            f"--older-than {text}: {error}", fix="Write 30d, 12h or 1d12h.", code="bad_duration"
+        ) from error
+    return int(days or 0) * 86_400 + milliseconds / 1000
+
+
+def _statuses(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    named = tuple(word.strip() for word in text.split(",") if word.strip())
+    known = (*PRUNABLE, *ON_REQUEST)
+    strange = [word for word in named if word not in known]
+    if strange or not named:
+        raise InvalidArguments(
+            f"`{', '.join(strange) or text}` is no status a run can be pruned by.",
+            fix="Choose of " + ", ".join(known) + ".",
+            code="not_a_choice",
+        )
+    return named
