@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -53,9 +54,18 @@ def prepare_state(state: Path) -> Path:
         for path in missing:
             # A run is lost however well its bytes are kept, if the name of a folder above is.
             sync_folder(path.parent)
+        if not missing:
+            _keep_names(runs)
     except OSError as error:
         raise unusable(state, error) from error
     return runs
+
+
+@lru_cache(maxsize=64)
+def _keep_names(runs: Path) -> None:
+    """Make the names of folders that are there durable, once a process: who made them may have died before that."""
+    for path in (runs, runs.parent):
+        sync_folder(path.parent)
 
 
 def _ignore_everything(path: Path) -> None:
