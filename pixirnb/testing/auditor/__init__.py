@@ -1,0 +1,1 @@
+"""An independent reader of logs, that finds every promise a run broke."""

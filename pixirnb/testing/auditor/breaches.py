@@ -1,0 +1,54 @@
+"""What an audit is told and what it tells: sightings in, breaches out, and the rules in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pixirnb.testing.auditor.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One promise that a run did not keep."""
+
+    rule: str
+    """Name of the Rule."""
+    seq: int | None
+    """The event that shows it; None where no single one does."""
+    step: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a witness outside the log saw. Sightings are handed over in the order in which they were made."""
+
+    what: str
+    """`began` and `ended`: a runner really performed step.attempt · `returned`: a detached thread is gone · `wished`: the
+    operator asked (`detail`: cancel, drain, interrupt, cancel_step) · `died`: the owner · `acquired`: a process took it up."""
+    durable: int
+    """How many events were on disk at that moment."""
+    at: float
+    """Monotonic seconds."""
+    step: str | None = None
+    attempt: int | None = None
+    detail: str = ""
+
+
+Section = Literal["1", "2", "3", "4", "5", "6", "operator"]
+Finding = tuple[int | None, str | None, str]
+"""Sequence number, step and sentence of a breach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One promise, and how to find where it was broken."""
+
+    name: str
+    sentence: str
+    section: Section
+    """Of the contract; `operator` for what is promised to whoever stops a run."""
+    find: Callable[[Record], Iterator[Finding]]

@@ -1,0 +1,212 @@
+"""A log, prepared for its rules: events, courses, attempts, and where each step stood at every moment.
+
+Fact      one event, with its place in the log and whether it could be read
+Course    from a `run_started` or `run_resumed` up to the next
+Attempt   from its intent to its end, or to the end of its course
+Record    all of them, made once by `prepare`, read by every rule
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+from pixirnb.history.codec import Damage
+from pixirnb.testing.auditor.breaches import Finding, Sighting
+from pixirnb.testing.auditor.readings import Reading
+from pixirnb.testing.auditor.standing import NEW, Standing
+
+OPERATOR_CODES: Final = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
+"""What the operator wishes, and how `run_finished` says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One event. `kind` is empty where it could not be read: then no rule but those of the log itself looks at it."""
+
+    place: int
+    """Position in the log, from 0."""
+    seq: int
+    time: float
+    """Its `at`, in seconds."""
+    at: str
+    kind: str
+    data: dict[str, Any]
+
+    @property
+    def step(self) -> str | None:
+        """The step it is about."""
+        name = self.data.get("step")
+        return name if isinstance(name, str) else None
+
+
+@dataclass(slots=True, eq=False)
+class Course:
+    """One course of a run. Places are positions in the log."""
+
+    number: int
+    start: int
+    reading: Reading
+    inputs: dict[str, Any]
+    sources: dict[str, str]
+    opening: Fact
+    entries: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Of a resume: step to action and reason."""
+    end: int = 0
+    """Place of the next course or of the fork; the length of the log for the last."""
+    finished: int | None = None
+    """Place of its `run_finished`."""
+    last_word: int = -1
+    """Place of the last event that only its owner writes."""
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One attempt, or one question with a number of its own."""
+
+    step: str
+    number: int
+    course: Course
+    place: int
+    timeout_ms: int | None
+    is_ask: bool = False
+    ended: Fact | None = None
+    over: int = 0
+    """Place behind which it holds no slot: its end, or the end of its course."""
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """Everything a rule may ask."""
+
+    facts: list[Fact]
+    damage: Damage | None
+    outcome: Mapping[str, Any] | None
+    sightings: Sequence[Sighting]
+    is_wall_true: bool
+    blobs: Callable[[str], bytes] | None
+    courses: list[Course] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    unread: list[Finding] = field(default_factory=list)
+    """Events that have not the data of their kind, or speak of a step nobody knows."""
+    lost: list[Finding] = field(default_factory=list)
+    """Events whose data lies in a blob that is gone."""
+    strays: list[Finding] = field(default_factory=list)
+    """Ends, starts and checks of attempts that were not under way."""
+    doubles: list[Finding] = field(default_factory=list)
+    """Ends of attempts that had ended."""
+    timeline: dict[str, tuple[list[int], list[Standing]]] = field(default_factory=dict)
+
+    # --- what rules ask -----------------------------------------------------------------------------------------
+
+    @property
+    def is_witnessed(self) -> bool:
+        """Whether somebody outside the log watched."""
+        return bool(self.sightings)
+
+    def of(self, *kinds: str) -> Iterator[tuple[Course, Fact]]:
+        """Every event of some kinds, with its course."""
+        for course in self.courses:
+            for fact in self.facts[course.start : course.end]:
+                if fact.kind in kinds:
+                    yield course, fact
+
+    def standing(self, step: str, place: int) -> Standing:
+        """Where a step stood just before the event at `place`."""
+        places, found = self.timeline.get(step, ([], []))
+        index = bisect_right(places, place - 1)
+        return found[index - 1] if index else NEW
+
+    def standings(self, course: Course, place: int) -> dict[str, Standing]:
+        """Where every step of a course's workflow stood just before `place`."""
+        return {step: self.standing(step, place) for step in course.reading.steps}
+
+    def under_way(self, course: Course, place: int) -> list[Attempt]:
+        """The attempts of a course that hold a slot just before `place`."""
+        return [
+            each
+            for each in self.attempts
+            if each.course is course and not each.is_ask and each.place < place <= each.over
+        ]
+
+    def detached(self, course: Course, place: int) -> list[Attempt]:
+        """Attempts whose threads may still be going on just before `place`: nobody has seen them return."""
+        returned = {
+            (s.step, s.attempt)
+            for s in self.sightings
+            if s.what == "returned" and s.durable <= place
+        }
+        return [
+            each
+            for each in self.attempts
+            if each.course is course
+            and each.ended is not None
+            and each.ended.place < place
+            and each.ended.data["status"] == "detached"
+            and (each.step, each.number) not in returned
+        ]
+
+    def groups(self, course: Course) -> Iterator[int]:
+        """Places behind the groups of a course that were surely written whole by an owner that went on."""
+        for place in range(course.start, course.last_word):
+            if self.facts[place].at != self.facts[place + 1].at:
+                yield place + 1
+
+    def is_free(self, course: Course, place: int) -> bool:
+        """Whether surely nothing had told the run to stop just before `place`."""
+        codes: set[str] | None = None
+        if course.finished is not None:
+            codes = {each["code"] for each in self.facts[course.finished].data["reasons"]}
+        timeout = course.reading.workflow.timeout
+        if timeout is not None:
+            if self.is_wall_true:
+                if self.elapsed(course.opening, self.facts[place - 1]) >= timeout / 1000 - 0.01:
+                    return False
+            elif codes is None or "run_timed_out" in codes:
+                return False
+        if self.is_witnessed:
+            return not self.wishes(course, place, *OPERATOR_CODES)
+        return codes is not None and not codes & set(OPERATOR_CODES.values())
+
+    def wishes(
+        self, course: Course, place: int, *kinds: str, step: str | None = None
+    ) -> list[Sighting]:
+        """What the operator wished of a course by the time `place` events were on disk."""
+        before = self.courses[course.number - 1] if course.number else None
+        since = course.start
+        if before is not None and before.finished is not None:
+            since = before.finished + 1
+        return [
+            seen
+            for seen in self.sightings
+            if seen.what == "wished"
+            and seen.detail in kinds
+            and since <= seen.durable <= place
+            and (step is None or seen.step == step)
+        ]
+
+    def elapsed(self, earlier: Fact, later: Fact) -> float:
+        """Seconds between two events, by their own clock."""
+        return later.time - earlier.time
+
+    def has_failed(self, course: Course, place: int) -> bool:
+        """Whether a step came out of this course as failed or partial."""
+        return any(
+            fact.data["status"] in {"failed", "partial"} and not fact.data.get("reused")
+            for fact in self.facts[course.start : place]
+            if fact.kind == "checkpoint_decided"
+        )
+
+    def read_blob(self, digest: str) -> bytes | None:
+        """A blob's bytes; None where it is gone or not what its name says."""
+        if self.blobs is None:
+            return None
+        try:
+            data = self.blobs(digest)
+        except Exception:  # noqa: BLE001 - whatever a store raises means that it has not got it
+            return None
+        whole = "b2:" + blake2b(data, digest_size=32).hexdigest()
+        return data if whole == digest else None

@@ -1,0 +1,88 @@
+"""Which data an event of each kind has, as the auditor knows it: member to the types it may have, nested lists and dicts below.
+
+A tuple of types is a choice; a dict says the members of a mapping; a list of one says what its items are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_NONE: Final = type(None)
+_TEXT_OR_NONE: Final = (str, _NONE)
+_ERROR: Final = {"kind": str, "message": str, "details": dict}
+_WHOLE_OR_NONE: Final = (int, _NONE)
+
+SHAPES: Final[dict[str, dict[str, Any]]] = {
+    "run_started": {
+        "run_id": str, "workflow": str, "spec": dict, "spec_digest": str, "inputs": dict,
+        "workspace": str, "sources": dict, "owner": dict,
+    },
+    "run_resumed": {
+        "owner": dict, "flags": dict, "spec_digest": str, "inputs": dict,
+        "steps": [{"step_id": str, "action": str, "reason": str, "because": [str]}],
+    },
+    "run_forked": {"run_id": str, "checkpoint": str, "seq": int},
+    "step_scheduled": {
+        "step": str, "attempt": int, "timeout_ms": _WHOLE_OR_NONE, "workspace": str,
+        "fingerprint": dict,
+    },
+    "attempt_started": {"step": str, "attempt": int, "pid": _WHOLE_OR_NONE},
+    "attempt_ended": {
+        "step": str, "attempt": int, "status": str, "error": (_ERROR, None), "elapsed_ms": int,
+        "summary": str,
+    },
+    "retry_planned": {
+        "step": str, "attempt": int, "delay_ms": int, "timeout_ms": _WHOLE_OR_NONE,
+        "retry_class": str, "error": _ERROR,
+    },
+    "verification_recorded": {
+        "step": str, "attempt": int, "checks": [{"check": dict, "passed": bool, "evidence": dict}],
+    },
+    "checkpoint_decided": {
+        "step": str, "attempt": int, "status": str, "subagent_status": str,
+        "error": (_ERROR, None), "limitations": [str], "digest": _TEXT_OR_NONE,
+    },
+    "step_held": {"step": str, "held_by": {"kind": str, "step": _TEXT_OR_NONE}},
+    "decision_requested": {
+        "step": str, "attempt": int, "reason": str, "question": str, "choices": list,
+        "timeout_ms": _WHOLE_OR_NONE,
+    },
+    "decision_recorded": {
+        "step": str, "attempt": int, "verdict": str, "value": None, "note": str, "by": str,
+        "request_id": str,
+    },
+    "checkpoint_saved": {"name": str, "reason": str, "ready": [str], "note": str},
+    "warning_raised": {"code": str, "message": str},
+    "run_finished": {
+        "status": str, "reasons": [{"code": str, "step": _TEXT_OR_NONE}], "elapsed_ms": int,
+        "counts": dict,
+    },
+}  # fmt: skip
+"""A choice with None in it may also be null; a member that is None here may be anything."""
+
+
+def misfit(kind: str, data: dict[str, Any]) -> str | None:
+    """The first member of an event's data that is not as its kind has it; None where all are, or nobody knows the kind."""
+    shape = SHAPES.get(kind)
+    return None if shape is None else _misfit(data, shape, "data")
+
+
+def _misfit(value: Any, shape: Any, place: str) -> str | None:
+    if shape is None:
+        return None
+    if isinstance(shape, tuple) and None in shape:
+        return None if value is None else _misfit(value, shape[0], place)
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return place
+        missing = [name for name in shape if name not in value]
+        if missing:
+            return f"{place}.{missing[0]}"
+        found = (_misfit(value[name], each, f"{place}.{name}") for name, each in shape.items())
+        return next((wrong for wrong in found if wrong is not None), None)
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return place
+        found = (_misfit(item, shape[0], f"{place}[{n}]") for n, item in enumerate(value))
+        return next((wrong for wrong in found if wrong is not None), None)
+    return None if isinstance(value, shape) else place

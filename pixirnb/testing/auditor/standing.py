@@ -1,0 +1,188 @@
+"""Where a step stands after some events: the auditor's own fold, one small value for each moment at which something changed.
+
+    idle → under_way → ended → settled, with `retrying` and `asking` on the way
+
+A Standing never changes; what follows from an event is another one. Nothing here judges: what a log says is taken as said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Stage = Literal["idle", "under_way", "ended", "retrying", "asking", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of one step at one moment. Positions count events from 0."""
+
+    stage: Stage = "idle"
+    attempt: int = 0
+    """The last that was scheduled or asked about."""
+    tries: int = 0
+    """Attempts scheduled in the present course."""
+    status: str | None = None
+    """Checkpoint status."""
+    subagent: str = "queued"
+    digest: str | None = None
+    error: dict[str, Any] | None = None
+    limitations: tuple[str, ...] = ()
+    held_by: dict[str, Any] | None = None
+    timeout_ms: int | None = None
+    scheduled_at: int = -1
+    """Position of the last intent or first question of the attempt; its result is a result of what was given then."""
+    settled_at: int = -1
+    """Position of the last verdict that was no reuse."""
+    is_ask: bool = False
+    """The last attempt is a question, asked before anything ran."""
+    ended: dict[str, Any] | None = None
+    checks: tuple[dict[str, Any], ...] = ()
+    request: dict[str, Any] | None = None
+    decision: dict[str, Any] | None = None
+    """The first word on the open question."""
+    is_decided: bool = False
+    """A verdict followed that word."""
+    retry: dict[str, Any] | None = None
+    entry: tuple[str, str] | None = None
+    """Action and reason of the present course."""
+    kept: Standing | None = None
+    """Worth it had before it was set back, and gets again if it turns out unchanged."""
+
+    @property
+    def has_worth(self) -> bool:
+        """Whether a resume may reuse it: it is ready, or a person decided it."""
+        return self.status == "checkpoint_ready" or self.is_by_word
+
+    @property
+    def is_by_word(self) -> bool:
+        """Whether a person's word on it stands."""
+        return self.decision is not None and (
+            self.is_decided or self.stage in {"settled", "asking"}
+        )
+
+    @property
+    def takes_a_word(self) -> bool:
+        """Whether a person may decide it now."""
+        if self.decision is not None and not self.is_decided:
+            return False
+        if self.stage == "asking":
+            return True
+        return self.stage == "settled" and self.status in {"partial", "needs_orchestrator"}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether dependents may build on it."""
+        return self.status == "checkpoint_ready" and self.stage == "settled"
+
+
+NEW = Standing()
+
+
+def resumed(before: Standing, entry: dict[str, Any] | None) -> Standing:
+    """At the beginning of a course that plans `entry` for the step."""
+    if entry is None:
+        return replace(before, tries=0, entry=None)
+    planned = (entry["action"], entry["reason"])
+    if entry["action"] == "reuse" or (entry["action"] == "hold" and planned[1] != "not_selected"):
+        return replace(before, tries=0, entry=planned)
+    kept = before if before.has_worth and before.stage != "idle" else before.kept
+    return Standing(
+        attempt=before.attempt,
+        scheduled_at=before.scheduled_at,
+        settled_at=before.settled_at,
+        entry=planned,
+        kept=kept,
+    )
+
+
+def scheduled(before: Standing, data: dict[str, Any], at: int) -> Standing:
+    """An intent to make an attempt."""
+    return Standing(
+        stage="under_way",
+        attempt=data["attempt"],
+        tries=before.tries + 1,
+        timeout_ms=data["timeout_ms"],
+        scheduled_at=at,
+        settled_at=before.settled_at,
+        entry=before.entry,
+    )
+
+
+def requested(before: Standing, data: dict[str, Any], at: int) -> Standing:
+    """A question to a person: one of its own, or about what an attempt left."""
+    if data["reason"] not in {"ask", "in_flight"}:
+        return replace(before, request=data)
+    return Standing(
+        stage="asking",
+        attempt=data["attempt"],
+        tries=before.tries,
+        status="needs_orchestrator",
+        subagent="not_applicable",
+        timeout_ms=data["timeout_ms"],
+        scheduled_at=at,
+        settled_at=before.settled_at,
+        is_ask=True,
+        request=data,
+        entry=before.entry,
+    )
+
+
+def ended(before: Standing, data: dict[str, Any]) -> Standing:
+    """An attempt ended, or nobody answered in time."""
+    return replace(before, stage="ended", ended=data, subagent=data["status"])
+
+
+def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
+    """A verdict, or the word that what there was is kept."""
+    if data.get("reused"):
+        kept = before.kept or before
+        return replace(
+            kept,
+            stage="settled",
+            status=data["status"],
+            is_decided=kept.decision is not None,
+            entry=before.entry,
+            tries=before.tries,
+            kept=None,
+            held_by=None,
+        )
+    worth = before if before.kept is None or before.stage != "idle" else before.kept
+    return replace(
+        worth,
+        stage="settled",
+        entry=before.entry,
+        tries=before.tries,
+        status=data["status"],
+        subagent=data["subagent_status"],
+        error=data["error"],
+        limitations=tuple(data["limitations"]),
+        digest=data["digest"],
+        settled_at=at,
+        is_decided=worth.decision is not None,
+        held_by=None,
+        retry=None,
+        kept=None,
+    )
+
+
+def held(before: Standing, data: dict[str, Any]) -> Standing:
+    """It will not start in this course."""
+    kind = data["held_by"]["kind"]
+    return Standing(
+        stage="settled",
+        attempt=before.attempt,
+        status="held",
+        subagent="cancelled" if kind == "cancelled" else "not_applicable",
+        held_by=data["held_by"],
+        scheduled_at=before.scheduled_at,
+        settled_at=before.settled_at,
+        entry=before.entry,
+    )
+
+
+def spoken(before: Standing, data: dict[str, Any]) -> Standing:
+    """A person's word; only the first one on an open question counts."""
+    if not before.takes_a_word:
+        return before
+    return replace(before, decision=data, is_decided=False)
