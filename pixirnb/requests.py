@@ -24,7 +24,7 @@ from pixirnb.store.lease import live_owner
 _LOOK_S: Final = 0.03
 _SETTLING_S: Final = 1.0
 """How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
-_OUR_FAULT: Final = frozenset({"log_write_failed", "run_over", "internal_error"})
+_OUR_FAULT: Final = frozenset({"log_write_failed", "internal_error"})
 """Codes of replies that say nothing against the request."""
 
 T = TypeVar("T")

@@ -1,0 +1,146 @@
+"""A named checkpoint can be gone on from in a run of its own, which owes nothing to the one it came from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storyline import effects, ended, facts, kinds, mark, python, shell, spec, statuses, until
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.handle import Run
+
+pytestmark = pytest.mark.story
+
+STEPS: list[dict[str, Any]] = [
+    shell("make", mark("make", "echo made"), phase="build"),
+    shell("bulk", mark("bulk", "yes long | head -c 40000"), phase="build"),
+    shell("test", mark("test", "echo {{ steps.make.output }}"), "make", phase="check"),
+    shell("ship", mark("ship"), "test", "bulk", phase="check"),
+]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Run:
+    """A completed run of two phases."""
+    run, outcome = ended(tmp_path, *STEPS)
+    assert outcome.ok
+    return run
+
+
+def actions(entries: list[Any]) -> dict[str, tuple[str, str]]:
+    return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in entries}
+
+
+def test_a_fork_goes_on_from_its_checkpoint_and_leaves_the_other_run_as_it_was(
+    tmp_path: Path, source: Run
+) -> None:
+    before = (source.folder / "log.jsonl").read_bytes()
+    state = source.store.state
+    told = actions(api.plan_resume(source.id, checkpoint="build", state=state))
+    assert told["make"] == ("reuse", "ready")
+    assert told["ship"][0] == "rerun"
+    fork = api.resume(source.id, checkpoint="build", state=state)
+    assert fork.id != source.id
+    assert fork.wait().status == "completed"
+    reused = [name for name, (action, _) in told.items() if action == "reuse"]
+    for step in ("make", "bulk", "test", "ship"):
+        assert effects(tmp_path).count(step) == (1 if step in reused else 2)
+    assert (source.folder / "log.jsonl").read_bytes() == before
+    assert fork.outcome.run_id == fork.id
+    [junction] = facts(fork, "run_forked")
+    assert (junction["run_id"], junction["checkpoint"]) == (source.id, "build")
+    saved = source.history()[junction["seq"] - 1]
+    assert (saved.kind, saved.data["name"]) == ("checkpoint_saved", "build")
+
+
+def test_a_fork_stands_alone_when_the_other_run_is_gone(tmp_path: Path, source: Run) -> None:
+    fork = api.resume(source.id, checkpoint="end", state=source.store.state)
+    assert fork.wait().ok
+    shutil.rmtree(source.folder)
+    moved = tmp_path / "elsewhere" / fork.id
+    shutil.copytree(fork.folder, moved)
+    opened = api.open_run(moved)
+    assert opened.outcome.ok
+    assert opened.value("bulk") == "\n".join(["long"] * 8000)
+    assert opened.output("make") == "made\n"
+    assert sorted(effects(tmp_path)) == ["bulk", "make", "ship", "test"]
+
+
+def test_a_fork_may_be_edited_and_selected_as_any_resume(tmp_path: Path, source: Run) -> None:
+    edited = [dict(step) for step in STEPS]
+    edited[2]["run"] = mark("test2", "echo tested")
+    fork = api.resume(
+        source.id, checkpoint="end", spec=spec(*edited), until="test", state=source.store.state
+    )
+    assert statuses(fork.wait())["ship"] == "held"
+    assert fork.value("test") == "tested"
+    again = api.resume(fork.id, state=source.store.state)
+    assert again.wait().ok
+    assert source.outcome.ok
+    assert source.value("test") == "made"
+
+
+def test_a_fork_of_a_fork_and_its_own_resumes_count_attempts_on(
+    tmp_path: Path, source: Run
+) -> None:
+    fork = api.resume(source.id, checkpoint="build", from_="test", state=source.store.state)
+    assert fork.wait().ok
+    fork.checkpoint("mine", note="after the first fork")
+    second = api.resume(fork.id, checkpoint="mine", from_="ship", state=source.store.state)
+    assert second.wait().ok
+    assert second.outcome.step("ship").attempt == fork.outcome.step("ship").attempt + 1
+    assert kinds(second).count("run_forked") == 2
+    assert second.outcome.elapsed_ms is not None
+    assert second.outcome.elapsed_ms < 60_000
+
+
+def test_a_live_run_can_be_forked_and_goes_on_undisturbed(tmp_path: Path) -> None:
+    steps = [
+        shell("a", mark("a"), phase="one"),
+        shell("b", "until test -e go; do sleep 0.02; done", "a", phase="two"),
+    ]
+    run = api.start(spec(*steps), workspace=tmp_path)
+    until(lambda: facts(run, "checkpoint_saved"))
+    fork = api.resume(run.id, checkpoint="one", until="a", state=run.store.state)
+    assert fork.wait().status == "partial"
+    assert run.status == "running"
+    (tmp_path / "go").touch()
+    assert run.wait().ok
+    assert effects(tmp_path) == ["a"]
+
+
+def test_a_checkpoint_that_is_not_there_is_named_with_those_that_are(source: Run) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        api.resume(source.id, checkpoint="nowhere", state=source.store.state)
+    assert caught.value.code == "unknown_checkpoint"
+    assert "build" in caught.value.fix
+    assert len(source.store.run_ids()) == 1
+
+
+def test_a_value_that_is_lost_is_made_anew_in_the_fork(tmp_path: Path, source: Run) -> None:
+    [step] = [f for f in facts(source, "attempt_ended") if f["step"] == "bulk"]
+    path = source.store.blobs(source.id).path(step["output"]["blob"])
+    assert path is not None
+    path.write_bytes(b"rotten")
+    fork = api.resume(source.id, checkpoint="end", state=source.store.state)
+    assert fork.wait().ok
+    assert effects(tmp_path).count("bulk") == 2
+    assert effects(tmp_path).count("make") == 1
+
+
+def test_a_terminal_forks_with_one_flag(tmp_path: Path, source: Run) -> None:
+    flags = ["resume", source.id, "--checkpoint", "build", "--state", str(source.store.state)]
+    child = python("-m", "pixirnb", *flags, "--json", cwd=tmp_path)
+    out, _ = child.communicate()
+    assert child.returncode == 0
+    document = json.loads(out)
+    assert document["ok"]
+    assert document["run_id"] != source.id
+    child = python("-m", "pixirnb", *flags, "--take-over", "--json", cwd=tmp_path)
+    out, _ = child.communicate()
+    assert (child.returncode, json.loads(out)["error"]["code"]) == (2, "invalid_args")
