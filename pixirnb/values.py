@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
+from pixirnb.interruptions import unbroken
 
 INLINE_LIMIT: Final = 16 * 1024
 """Bytes of text or JSON that may stand in the log itself; anything larger is a blob."""
@@ -147,7 +148,7 @@ def _keep_name(path: Path) -> None:
 
 def _make_key(path: Path) -> None:
     """Whole or not at all, and the first of two makers wins: written aside, then linked into place."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unbroken(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f"key.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -156,11 +157,11 @@ def _make_key(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         try:
-            os.link(aside, path)
+            unbroken(os.link, aside, path)
         except FileExistsError:
             pass  # another process was first: its key is the key
     finally:
-        aside.unlink()
+        unbroken(aside.unlink)
 
 
 def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue, bytes | None]:

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from pixirnb.interruptions import unbroken
 from pixirnb.ports import Output
 from pixirnb.runners.masking import Mask, StreamMask
 
@@ -150,7 +151,7 @@ class Capture:
 
 
 def _open(path: Path) -> BinaryIO:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unbroken(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     file = path.open("wb")
     path.chmod(0o600)
     return file

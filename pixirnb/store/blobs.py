@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
+from pixirnb.interruptions import unbroken
 from pixirnb.store.folders import linked, make_private, open_private, sync_folder, unusable
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class FileBlobs:
     def sweep(self) -> None:
         """Remove what a writer that died left unfinished. For the holder of the run only."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):
-            path.unlink(missing_ok=True)
+            unbroken(path.unlink, missing_ok=True)
 
     def _path(self, digest: str) -> Path:
         return self._folder / digest[3:5] / digest[3:]
@@ -187,7 +188,7 @@ class FileBlobs:
             digest = "b2:" + hashed.hexdigest()
             self._name(temporary, digest)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            unbroken(temporary.unlink, missing_ok=True)
             raise
         return digest
 
@@ -197,7 +198,7 @@ class FileBlobs:
             if path.parent.is_symlink():
                 raise linked(path.parent)
             is_new = make_private(path.parent)
-            temporary.rename(path)
+            unbroken(temporary.rename, path)
             self._sync(path.parent)
             if is_new:
                 self._sync(self._folder)

@@ -13,6 +13,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pixirnb.errors import StateUnusable
+from pixirnb.interruptions import unbroken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def make_private(folder: Path) -> bool:
     """Make one folder, 0700, unless it is there; True when it was made. Raises StateUnusable."""
     try:
-        folder.mkdir(mode=0o700)
+        unbroken(folder.mkdir, mode=0o700)
         return True
     except FileExistsError:
         refuse_foreign(folder)

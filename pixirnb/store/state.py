@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from pixirnb.interruptions import unbroken
 from pixirnb.store.folders import make_private, open_private, sync_folder, unusable
 
 STATE_NAME: Final = ".pixirnb"
@@ -47,7 +48,7 @@ def prepare_state(state: Path) -> Path:
     runs = state / "runs"
     missing = [path for path in (runs, state, *state.parents) if not path.exists()]
     try:
-        state.parent.mkdir(parents=True, exist_ok=True)
+        unbroken(state.parent.mkdir, parents=True, exist_ok=True)
         make_private(state)
         if make_private(runs):
             _ignore_everything(state / ".gitignore")
