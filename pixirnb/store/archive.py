@@ -26,6 +26,7 @@ from pixirnb.store.lease import live_owner
 from pixirnb.store.seal import SEAL_NAME
 
 _KEPT: Final = ("output", "sessions")
+_FOLDERS: Final = ("blobs", *_KEPT)
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 """The first moment a zip file can name."""
 _DIGEST: Final = re.compile(rb"b2:([0-9a-f]{64})")
@@ -82,6 +83,8 @@ def _pack(folder: Path, file: BinaryIO) -> int:
     named = _named(log, folder / "blobs")
     count = 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("", *_FOLDERS):
+            archive.writestr(_folder_entry(folder, name), b"")
         for name, data in ((LOG_NAME, log), (SEAL_NAME, seal)):
             if data is not None:
                 archive.writestr(_entry(folder, name), data)
@@ -129,6 +132,14 @@ def _plain(folder: Path) -> Iterator[Path]:
             status = path.lstat()
             if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
                 yield path
+
+
+def _folder_entry(folder: Path, name: str) -> zipfile.ZipInfo:
+    """A folder of its own, so that whoever unzips makes it private as well."""
+    entry = zipfile.ZipInfo(f"{folder.name}/{name}/" if name else f"{folder.name}/", _LONG_AGO)
+    entry.create_system = 3
+    entry.external_attr = (stat.S_IFDIR | 0o700) << 16 | 0x10
+    return entry
 
 
 def _entry(folder: Path, name: str) -> zipfile.ZipInfo:
