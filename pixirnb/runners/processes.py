@@ -7,6 +7,7 @@ The last resort, for when no reaper is left that knows its tree. Only processes 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,12 +28,12 @@ def find_strays(run_id: str) -> list[int]:
 
 def end_strays(run_id: str) -> list[int]:
     """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended."""
-    return _end(lambda: find_strays(run_id))
+    return _end(lambda tag: tag.startswith(f"{run_id}/"))
 
 
 def end_tagged(tag: str) -> list[int]:
     """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`; return those that were ended."""
-    return _end(lambda: _find(lambda found: found == tag))
+    return _end(lambda found: found == tag)
 
 
 def _find(wanted: Callable[[str], bool]) -> list[int]:
@@ -46,18 +47,35 @@ def _find(wanted: Callable[[str], bool]) -> list[int]:
     return found
 
 
-def _end(find: Callable[[], list[int]]) -> list[int]:
+def _end(wanted: Callable[[str], bool]) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
-    while (left := find()) and time.monotonic() < deadline:
+    while (left := _find(wanted)) and time.monotonic() < deadline:
         for pid in left:
-            ended[pid] = None
-            try:
-                os.kill(pid, 9)
-            except OSError:
-                pass  # it ended by itself in between
+            if _kill(pid, wanted):
+                ended[pid] = None
         time.sleep(0.005)
     return list(ended)
+
+
+def _kill(pid: int, wanted: Callable[[str], bool]) -> bool:
+    """SIGKILL one process; False where it ended by itself since it was found, whoever bears its id now."""
+    try:
+        if not hasattr(os, "pidfd_open"):
+            os.kill(pid, signal.SIGKILL)  # macOS: an id reused within microseconds is out of reach
+            return True
+        process = os.pidfd_open(pid)
+        try:
+            # The tag is asked again of the process that is now held on to: its id cannot pass on.
+            tag = _tag_of(pid)
+            if tag is None or not wanted(tag):
+                return False
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            return True
+        finally:
+            os.close(process)
+    except OSError:
+        return False
 
 
 def _tag_of(pid: int) -> str | None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _LOCK: Final = "lock"
 _RECORD: Final = "lease.json"
+_RECORD_LIMIT: Final = 4096
+"""Bytes of a record that are read; ours have about 150."""
+_MOST_PID: Final = 2**31 - 1
 _PATIENCE: Final = (0.005, 0.01, 0.02, 0.04)
 """Seconds between tries: a reader that asks whether the run is held has the lock for microseconds."""
 
@@ -138,18 +141,22 @@ def standing(folder: Path) -> tuple[Lease | None, LeaseStanding | None]:
 def read_lease(folder: Path) -> Lease | None:
     """The record as it lies there; None when there is none, or none that can be read."""
     try:
-        with os.fdopen(open_private(folder / _RECORD, os.O_RDONLY), "rb") as file:
-            members = json.load(file)
-        return Lease(
-            host=str(members["host"]),
-            pid=int(members["pid"]),
-            started=float(members["started"]),
-            instance=str(members["instance"]),
-            since=str(members["since"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        descriptor = open_private(folder / _RECORD, os.O_RDONLY)
+        try:
+            members = json.loads(os.read(descriptor, _RECORD_LIMIT))
+        finally:
+            os.close(descriptor)
+        pid, started = members["pid"], float(members["started"])
+        texts = [members[name] for name in ("host", "instance", "since")]
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         # Cut short by a power failure, perhaps: the lock decides, the record only tells.
         return None
+    if type(pid) is not int or not 0 < pid <= _MOST_PID:
+        return None
+    if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
+        return None
+    host, instance, since = texts
+    return Lease(host=host, pid=pid, started=started, instance=instance, since=since)
 
 
 def new_instance() -> str:
