@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,10 @@ from pixirnb.store.folders import make_private, open_private, sync_folder, unusa
 
 STATE_NAME: Final = ".pixirnb"
 STATE_VARIABLE: Final = "PIXIRNB_STATE"
+
+
+_kept: set[Path] = set()
+"""`runs` folders whose names this process has made durable."""
 
 
 def find_state(workspace: Path, override: Path | None = None) -> Path:
@@ -52,21 +55,14 @@ def prepare_state(state: Path) -> Path:
         make_private(state)
         if make_private(runs):
             _ignore_everything(state / ".gitignore")
-        for path in missing:
-            # A run is lost however well its bytes are kept, if the name of a folder above is.
+        # A run is lost however well its bytes are kept, if the name of a folder above is. What was there
+        # is asked for once, too: the process that made it may have died before it had.
+        for path in missing if runs in _kept else dict.fromkeys((*missing, runs, state)):
             sync_folder(path.parent)
-        if not missing:
-            _keep_names(runs)
+        _kept.add(runs)
     except OSError as error:
         raise unusable(state, error) from error
     return runs
-
-
-@lru_cache(maxsize=64)
-def _keep_names(runs: Path) -> None:
-    """Make the names of folders that are there durable, once a process: who made them may have died before that."""
-    for path in (runs, runs.parent):
-        sync_folder(path.parent)
 
 
 def _ignore_everything(path: Path) -> None:

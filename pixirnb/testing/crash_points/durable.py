@@ -57,6 +57,18 @@ class Durable:
         """Make the tree on the disk what the power failure leaves of it."""
         _restore(self.root, self._top)
 
+    def lines(self, name: str) -> dict[str, int]:
+        """Durable lines of every file of that name, by the name of the folder it lies in."""
+        found: dict[str, int] = {}
+        folders = [("", self._top)]
+        for called, folder in folders:  # grows while it is read
+            for entry, node in (folder.names or {}).items():
+                if node.names is not None:
+                    folders.append((entry, node))
+                elif entry == name:
+                    found[called] = node.data.count(b"\n")
+        return found
+
     def document(self) -> bytes:
         """All that is known, for the process that comes next."""
         order = {id(self._top): 0}

@@ -52,6 +52,8 @@ class End:
     counts: dict[str, int]
     """Its operations by kind."""
     stderr: str
+    durable: dict[str, int]
+    """Run to lines of its log that a power failure would have left, where it died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def offspring(tap: Tap, world: World, shape: Shape, errand: Errand) -> End:
         struck=told.get("struck", []),
         counts=told.get("counts", {}),
         stderr=(notes / "stderr").read_text(errors="replace"),
+        durable=told.get("durable", {}),
     )
 
 
@@ -160,7 +163,7 @@ def _be_the_child(tap: Tap, world: World, shape: Shape, errand: Errand, notes: P
 def _leaver(notes: Path, durable: Durable) -> Callable[[Tap], None]:
     def leave(tap: Tap) -> None:
         (notes / "durable").write_bytes(durable.document())
-        _note(notes / "struck", tap, {})
+        _note(notes / "struck", tap, {"durable": durable.lines("log.jsonl")})
 
     return leave
 

@@ -93,7 +93,8 @@ def _driven(world: World, shape: Shape, *, is_recovery: bool) -> tuple[RunOutcom
             for step in outcome.steps
             if step.kind == "decision" and step.checkpoint_status == "needs_orchestrator"
         ]
-        if waiting and outcome.status == "needs_orchestrator":
+        is_decided = any(r["code"] == "decided_not_resumed" for r in outcome.reasons)
+        if waiting and not is_decided and outcome.status == "needs_orchestrator":
             run.decide(waiting[0], "accept", note="by the drill")
         elif is_recovery:
             run = api.resume(run.id, state=world.state)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -47,8 +48,11 @@ class Sight:
     effects: Counter[str]
 
 
-def sight(world: World) -> tuple[Sight, list[Breach]]:
-    """Look at the newest run, and say what is wrong with it as it lies there."""
+def sight(world: World, durable: Mapping[str, int] | None = None) -> tuple[Sight, list[Breach]]:
+    """Look at the newest run, and say what is wrong with it as it lies there.
+
+    `durable`: so many lines of each run's log will outlive a power failure that is to come; a step counts as ready only there.
+    """
     effects = effects_of(world.work)
     try:
         run_id = newest(world)
@@ -64,10 +68,15 @@ def sight(world: World) -> tuple[Sight, list[Breach]]:
     if damage is not None and damage.code != "torn_tail":
         breaches.append(Breach("damaged", damage.message))
     ready: dict[str, bool] = {}
+    kept: set[str] = set()
     intents: Counter[str] = Counter()
+    lasting = len(history) if durable is None else durable.get(run_id, 0)
     for event in history:
         if event.kind == "checkpoint_decided":
-            ready[event.data["step"]] = event.data["status"] == "checkpoint_ready"
+            is_ready = event.data["status"] == "checkpoint_ready"
+            ready[event.data["step"]] = is_ready
+            if is_ready and event.seq <= lasting:
+                kept.add(event.data["step"])
         elif event.kind == "step_scheduled":
             intents[event.data["step"]] += 1
             ready.pop(event.data["step"], None)
@@ -85,7 +94,7 @@ def sight(world: World) -> tuple[Sight, list[Breach]]:
             breaches.append(Breach("dishonest", f"completed without {idle or 'its end'}"))
     if outcome.status == "running":
         breaches.append(Breach("dishonest", "a dead run is shown as running"))
-    done = frozenset(step for step, is_ready in ready.items() if is_ready)
+    done = frozenset(step for step, is_ready in ready.items() if is_ready and step in kept)
     return Sight(run_id, outcome.status, done, effects), breaches
 
 
@@ -125,7 +134,8 @@ def of_rest(end: End, before: list[Sight], last: Sight, expected: dict[str, Any]
     breaches = of_words(end)
     found = plain(end)
     if found != expected:
-        breaches.append(Breach("differing", _difference(found, expected) or _brief(end)))
+        said = _difference(found, expected) if found else _brief(end)
+        breaches.append(Breach("differing", said))
     elif not end.ended["is_no_op"] and expected["status"] == "completed":
         breaches.append(Breach("differing", "a completed run resumed to more than nothing"))
     for seen in before:
