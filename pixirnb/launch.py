@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb import courses
-from pixirnb.courses import Course, warning
+from pixirnb.courses import Course
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
 from pixirnb.errors import PixirnbError
-from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import attempt_name
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.requests import Request
+from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.plan import Plan
+from pixirnb.requests import request, tell
 from pixirnb.resumption import Edit, pinned_plan
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
@@ -97,14 +97,13 @@ def _launch(
     for other in others:
         theirs = other.ask(lambda scheduler: scheduler.board.run.workspace)
         if theirs == workspace and share_writes(plan, other.scheduler.plan):
-            drafts.append(_shared(other.scheduler.log.run_id))
-            other.record([_shared(log.run_id)])
+            drafts.append(workspace_shared(other.scheduler.log.run_id))
+            other.record([workspace_shared(log.run_id)])
     here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
-    drafts += [
-        _shared(run_id)
-        for run_id in store.run_ids()[:_NEIGHBOURS]
-        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan)
-    ]
+    for run_id in store.run_ids()[:_NEIGHBOURS]:
+        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
+            drafts.append(workspace_shared(run_id))
+            tell(store, run_id, request("neighbour", run_id=log.run_id))
     inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
     stop = course.stop or stop
     return engine().launch(plan, log, run, drafts, listeners, stop=stop, inbox=inbox)
@@ -119,11 +118,6 @@ def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) ->
         return theirs.workspace == workspace and share_writes(plan, pinned_plan(theirs))
     except PixirnbError:
         return False  # a run that cannot be read is named where it is looked at, not where another starts
-
-
-def _shared(other: str) -> Draft:
-    message = f"{other} is live in the same workspace and may write the same files."
-    return warning("workspace_shared", message, None)
 
 
 def _copy_outputs(source: Path, target: Path | None, run: RunState) -> None:

@@ -45,6 +45,10 @@ class Blobs(Protocol):
         """Whether the blob is there (not whether it is intact)."""
         ...
 
+    def is_whole(self, digest: str) -> bool:
+        """Whether the blob is there and is what was written."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -106,8 +110,8 @@ class Inbox(Protocol):
         """Requests that arrived since the last look, oldest first, each handed out once. Blocking; never raises."""
         ...
 
-    def answer(self, request_id: str, reply: dict[str, Any]) -> None:
-        """Leave a reply: `{"ok": true}`, or an error's document. Never raises: who asked sees the log as well."""
+    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+        """Leave a reply: `{"ok": true}`, or an error's document; None where nobody waits. Never raises."""
         ...
 
 

@@ -11,6 +11,7 @@ import getpass
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
@@ -33,6 +34,11 @@ T = TypeVar("T")
 def request(verb: str, **arguments: Any) -> Request:
     """A request of this user, with an id of its own."""
     return Request(secrets.token_hex(8), verb, arguments, _who())
+
+
+def tell(store: FileStore, run_id: str, asked: Request) -> None:
+    """Leave a request for the owner of a run and wait for nothing. Raises StateUnusable."""
+    FileInbox(store.folder(run_id) / "inbox").leave(replace(asked, is_awaited=False))
 
 
 def bring(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[], T]) -> T | None:

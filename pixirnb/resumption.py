@@ -142,8 +142,8 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
             continue
         stored = cast("StoredValue", stored_output(state))
         digest = stored.get("blob")
-        if digest is not None and not blobs.has(digest):
-            found.add(step.id)  # lost: what it held must be made again
+        if digest is not None and not blobs.is_whole(digest):
+            found.add(step.id)  # lost or damaged: what it held must be made again
             continue
         if stored["format"] != "pickle":
             continue

@@ -198,7 +198,7 @@ class Scheduler:
         self._ride_at = None
         for draft in riders:
             record(draft)
-        replies: dict[str, dict[str, Any]] = {}
+        replies: list[tuple[Request, dict[str, Any]]] = []
         for stimulus in stimuli:
             facts = stimulus.facts
             if stimulus.request is not None:
@@ -224,28 +224,32 @@ class Scheduler:
         if replies:
             await self._reply(replies, is_durable=is_durable)
 
-    def _grant(self, request: Request, replies: dict[str, dict[str, Any]]) -> tuple[Draft, ...]:
+    def _grant(
+        self, request: Request, replies: list[tuple[Request, dict[str, Any]]]
+    ) -> tuple[Draft, ...]:
         """The facts of a request; its wishes are noted, and `replies` gets what to tell who asked."""
         try:
             granted = grant(request, self.plan, self.board.run)
         except PixirnbError as refused:
-            replies[request.id] = refused.document()
+            replies.append((request, refused.document()))
             return ()
-        replies[request.id] = {"ok": True}
+        replies.append((request, {"ok": True}))
         if granted.stop is not None:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
             self.board.cancelled.add(self.plan.index[granted.cancelled])
         return granted.facts
 
-    async def _reply(self, replies: dict[str, dict[str, Any]], *, is_durable: bool) -> None:
+    async def _reply(
+        self, replies: list[tuple[Request, dict[str, Any]]], *, is_durable: bool
+    ) -> None:
         if self.inbox is None:
             return
-        for request_id, reply in replies.items():
+        for request, reply in replies:
             said = reply
             if reply["ok"] and not is_durable and self.write_error is not None:
                 said = self.write_error.document()
-            await self.offload(self.inbox.answer, request_id, said)
+            await self.offload(self.inbox.answer, request.id, said if request.is_awaited else None)
 
     async def _look_at_reads(self) -> None:
         """Hand the board digests of the files that ready steps with `reuse: reads` are about to read."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState, StepState
-from pixirnb.ids import is_step_id
+from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
 
@@ -37,9 +37,11 @@ class Request:
 
     id: str
     verb: str
-    """`decide`, `checkpoint` or `cancel`; others are refused, not guessed at."""
+    """`decide`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others are refused."""
     arguments: dict[str, Any] = field(default_factory=dict)
     by: str = "unknown"
+    is_awaited: bool = True
+    """Whether somebody waits for the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
             return Grant((_decision(request, plan, run),))
         case "checkpoint":
             return Grant((_checkpoint(request, plan, run),))
+        case "neighbour" if is_run_id(str(said.get("run_id"))):
+            return Grant(_neighbour(str(said.get("run_id")), run))
         case "cancel" if said.get("step") is not None:
             return Grant(cancelled=_step(said.get("step"), plan))
         case "cancel" if said.get("how", "cancel") in _STOPS:
@@ -148,6 +152,17 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
         "checkpoint_saved",
         {"name": name, "reason": "manual", "ready": ready, "note": note, "request_id": request.id},
     )
+
+
+def workspace_shared(other: str) -> Draft:
+    """The fact that another live run may write the same files."""
+    message = f"{other} is live in the same workspace and may write the same files."
+    return Draft("warning_raised", {"code": "workspace_shared", "message": message, "step": None})
+
+
+def _neighbour(other: str, run: RunState) -> tuple[Draft, ...]:
+    warned = workspace_shared(other)
+    return () if warned.data in run.warnings else (warned,)
 
 
 def _step(step: Any, plan: Plan) -> str:

@@ -141,6 +141,20 @@ class FileBlobs:
             return "blob_damaged"
         return None if "b2:" + hashed.hexdigest() == digest else "blob_damaged"
 
+    def is_whole(self, digest: str) -> bool:
+        """Whether the blob is there and is what was written. Reads it in pieces."""
+        path = self.path(digest)
+        if path is None or path.parent.is_symlink():
+            return False
+        hashed = blake2b(digest_size=32)
+        try:
+            with os.fdopen(open_private(path, os.O_RDONLY), "rb", buffering=0) as file:
+                while chunk := file.read(_CHUNK):
+                    hashed.update(chunk)
+        except OSError:
+            return False
+        return "b2:" + hashed.hexdigest() == digest
+
     def sweep(self) -> None:
         """Remove what a writer that died left unfinished. For the holder of the run only."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):

@@ -45,6 +45,7 @@ class FileInbox:
             "verb": request.verb,
             "arguments": request.arguments,
             "by": request.by,
+            "is_awaited": request.is_awaited,
         }
         try:
             make_private(self._folder)
@@ -96,10 +97,11 @@ class FileInbox:
                 taken.append((age, request))
         return [request for _, request in sorted(taken, key=lambda found: -found[0])]
 
-    def answer(self, request_id: str, reply: dict[str, Any]) -> None:
-        """Leave a reply. Never raises: an asker who finds none looks at the log."""
+    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+        """Leave a reply; None where nobody waits for one. Never raises: an asker who finds none looks at the log."""
         try:
-            self._write(f"{request_id}.answer", reply)
+            if reply is not None:
+                self._write(f"{request_id}.answer", reply)
             (self._folder / f"{request_id}.taken").unlink(missing_ok=True)
         except OSError:
             return
@@ -154,4 +156,4 @@ def _request(request_id: str, said: dict[str, Any] | None) -> Request | None:
     verb, arguments, by = said.get("verb"), said.get("arguments"), said.get("by")
     if not isinstance(verb, str) or not isinstance(arguments, dict) or not isinstance(by, str):
         return None
-    return Request(request_id, verb, arguments, by)
+    return Request(request_id, verb, arguments, by, said.get("is_awaited") is not False)

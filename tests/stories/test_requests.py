@@ -256,3 +256,26 @@ def test_a_decision_may_be_recorded_on_one_day_and_taken_up_on_another(home: Pat
     resumed.communicate()
     assert resumed.returncode == 0
     assert effects(home) == ["ship"]
+
+
+def test_two_live_runs_of_two_processes_that_may_write_the_same_files_both_say_so(
+    home: Path,
+) -> None:
+    writer = {"id": "w", "run": "until test -e go; do sleep 0.02; done", "write_set": ["out/**"]}
+    (home / "w.json").write_text(json.dumps({"name": "older", "steps": [writer]}))
+    child = python("-m", "pixirnb", "run", "w.json", cwd=home)
+    until(lambda: any((home / ".pixirnb" / "runs").glob("*/log.jsonl")))
+    [folder] = (home / ".pixirnb" / "runs").iterdir()
+    older = api.open_run(folder.name)
+    until(lambda: "attempt_started" in kinds(older))
+    newer = api.start({"name": "newer", "steps": [writer]})
+    until(lambda: facts(older, "warning_raised") and facts(newer, "warning_raised"))
+    for run, other in ((older, newer), (newer, older)):
+        [warned] = facts(run, "warning_raised")
+        assert warned["code"] == "workspace_shared"
+        assert other.id in warned["message"]
+    (home / "go").touch()
+    assert newer.wait().ok
+    child.communicate()
+    assert older.outcome.ok
+    assert list((older.folder / "inbox").iterdir()) == []
