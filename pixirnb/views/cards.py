@@ -53,7 +53,8 @@ def chips(counts: Iterable[tuple[Mark, int]]) -> str:
 def bar(counts: Sequence[tuple[Mark, int]]) -> str:
     """The same as a strip; says nothing that the chips do not."""
     shown = "".join(
-        f'<span class="pixirnb-{mark.tone}" style="flex:{count}"></span>' for mark, count in counts
+        f'<span class="pixirnb-{mark.tone}{" pixirnb-faint" * (mark.key == "maybe")}" style="flex:{count}"></span>'
+        for mark, count in counts
     )
     return f'<div class="pixirnb-bar" aria-hidden="true">{shown}</div>' if shown else ""
 

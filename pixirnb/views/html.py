@@ -24,7 +24,7 @@ from pixirnb.views.marks import (
     step_mark,
     tally,
 )
-from pixirnb.views.markup import block, code, text
+from pixirnb.views.markup import block, code, text, whole
 from pixirnb.views.phrases import place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
@@ -114,14 +114,14 @@ def resume_html(document: Mapping[str, Any]) -> str:
     rows = []
     for mark, found in groups:
         for place, row in enumerate(found):
-            because = ", ".join(code(step, 80) for step in row.because)
+            because = ", ".join(map(whole, row.because))
             left = row.count - len(row.steps)
-            named = [code(step, 80) for step in row.steps] + [f"and {left:,} more"] * (left > 0)
+            named = [*map(whole, row.steps), *[f"and {left:,} more"] * (left > 0)]
             rows.append(
                 [
                     "" if place else status(mark),
                     f"{row.count:,}",
-                    f"{text(row.why)} {because}".strip(),
+                    f'<span class="pixirnb-nowrap">{text(row.why)}</span> {because}'.strip(),
                     " ".join(named),
                 ]
             )

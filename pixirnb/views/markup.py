@@ -29,3 +29,8 @@ def fixed(value: float) -> str:
 def code(value: object, limit: int = 300) -> str:
     """A cell, a code or an id, set in `<code>`."""
     return f"<code>{text(value, limit)}</code>"
+
+
+def whole(name: object) -> str:
+    """A step's id in `<code>` that no line breaks in two."""
+    return f'<span class="pixirnb-nowrap">{code(name, 80)}</span>'

@@ -1,16 +1,17 @@
 """The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
 
 Status shows by shape, word (on hover and for screen readers) and colour; a held step is dashed, with a dashed line to what
-holds it; phases are light bands. Large workflows are folded (see drawing.py).
+holds it; phases are light bands. Long workflows go on below (see lines.py), large ones are folded (see drawing.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
 from pixirnb.views.drawing import Drawing, Edges, Node, drawing, folded
+from pixirnb.views.lines import Phases, broken, starts
 from pixirnb.views.markup import fixed, text
 from pixirnb.views.plain import line
 from pixirnb.views.shapes import kind_shape, placed, status_shape
@@ -44,30 +45,29 @@ def draw(shown: Drawing) -> str:
     """The `<svg>` of a drawing as it is."""
     ids = list(shown.nodes)
     lanes, columns = _phases(shown)
-    grid = _grid(shown)
+    grid, line_starts = _grid(shown, columns, is_lined=lanes is None)
     placing = layout(ids, shown.waves, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
-    top = _BAND_TOP if columns else 0.0
+    sheet = broken(placing, grid, columns, line_starts, _BAND_TOP if columns else 0.0)
     held = set(shown.holds)
-    boxes = {box.id: box for box in placing.boxes}
-    parts = [_bands(shown, placing, columns, grid, top)]
+    boxes = {box.id: box for box in sheet.boxes}
+    parts = [_band(band.name, band.x, band.y, band.width, band.height) for band in sheet.bands]
+    parts += _lanes(shown, placing, columns)
     parts += [
         f'<path class="pixirnb-edge" fill="none" stroke="#888" d="{_path(curve)}"/>'
-        for curve in placing.curves
+        for curve in sheet.curves
         if (curve.source, curve.target) not in held
     ]
     parts += [
         f'<g class="pixirnb-{shown.nodes[curve.source].mark.tone}">'
         f'<path class="pixirnb-hold" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
         f'd="{_path(curve)}"/></g>'
-        for curve in placing.curves
+        for curve in sheet.curves
         if (curve.source, curve.target) in held
     ]
-    parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in placing.curves)]
-    parts += [_node(shown.nodes[box.id], box) for box in placing.boxes]
-    width, height = fixed(placing.width), fixed(placing.height + top)
+    parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in sheet.curves)]
+    parts += [_node(shown.nodes[box.id], box) for box in sheet.boxes]
+    width, height = fixed(sheet.width), fixed(sheet.height)
     body = "".join(parts)
-    if top:
-        body = f'<g transform="translate(0 {fixed(top)})">{body}</g>'
     return (
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
@@ -96,38 +96,33 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
     return lanes, []
 
 
-def _grid(shown: Drawing) -> Grid:
-    """Boxes as wide as their longest name asks, narrower where that lets the picture fit the page."""
+def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list[int]]:
+    """Boxes as wide as their longest name asks, narrower where that lets the picture fit; and the first column of each line."""
     names = [_length(line(step, 64), _BOLD) for step in shown.nodes if not step.startswith("+")]
     notes = [_length(_counted(node), 10.5) - 20 for node in shown.nodes.values() if node.stands_for]
     wish = min(max([*names, *notes, 0.0]) + 38, _WIDE)
     columns = max(len(shown.waves), 1)
-    width, gap = max(wish, _NARROW), 44.0
+    width, gap, line_starts = max(wish, _NARROW), 44.0, [0]
     if columns * (width + gap) > _PAGE:
         gap = 28.0
         fitting = (_PAGE - 28 + gap) / columns - gap
+        if fitting < _NARROW and is_lined:
+            line_starts = starts(columns, phases, int((_PAGE - 28 + gap) / (_USUAL + gap)))
+        if len(line_starts) > 1:
+            widest = max(b - a for a, b in pairwise([*line_starts, columns]))
+            fitting = (_PAGE - 28 + gap) / widest - gap
         width = min(width, fitting if fitting >= _NARROW else _USUAL)
-    return Grid(width=width, gap_x=gap)
+    return Grid(width=width, gap_x=gap), line_starts
 
 
-def _bands(
-    shown: Drawing,
-    placing: Layout,
-    columns: Sequence[tuple[str, int, int]],
-    grid: Grid,
-    top: float,
-) -> str:
-    parts = []
-    for name, first, last in columns:
-        x = grid.margin + first * (grid.width + grid.gap_x) - grid.gap_x / 2 + 3
-        width = (last - first + 1) * (grid.width + grid.gap_x) - 6
-        if first == 0:
-            x, width = x + grid.gap_x / 2 - 10, width - grid.gap_x / 2 + 10
-        parts.append(_band(name, x, -top + 4, width, placing.height + top - 8))
-    if not columns and shown.phases and len(placing.lanes) > 1:
-        for (name, _), (upper, lower) in zip(shown.phases, placing.lanes, strict=False):
-            parts.append(_band(name, 4, upper, placing.width - 8, lower - upper))
-    return "".join(parts)
+def _lanes(shown: Drawing, placing: Layout, columns: Phases) -> list[str]:
+    """Bands of phases that overlap in time: one above the other."""
+    if columns or not shown.phases or len(placing.lanes) < 2:
+        return []
+    return [
+        _band(name, 4, upper, placing.width - 8, lower - upper)
+        for (name, _), (upper, lower) in zip(shown.phases, placing.lanes, strict=False)
+    ]
 
 
 def _band(name: str, x: float, y: float, width: float, height: float) -> str:
