@@ -1,0 +1,389 @@
+"""A world lived through: its acts one after another, an audit after each, and at the end whatever it takes to come to rest.
+
+    live(world) -> Life     everything that was seen, and every promise that was broken
+
+When the acts are over nobody interferes any more: plain resumes and accepted questions must bring each run to a fixpoint in a few
+courses, whatever happened before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb import courses
+from pixirnb.courses import Course, Place
+from pixirnb.errors import (
+    Cannot,
+    HeldByAnother,
+    InvalidArguments,
+    InvalidSpec,
+    LogWriteFailed,
+    PixirnbError,
+)
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.machine.requests import Request
+from pixirnb.machine.resume import Selection
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import require
+from pixirnb.resumption import Edit, pinned_plan
+from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.memory import MemoryStore
+from pixirnb.testing.auditor.breaches import Breach
+from pixirnb.testing.simulator.files import Files
+from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
+from pixirnb.testing.simulator.operator import BY, Operator, decision
+from pixirnb.testing.simulator.process import Process, Surroundings
+from pixirnb.testing.simulator.verdict import audited
+from pixirnb.testing.simulator.witness import Witness
+from pixirnb.testing.simulator.world import Document, World
+
+WORKSPACE: Final = Path("/simulated")
+LAST_COURSES: Final = 12
+"""So many courses a run may need to come to rest once nobody is in its way."""
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """What became of a world."""
+
+    world: World
+    store: MemoryStore
+    witness: Witness
+    breaches: list[Breach] = field(default_factory=list)
+    run_ids: list[str] = field(default_factory=list)
+    """The first run, and its forks in the order of their birth."""
+    courses: int = 0
+    simulated_s: float = 0.0
+    ends: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Run to step to checkpoint status, when all was over."""
+
+    @property
+    def events(self) -> int:
+        """Events on disk, of all runs."""
+        return sum(run.data.count(b"\n") for run in self.store.runs.values())
+
+    def log(self, run_id: str) -> bytes:
+        """A run's log as it is on disk."""
+        return bytes(self.store.runs[run_id].data)
+
+
+def live(world: World) -> Life:
+    """Live a world through. Raises InvalidSpec for one whose workflow is none."""
+    workflow = _workflow(world.workflow)
+    loop = VirtualLoop()
+    try:
+        return _Player(world, loop).play(workflow)
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+class _Player:
+    def __init__(self, world: World, loop: VirtualLoop) -> None:
+        clock = VirtualClock(loop)
+        self.store = MemoryStore(instance="simulated")
+        self.files = Files()
+        self.witness = Witness(self.store, clock.now)
+        self.around = Surroundings(
+            world, loop, clock, self.store, self.witness, self.files.contents
+        )
+        self.world = world
+        self.loop = loop
+        self.clock = clock
+        self.life = Life(world, self.store, self.witness, self.witness.breaches)
+        self.processes = 0
+        self.process = self._born()
+        self.ids = world.chance("ids")
+        self.asked = 0
+        self.lost: dict[str, dict[str, bytes]] = {}
+
+    def play(self, workflow: Workflow) -> Life:
+        """All acts, then the way to rest."""
+        started = self.clock.now()
+        try:
+            for act in self.world.acts:
+                if self.life.breaches:
+                    break
+                self._act(act, workflow)
+            for run_id in list(self.life.run_ids):
+                if not self.life.breaches:
+                    self._come_to_rest(run_id)
+        except Stuck as stuck:
+            self.witness.breach("course_ends", str(stuck))
+            self.process.die("stuck")
+        self.process.leave()
+        self.loop.run_until_complete(_breathe(self.loop))
+        self.life.simulated_s = self.clock.now() - started
+        return self.life
+
+    # --- acts ---------------------------------------------------------------------------------------------------
+
+    def _act(self, act: Document, workflow: Workflow) -> None:
+        runs = self.life.run_ids
+        if act["form"] != "start" and not runs:
+            return
+        run_id = runs[int(act.get("run", 0)) % len(runs)] if runs else ""
+        self._between(act, run_id)
+        form = act["form"]
+        self.witness.note(f"act: {form} {act.get('flags') or ''} by p{self.process.number}")
+        try:
+            if form == "record":
+                self._record(act, run_id)
+                return
+            course = self._begun(act, run_id, workflow)
+        except (InvalidArguments, InvalidSpec) as refused:
+            self.witness.count("acts refused")
+            self.witness.note(f"refused: {refused.code} {refused.message}")
+            return
+        except PixirnbError as error:
+            self.witness.breach("taken_up", f"{form} was not possible: {error.code} {error}")
+            return
+        if course is None:
+            self._was_no_op(run_id)
+            return
+        if form in {"start", "fork"}:
+            runs.append(course.log.run_id)
+        self.witness.count(f"form: {_shape(act)}")
+        self._drive(course, act)
+
+    def _between(self, act: Document, run_id: str) -> None:
+        if act.get("fresh") and not self.process.is_dead:
+            self.process.leave()
+        if self.process.is_dead:
+            self.process = self._born()
+        self.loop.run_until_complete(asyncio.sleep(float(act.get("gap", 1.0))))
+        self.files.touch(act.get("touch") or [])
+        if "lose_blob" in act:
+            self._lose_blob(run_id, int(act["lose_blob"]))
+
+    def _begun(self, act: Document, run_id: str, workflow: Workflow) -> Course | None:
+        place = self._place()
+        if act["form"] == "start":
+            return courses.first(
+                workflow,
+                self.world.inputs,
+                workspace=WORKSPACE,
+                store=self.store,
+                sources={},
+                place=place,
+            )
+        said = act.get("flags") or {}
+        selection = Selection(said.get("from"), said.get("only"), said.get("until"))
+        edited = None if act.get("workflow") is None else _workflow(act["workflow"])
+        edit = Edit(edited, act.get("inputs"))
+        if act["form"] == "fork":
+            name = self._checkpoint(run_id, int(act.get("pick", 0)))
+            return courses.forked(
+                self.store, run_id, name, edit=edit, selection=selection, place=place
+            )
+        request = None
+        if act["form"] == "decide":
+            request = self._decision(act, run_id)
+            selection = Selection(is_decision=True)
+        return courses.further(
+            self.store, run_id, edit=edit, selection=selection, request=request, place=place
+        )
+
+    def _record(self, act: Document, run_id: str) -> None:
+        """A request recorded on a run that nobody drives, and no course."""
+        if act.get("checkpoint"):
+            self.asked += 1
+            said = {"name": act["checkpoint"], "note": ""}
+            request = Request(f"r{self.asked}", "checkpoint", said, BY)
+            self.witness.count("checkpoints at rest")
+        else:
+            request = self._decision(act, run_id)
+            self.witness.count("decisions not resumed")
+        courses.record(self.store, run_id, request, place=self._place())
+        if act.get("twice"):
+            courses.record(self.store, run_id, request, place=self._place())
+            self.witness.count("said twice")
+        self._audit(run_id, None)
+
+    def _decision(self, act: Document, run_id: str) -> Request:
+        plan, run = self._known(run_id)
+        self.asked += 1
+        self.witness.count("decisions at rest")
+        return Request(f"r{self.asked}", "decide", decision(act, plan, run), BY)
+
+    def _drive(self, course: Course, act: Document) -> None:
+        run_id = course.log.run_id
+        self.life.courses += 1
+        self.witness.count("courses")
+        self.witness.see("acquired", run_id)
+        if act.get("rival"):
+            self._rival(run_id)
+        operator = Operator(self.process, run_id, lambda: self._rival(run_id), self._fill_disk)
+        operator.plan(act.get("ops") or ())
+        live = self.loop.run_until_complete(self.process.drive(course, act))
+        self.store.fail_after(None)
+        found: RunOutcome | None = None
+        try:
+            found = None if self.process.is_dead else live.outcome()
+        except LogWriteFailed:
+            self.witness.count("nothing kept")
+        if found is not None and live.scheduler.write_error is None:
+            self.witness.count(f"ended {found.status}")
+        self.witness.note(f"over: {'the process died' if self.process.is_dead else found}")
+        self._audit(run_id, found)
+
+    # --- what happens beside ------------------------------------------------------------------------------------
+
+    def _rival(self, run_id: str) -> None:
+        self.witness.count("rivals")
+        try:
+            courses.further(self.store, run_id, place=self._place())
+        except HeldByAnother:
+            return
+        except Cannot as error:
+            if isinstance(error, HeldByAnother):
+                return
+            raise
+        self.witness.breach("one_winner", "Two processes took the run up at once.")
+
+    def _fill_disk(self, is_full: bool, torn: int) -> None:  # noqa: FBT001 - as the document says it
+        self.store.fail_after(0 if is_full else None, torn=torn)
+        if is_full:
+            self.witness.count("disk full")
+
+    def _lose_blob(self, run_id: str, pick: int) -> None:
+        run = self.store.runs[run_id]
+        log = bytes(run.data)
+        names = [
+            name for name in sorted(run.blobs.stored) if f'"$blob":"{name}"'.encode() not in log
+        ]
+        if names:
+            name = names[pick % len(names)]
+            self.lost.setdefault(run_id, {})[name] = run.blobs.stored.pop(name)
+            self.witness.count("blobs lost")
+            self.witness.note(f"lost {name}")
+
+    def _checkpoint(self, run_id: str, pick: int) -> str:
+        events = self.store.read(run_id).events
+        names = [str(e.data["name"]) for e in events if e.kind == "checkpoint_saved"]
+        self.witness.count("forks asked for")
+        return names[pick % len(names)] if names else "none"
+
+    def _was_no_op(self, run_id: str) -> None:
+        self.witness.count("no-ops")
+        found = self._outcome(run_id)
+        if not found.ok:
+            message = f"A resume of a run that is {found.status} found nothing to do."
+            self.witness.breach("no_op_is_complete", message)
+
+    # --- to rest ------------------------------------------------------------------------------------------------
+
+    def _come_to_rest(self, run_id: str) -> None:
+        """Plain resumes and accepted questions, until nothing changes any more."""
+        before: dict[str, str] | None = None
+        for _ in range(LAST_COURSES):
+            self._answer_all(run_id)
+            self._between({}, run_id)
+            try:
+                course = courses.further(self.store, run_id, place=self._place())
+            except PixirnbError as error:
+                self.witness.breach("taken_up", f"a plain resume was refused: {error.code} {error}")
+                return
+            if course is None:
+                self._was_no_op(run_id)
+                self.life.ends[run_id] = _statuses(self._outcome(run_id))
+                return
+            self._drive(course, {"form": "resume"})
+            if self.life.breaches:
+                return
+            found = self._outcome(run_id)
+            now = _statuses(found)
+            if now == before and self._is_at_rest(found):
+                self.life.ends[run_id] = now
+                return
+            before = now
+        self.witness.breach("comes_to_rest", f"It did not come to rest in {LAST_COURSES} courses.")
+
+    def _answer_all(self, run_id: str) -> None:
+        if self.world.is_comparable:
+            return
+        plan, run = self._known(run_id)
+        for step in plan.steps:
+            if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":
+                act = {"pick": 0, "verdict": "accept"}
+                self._record({**act, "form": "record"}, run_id)
+
+    def _is_at_rest(self, found: RunOutcome) -> bool:
+        """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
+        if found.status == "needs_orchestrator" and not self.world.is_comparable:
+            return False
+        return all(
+            step.attempt >= len(self.world.behaviours.get(step.step_id) or [{}])
+            for step in found.steps
+            if step.checkpoint_status in {"failed", "partial"} and step.kind != "decision"
+        )
+
+    # --- what is known ------------------------------------------------------------------------------------------
+
+    def _known(self, run_id: str) -> tuple[Plan, RunState]:
+        run = fold(self.store.read(run_id).events)
+        return pinned_plan(run), run
+
+    def _outcome(self, run_id: str) -> RunOutcome:
+        plan, run = self._known(run_id)
+        return outcome(plan, run, is_live=False)
+
+    def _audit(self, run_id: str, found: RunOutcome | None) -> None:
+        if self.life.breaches or not self.store.runs[run_id].data:
+            return
+        shown = found or self._outcome(run_id)
+        blobs = {**self.lost.get(run_id, {}), **self.store.runs[run_id].blobs.stored}
+        seen = self.witness.sightings.get(run_id, [])
+        for breach in audited(self.life.log(run_id), blobs, shown, seen):
+            self.witness.breaches.append(breach)
+            self.witness.note(f"BREACH {breach.rule} at {breach.seq}: {breach.message}")
+
+    def _place(self) -> Place:
+        return Place(
+            wall=self.clock.wall,
+            chance=self.ids.randbytes,
+            owner=lambda: self.process.owner,
+            end_strays=self._sweep,
+            contents=self.files.contents,
+        )
+
+    def _sweep(self, run_id: str) -> None:
+        for name in self.around.strays.pop(run_id, []):
+            step, _, attempt = name.rpartition(".")
+            self.witness.count("strays swept")
+            self.witness.note(f"swept {step}.{attempt}")
+
+    def _born(self) -> Process:
+        self.processes += 1
+        return Process(self.around, self.processes)
+
+
+def _workflow(document: Mapping[str, Any]) -> Workflow:
+    return require(load_mapping(dict(document)))
+
+
+def _statuses(found: RunOutcome) -> dict[str, str]:
+    return {step.step_id: str(step.checkpoint_status) for step in found.steps}
+
+
+def _shape(act: Document) -> str:
+    flags: Sequence[str] = sorted(act.get("flags") or {})
+    edits = [key for key in ("workflow", "inputs") if act.get(key) is not None]
+    return " ".join([act["form"], *flags, *edits])
+
+
+async def _breathe(loop: VirtualLoop) -> None:
+    """Let what was cancelled come to its end."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    here = asyncio.current_task(loop)
+    left = [task for task in asyncio.all_tasks(loop) if task is not here]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

@@ -1,0 +1,108 @@
+"""The person at the run: stops it, gives steps up, answers questions, says things twice, and tries what cannot be.
+
+Every wish goes the way of another process, through the inbox, unless its `via` is `here`. Which step or question is meant is
+chosen when the moment comes, from what there is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pixirnb.history.state import RunState
+from pixirnb.machine.board import RunStop
+from pixirnb.machine.requests import Request
+from pixirnb.planning.plan import Plan
+from pixirnb.testing.simulator.process import Process
+from pixirnb.testing.simulator.world import Document
+
+BY = "somebody"
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """Acts on one course of a process."""
+
+    process: Process
+    run_id: str
+    rival: Callable[[], None]
+    """Another process tries to take the run up."""
+    fill_disk: Callable[[bool, int], None]
+    number: int = 0
+    """Of the last request."""
+
+    def plan(self, ops: Sequence[Document]) -> None:
+        """Set a timer for everything that will be done."""
+        loop = self.process.around.loop
+        for op in ops:
+            loop.call_later(float(op["at"]), self._do, op)
+
+    def _do(self, op: Document) -> None:
+        process, scheduler = self.process, self.process.scheduler
+        if process.is_dead or scheduler is None or scheduler.log.run_id != self.run_id:
+            return
+        what = op["do"]
+        process.around.witness.note(f"operator: {what}")
+        match what:
+            case "cancel" | "drain" | "interrupt" if op.get("via") == "here":
+                process.around.witness.count(what)
+                process.around.witness.see("wished", self.run_id, detail=what)
+                scheduler.stop(cast("RunStop", what))
+            case "cancel" | "drain" | "interrupt":
+                process.around.witness.count(what)
+                self._leave("cancel", {"how": what})
+            case "cancel_step":
+                step = _picked(list(scheduler.plan.index), op)
+                process.around.witness.count("cancel_step")
+                self._leave("cancel", {"step": step})
+            case "decide":
+                self._decide(op, scheduler.plan, scheduler.board.run)
+            case "checkpoint":
+                process.around.witness.count("manual checkpoints")
+                self._leave("checkpoint", {"name": op["name"], "note": "by hand"})
+            case "rival":
+                self.rival()
+            case "disk":
+                self.fill_disk(bool(op["full"]), int(op.get("torn", 0)))
+            case _:
+                raise AssertionError(f"the operator knows no {what}")
+
+    def _decide(self, op: Document, plan: Plan, run: RunState) -> None:
+        said = decision(op, plan, run)
+        self.process.around.witness.count("decisions live")
+        request = self._leave("decide", said)
+        if op.get("again") == "same":
+            assert self.process.inbox is not None
+            self.process.inbox.leave(request)
+            self.process.around.witness.count("said twice")
+        elif op.get("again") == "other":
+            other = "reject" if said["verdict"] == "accept" else "accept"
+            self._leave("decide", {**said, "verdict": other})
+            self.process.around.witness.count("contradicted")
+
+    def _leave(self, verb: str, arguments: Document) -> Request:
+        assert self.process.inbox is not None
+        self.number += 1
+        request_id = f"q{self.process.number}-{self.process.groups}-{self.number}"
+        request = Request(request_id, verb, arguments, BY)
+        self.process.inbox.leave(request)
+        return request
+
+
+def decision(op: Document, plan: Plan, run: RunState) -> Document:
+    """What is said, of a step that waits for a word; of any step where none does."""
+    waiting = [step.id for step in plan.steps if run.step(step.id).awaits_human]
+    step = _picked(waiting or list(plan.index), op)
+    choices = (run.step(step).request or {}).get("choices") or []
+    value: Any = choices[int(op.get("pick", 0)) % len(choices)] if choices else op.get("value")
+    return {
+        "step": step,
+        "verdict": op.get("verdict", "accept"),
+        "value": value,
+        "note": "so be it",
+    }
+
+
+def _picked(among: Sequence[str], op: Document) -> str:
+    return among[int(op.get("pick", 0)) % len(among)]

@@ -1,0 +1,56 @@
+"""Who saw what really happened, beside the log: sightings for the auditor, notes for a reader, counts for coverage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pixirnb.store.memory import MemoryStore
+from pixirnb.testing.auditor.breaches import Breach, Sighting
+
+What = Literal["began", "ended", "returned", "wished", "died", "acquired"]
+
+
+@dataclass(slots=True, eq=False)
+class Witness:
+    """Sees one world."""
+
+    store: MemoryStore
+    now: Callable[[], float]
+    sightings: dict[str, list[Sighting]] = field(default_factory=dict)
+    """By run."""
+    notes: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    breaches: list[Breach] = field(default_factory=list)
+    """What needs no log to be seen."""
+
+    def see(
+        self,
+        what: What,
+        run_id: str,
+        step: str | None = None,
+        attempt: int | None = None,
+        detail: str = "",
+    ) -> None:
+        """Something happened to a run."""
+        run = self.store.runs.get(run_id)
+        durable = 0 if run is None else run.data.count(b"\n")
+        seen = Sighting(what, durable, self.now(), step, attempt, detail)
+        self.sightings.setdefault(run_id, []).append(seen)
+        about = f" {step}.{attempt}" if step and attempt else f" {step}" if step else ""
+        self.note(f"{what}{about}{' ' + detail if detail else ''}")
+
+    def note(self, text: str) -> None:
+        """A line of the story."""
+        self.notes.append(f"{self.now() - 1000:10.3f}  {text}")
+
+    def count(self, name: str) -> None:
+        """One more of them."""
+        self.counts[name] += 1
+
+    def breach(self, rule: str, message: str, step: str | None = None) -> None:
+        """A promise broken for all to see."""
+        self.breaches.append(Breach(rule, None, step, message))
+        self.note(f"BREACH {rule}: {message}")
