@@ -234,16 +234,21 @@ def _opening(
     if planned.plan.sources != planned.run.sources:
         data["sources"] = dict(planned.plan.sources)
     in_flight = [step["step_id"] for step in planned.steps if step["reason"] == "in_flight"]
-    return [Draft("run_resumed", data), *_cautions(reading, in_flight)]
+    return [Draft("run_resumed", data), *_cautions(reading, in_flight, last=reading.events[-1])]
 
 
-def _cautions(reading: Reading, in_flight: Sequence[str]) -> list[Draft]:
+def _cautions(
+    reading: Reading, in_flight: Sequence[str], *, last: Event | None = None
+) -> list[Draft]:
+    """What to be careful about. `last` tells a fork, which goes on from another run's checkpoint, from a death."""
     cautions = []
     if reading.damage is not None:
         message = f"The end of the log was torn and has been cut: {reading.damage.message}"
         cautions.append(warning("torn_tail", message, None))
+    is_fork = last is not None and last.kind == "run_forked"
+    when = "under way at the checkpoint" if is_fork else "running when its process died"
     for step in in_flight:
-        message = f"`{step}` was running when its process died; what it had done by then may be there twice or half."
+        message = f"`{step}` was {when}; what it had done by then may be there twice or half."
         cautions.append(warning("side_effects_may_be_partial", message, step))
     return cautions
 

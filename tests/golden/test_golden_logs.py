@@ -1,7 +1,8 @@
 """Old logs open for ever: the log each closed issue left, read by the code of today.
 
 `engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
-phases, a checkpoint by hand); its places and names were made neutral, and its lines chained again.
+phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed, edited, parked, decided and completed.
+Places and names were made neutral, and the lines chained again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def opened(name: str) -> tuple[RunState, Plan]:
 
 
 def test_there_is_a_log_of_each_closed_issue() -> None:
-    assert "engine-1" in LOGS
+    assert {"engine-1", "resume-1"} <= set(LOGS)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -85,3 +86,12 @@ def test_the_first_log_can_still_be_resumed_and_keeps_what_was_ready() -> None:
     assert kept == ready
     assert planned["gate"] == ("reuse", "decided")
     assert planned["late"] == ("rerun", "failed")
+
+
+def test_the_second_log_is_a_fork_that_stands_alone() -> None:
+    run, plan = opened("resume-1")
+    assert run.forked is not None
+    assert run.forked["checkpoint"] == "build"
+    assert run.run_id != run.forked["run_id"]
+    assert run.step("slow").attempt == 2
+    assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
