@@ -42,7 +42,7 @@ def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
 def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> str:
     if before is None:
         return f"{name} is new."
-    keys = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+    keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
     if not keys:
         return ""
     harmless = not _FINGERPRINTED.intersection(keys) and "depends_on" not in keys
@@ -52,9 +52,5 @@ def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> st
 
 def _around(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     before, after = pinned.canonical(), edited.canonical()
-    keys = [
-        key
-        for key in dict.fromkeys([*before, *after])
-        if key != "steps" and before.get(key) != after.get(key)
-    ]
+    keys = sorted(key for key in {*before, *after} - {"steps"} if before.get(key) != after.get(key))
     return (f"The workflow says otherwise: {', '.join(keys)}.",) if keys else ()

@@ -24,7 +24,7 @@ def test_the_same_workflow_says_nothing() -> None:
 
 def test_each_changed_new_and_removed_step_is_named_with_its_keys() -> None:
     assert told([A, B], [{**A, "run": "false", "cwd": "."}, {"id": "c", "run": "true"}]) == [
-        "a says otherwise: run, cwd.",
+        "a says otherwise: cwd, run.",
         "c is new.",
         "b is gone: it leaves the outcome, its events stay in the log.",
     ]
@@ -32,7 +32,7 @@ def test_each_changed_new_and_removed_step_is_named_with_its_keys() -> None:
 
 def test_what_repeats_no_work_says_so() -> None:
     assert told([A], [{**A, "timeout": "5m", "description": "x"}]) == [
-        "a says otherwise: timeout, description, which repeats no work."
+        "a says otherwise: description, timeout, which repeats no work."
     ]
 
 
