@@ -232,6 +232,7 @@ def prune(
     memo = Catalogue(store.state)
     if not is_preview:
         finish_removals(runs)
+    seen = {run_id: memo.identity(run_id) for run_id in store.run_ids()}  # before they are read
     everything = rows(store, anew)
     removed: list[Row] = []
     failed: list[dict[str, Any]] = []
@@ -243,10 +244,10 @@ def prune(
             or age_s(row["ended_at"], folder, now=now) < wish.older_than_s
         ):
             continue
-        identity, size = memo.identity(run_id), bytes_of(folder)
+        size = bytes_of(folder)
         if not is_preview:
             try:
-                remove_run(folder, partial(_is_still, memo, run_id, identity))
+                remove_run(folder, partial(_is_still, memo, run_id, seen.get(run_id)))
             except PixirnbError as error:
                 failed.append({"run_id": run_id, "code": error.code, "message": error.message})
                 continue
