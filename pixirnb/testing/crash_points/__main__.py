@@ -9,14 +9,16 @@ import argparse
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pixirnb.testing.crash_points.tap import Tap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from pixirnb.testing.crash_points.campaign import Tally
     from pixirnb.testing.crash_points.points import Found
 
 
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tap = Tap()
     tap.install()  # before pixirnb's modules are imported, so that what they bind at import is tapped too
     from pixirnb.testing.crash_points import campaign, points
+    from pixirnb.testing.crash_points.sample import sample
     from pixirnb.testing.crash_points.shapes import SHAPES
 
     given = _parser().parse_args(arguments)
@@ -38,25 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for one in found:
                 _say(one, is_loud=True)
             return int(any(one.breaches for one in found))
-        tallies = []
-        if not given.json:
-            _print(campaign.HEADING)
-        for tally in campaign.sweep(
-            bench,
-            shapes,
-            faults,
-            given.stride,
-            given.double_stride,
-            lambda found: _say(found, is_loud=False),
-        ):
-            tallies.append(tally)
-            if not given.json:
-                _print(tally.line())
-        if given.json:
-            _print(json.dumps([tally.document() for tally in tallies]))
-        else:
-            _print(campaign.total(tallies))
-    return int(any(tally.failures for tally in tallies))
+        quietly = partial(_say, is_loud=False)
+        tallies: Iterable[Tally] = (
+            campaign.over(bench, sample(bench, shapes, faults), quietly)
+            if given.sample
+            else campaign.sweep(bench, shapes, faults, given.stride, given.double_stride, quietly)
+        )
+        done = []
+        _print("" if given.json else campaign.HEADING)
+        for tally in tallies:
+            done.append(tally)
+            _print("" if given.json else tally.line())
+        _print(json.dumps([t.document() for t in done]) if given.json else campaign.total(done))
+    return int(any(tally.failures for tally in done))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stride", type=int, default=1, help="try every so-manieth N (1)")
     parser.add_argument(
         "--double-stride", type=int, default=7, help="the same, for both numbers of doubles (7)"
+    )
+    parser.add_argument(
+        "--sample", action="store_true", help="meet each fault with each kind of operation once"
     )
     parser.add_argument("--replay", nargs="+", metavar="NAME", help="try these points alone")
     parser.add_argument("--place", help="a folder for the worlds, on the disk to be tried")
@@ -85,8 +85,9 @@ def _say(found: Found, *, is_loud: bool) -> None:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    if text:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

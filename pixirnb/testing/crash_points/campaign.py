@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,6 +75,19 @@ def total(tallies: Sequence[Tally]) -> str:
         whole.words += tally.words
         whole.seconds += tally.seconds
     return whole.line()
+
+
+def over(bench: Bench, points: Iterable[Point], on_found: Callable[[Found], None]) -> list[Tally]:
+    """Try chosen points, summed up by fault."""
+    tallies: dict[str, Tally] = {}
+    for point in points:
+        tally = tallies.setdefault(point.fault, Tally("some", point.fault))
+        began = time.monotonic()
+        found = bench.tried(point)
+        tally.add(found)
+        on_found(found)
+        tally.seconds += time.monotonic() - began
+    return list(tallies.values())
 
 
 def sweep(  # noqa: PLR0917 - what, and how densely

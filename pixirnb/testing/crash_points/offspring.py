@@ -49,8 +49,8 @@ class End:
     """What it said of its run; empty where it died."""
     struck: list[str]
     """The operations the fault befell."""
-    counts: dict[str, int]
-    """Its operations by kind."""
+    journal: list[str]
+    """Its operations in order, as `kind name`."""
     stderr: str
     durable: dict[str, int]
     """Run to lines of its log that a power failure would have left, where it died."""
@@ -91,7 +91,7 @@ def offspring(tap: Tap, world: World, shape: Shape, errand: Errand) -> End:
         hung=hung,
         ended=told.get("ended", {}),
         struck=told.get("struck", []),
-        counts=told.get("counts", {}),
+        journal=told.get("journal", []),
         stderr=(notes / "stderr").read_text(errors="replace"),
         durable=told.get("durable", {}),
     )
@@ -169,4 +169,4 @@ def _leaver(notes: Path, durable: Durable) -> Callable[[Tap], None]:
 
 
 def _note(path: Path, tap: Tap, more: dict[str, Any]) -> None:
-    path.write_text(json.dumps({"struck": tap.struck, "counts": dict(tap.counts), **more}))
+    path.write_text(json.dumps({"struck": tap.struck, "journal": tap.journal, **more}))

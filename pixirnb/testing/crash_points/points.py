@@ -2,7 +2,8 @@
 
 chain/die-before/17            shape, fault, the operation it befalls
 chain/double/17/4              killed after operation 17, then the recovery killed before its operation 4
-chain/double-lost/17/4         the same, but power fails after the recovery's operation 4: what neither process synced is gone
+chain/double-torn/3/4          half of write 3 reaches the disk, then killed; the recovery is killed after its operation 4
+chain/double-lost/17/4         killed after 17, then power fails after the recovery's 4: what neither process synced is gone
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import shutil
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -32,8 +32,12 @@ from pixirnb.testing.crash_points.verdict import (
     sight,
 )
 
-DOUBLE: Final[dict[str, FaultName]] = {"double": "die-before", "double-lost": "lose-tail"}
-"""Faults of two processes: what befalls the recovery from a death."""
+DOUBLE: Final[dict[str, tuple[FaultName, FaultName]]] = {
+    "double": ("die-after", "die-before"),
+    "double-torn": ("short-death", "die-after"),
+    "double-lost": ("die-after", "lose-tail"),
+}
+"""Faults of two processes: what the first dies of, and what befalls its recovery."""
 
 FAULTS: Final[tuple[str, ...]] = (*get_args(FaultName), *DOUBLE)
 
@@ -72,8 +76,6 @@ class Found:
     """The operations that failed, in both processes; empty where the run passed without reaching the point."""
     is_reached: bool = True
     """False where a process passed without reaching its operation: there are no points beyond."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """Operations by kind, of all processes."""
 
 
 class Bench:
@@ -100,12 +102,14 @@ class Bench:
             shutil.rmtree(world.path)
         return self._expected[shape.name]
 
-    def operations(self, shape: Shape) -> Counter[str]:
-        """Operations of an uninterrupted run, by kind."""
+    def journal(self, shape: Shape, first: Fault | None = None) -> list[str]:
+        """The operations of an uninterrupted run, as `kind name`; or those of the recovery from `first`."""
         world = self._world()
-        end = offspring(self._tap, world, shape, Errand())
+        end = offspring(self._tap, world, shape, Errand(first))
+        if first is not None:
+            end = offspring(self._tap, world, shape, Errand(is_recovery=True))
         shutil.rmtree(world.path)
-        return Counter(end.counts)
+        return end.journal
 
     def tried(self, point: Point) -> Found:
         """Fail there, recover, and judge."""
@@ -125,11 +129,9 @@ class Bench:
         seen: list[Sight] = []
         breaches: list[Breach] = []
         struck: list[str] = []
-        counts: Counter[str] = Counter()
         is_reached = True
         for errand in _errands(point):
             end = offspring(self._tap, world, shape, errand)
-            counts.update(end.counts)
             struck += end.struck
             is_reached = bool(end.struck)
             # A power failure to come takes what this process had not synced: no one may count on it.
@@ -147,7 +149,7 @@ class Bench:
         if last.run_id is not None and self._audit is not None:
             breaches += self._audit(world, last.run_id)
         breaches += [Breach("survivor", said) for said in survivors(world)]
-        return Found(point, breaches, struck, is_reached, counts)
+        return Found(point, breaches, struck, is_reached)
 
     def _world(self) -> World:
         self._count += 1
@@ -159,11 +161,19 @@ class Bench:
 def _errands(point: Point) -> list[Errand]:
     if point.fault in DOUBLE:
         assert point.second is not None
-        again = Fault(DOUBLE[point.fault], point.second)
-        first = Errand(Fault("die-after", point.number))
-        return [first, Errand(again, is_recovery=True, forgets=False, cuts=True)]
-    name: Any = point.fault
-    return [Errand(Fault(name, point.number), cuts=True)]
+        name, again = DOUBLE[point.fault]
+        first = Errand(Fault(name, point.number))
+        return [
+            first,
+            Errand(Fault(again, point.second), is_recovery=True, forgets=False, cuts=True),
+        ]
+    return [Errand(single(point.fault, point.number), cuts=True)]
+
+
+def single(name: str, number: int) -> Fault:
+    """The fault of a name, of one process alone."""
+    known: Any = name
+    return Fault(known, number)
 
 
 def _auditor() -> Callable[[World, str], list[Breach]] | None:

@@ -18,7 +18,6 @@ import socket
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -38,10 +37,10 @@ class Tap:
     """One a process. Passes everything through until it is armed, and in every process but the one that armed it."""
 
     def __init__(self) -> None:
-        self.counts: Counter[Kind] = Counter()
-        """Operations made so far, by kind."""
+        self.journal: list[str] = []
+        """The operations so far, as `kind name`."""
         self.struck: list[str] = []
-        """The operations the fault befell, as `kind name`."""
+        """Those of them that the fault befell."""
         self._lock = threading.RLock()
         self._pid = 0
         self._root = ""
@@ -85,11 +84,11 @@ class Tap:
             if self._is_dying:
                 # The dying thread's own last acts; the others wait for the lock, for ever.
                 return call()
-            self.counts[kind] += 1
+            self.journal.append(f"{kind} {name}")
             if not self._is_struck(kind):
                 return self._made(call, after)
             assert self._fault is not None
-            self.struck.append(f"{kind} {name}")
+            self.struck.append(self.journal[-1])
             match self._fault.name:
                 case "die-before":
                     self._die()

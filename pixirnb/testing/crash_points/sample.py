@@ -1,0 +1,56 @@
+"""A few points that meet every fault with every kind of operation: what a test has the time for.
+
+Where an operation is to be found is read from the journal of a run, so that the sample needs no numbers and does not age.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from pixirnb.testing.crash_points.faults import KINDS, Fault, Kind
+from pixirnb.testing.crash_points.points import DOUBLE, Bench, Point, single
+from pixirnb.testing.crash_points.shapes import SHAPES
+
+
+def sample(bench: Bench, shapes: Sequence[str], faults: Sequence[str]) -> Iterator[Point]:
+    """One point for each fault and kind that can meet, the shapes taken in turns."""
+    journals = {name: bench.journal(SHAPES[name]) for name in shapes}
+    turns = itertools.cycle(shapes)
+    for fault in faults:
+        if fault in DOUBLE:
+            yield from _doubles(bench, next(turns), fault, journals)
+            continue
+        for salt, kind in enumerate(KINDS):
+            shape = next(turns)
+            numbers = _numbers(journals[shape], single(fault, 1), kind)
+            if numbers:
+                yield Point(shape, fault, _one(numbers, salt + len(fault)))
+
+
+def _doubles(
+    bench: Bench, shape: str, fault: str, journals: dict[str, list[str]]
+) -> Iterator[Point]:
+    name, again = DOUBLE[fault]
+    appends = _numbers(journals[shape], Fault(name, 1), "write", "log.jsonl")
+    number = appends[len(appends) // 2]
+    recovery = bench.journal(SHAPES[shape], Fault(name, number))
+    for salt, kind in enumerate(KINDS):
+        numbers = _numbers(recovery, Fault(again, 1), kind)
+        if numbers:
+            yield Point(shape, fault, number, _one(numbers, salt))
+
+
+def _numbers(journal: Sequence[str], fault: Fault, kind: Kind, name: str = "") -> list[int]:
+    """Numbers of the operations of a kind, as the fault counts them."""
+    befallen = [entry for entry in journal if fault.befalls(cast("Kind", entry.partition(" ")[0]))]
+    return [
+        number
+        for number, entry in enumerate(befallen, 1)
+        if entry.startswith(f"{kind} ") and entry.endswith(name)
+    ]
+
+
+def _one(numbers: Sequence[int], salt: int) -> int:
+    return numbers[(salt * 5) % len(numbers)]
