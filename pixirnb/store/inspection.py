@@ -63,7 +63,8 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
 def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, int, str]]:
     for event in events:
         log = event.data.get("output_log") if event.kind == "attempt_ended" else None
-        path = log.get("path") if isinstance(log, dict) else None
+        # A step that printed nothing has no file.
+        path = log.get("path") if isinstance(log, dict) and log.get("bytes") else None
         if isinstance(path, str) and not (folder / path).is_file():
             yield str(event.data.get("step")), int(event.data.get("attempt") or 0), path
 
