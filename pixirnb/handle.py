@@ -22,7 +22,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.ports import Lease
 from pixirnb.record import Record
-from pixirnb.requests import bring, request
+from pixirnb.requests import bring, heed, request
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
 
@@ -201,8 +201,10 @@ class Run(Record):
     def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
         """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""
         if self.is_live_here and self.live is not None:
-            self.live.request(said)
-            return
+            reply = self.live.request(said)
+            if reply is not None:
+                heed(reply)
+                return
         bring(self.store, self.id, said, carry_out)
 
     def _held(self, owner: Lease) -> HeldByAnother:

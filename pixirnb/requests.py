@@ -79,13 +79,13 @@ def _is_answered(
     while True:
         reply = inbox.reply(asked.id)
         if reply is not None:
-            _heed(reply)
+            heed(reply)
             return True
         if live_owner(store.folder(run_id)) != owner:
             inbox.withdraw(asked.id)
             reply = inbox.reply(asked.id)
             if reply is not None:
-                _heed(reply)
+                heed(reply)
             return reply is not None
         if time.monotonic() >= deadline:
             if is_taken or inbox.withdraw(asked.id):
@@ -103,7 +103,8 @@ def _is_done(store: FileStore, run_id: str, asked: Request) -> bool:
     return asked.id in run.requests
 
 
-def _heed(reply: dict[str, Any]) -> None:
+def heed(reply: dict[str, Any]) -> None:
+    """Raise what an owner's reply refuses; nothing where it was done. Raises InvalidArguments, Cannot."""
     if reply.get("ok") is True:
         return
     told = reply.get("error")

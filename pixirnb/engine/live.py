@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from anyio.from_thread import BlockingPortal
 
@@ -19,6 +20,7 @@ from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.requests import Request, grant
 
 ENGINE_THREAD: Final = "pixirnb-engine"
+_LOOK_S: Final = 0.1
 
 T = TypeVar("T")
 
@@ -43,10 +45,25 @@ class LiveRun:
         """Hand the loop facts that came from a person. Returns at once."""
         self._soon(lambda: self.scheduler.post(Stimulus(tuple(facts))))
 
-    def request(self, request: Request) -> None:
-        """Have the loop do what a person of this process asks. Returns at once; raises InvalidArguments where it cannot."""
-        self.ask(lambda scheduler: grant(request, scheduler.plan, scheduler.board.run))
-        self._soon(lambda: self.scheduler.post(Stimulus(request=request)))
+    def request(self, request: Request) -> dict[str, Any] | None:
+        """The loop's answer to what a person of this process asks, once it is on disk: `{"ok": true}` or an error's document.
+
+        None when the run came to rest before it was heard. On the engine's own thread nothing can be waited for: there the
+        answer is what will be said if nothing comes in between.
+        """
+        told: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        stimulus = Stimulus(request=request, reply=told.put)
+        if threading.current_thread().name == ENGINE_THREAD:
+            grant(request, self.scheduler.plan, self.scheduler.board.run)
+            self.scheduler.post(stimulus)
+            return {"ok": True}
+        self._soon(lambda: self.scheduler.post(stimulus))
+        while not self.ended.is_set() or not told.empty():
+            try:
+                return told.get(timeout=_LOOK_S)
+            except queue.Empty:
+                continue
+        return None
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, called on the engine's thread; returns what takes it away."""

@@ -40,6 +40,10 @@ RIDER_PATIENCE_S: Final = 0.1
 """How long an `attempt_started` waits for a group to ride with."""
 
 
+Reply = Callable[[dict[str, Any] | None], None]
+"""Told `{"ok": true}`, an error's document, or None when the course ended before the request was heard."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stimulus:
     """Something that happened: facts to record, or a wish of the operator to be noted."""
@@ -47,7 +51,9 @@ class Stimulus:
     facts: tuple[Draft, ...] = ()
     note: Callable[[Board], None] | None = None
     request: Request | None = None
-    """What another process asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
+    """What a person asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
+    reply: Reply | None = None
+    """Where the answer goes; None: to the inbox."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +101,7 @@ class Scheduler:
     """Steps whose reuse depends on the files they read."""
     _arrived: anyio.Event = field(default_factory=anyio.Event)
     _wake_at: float | None = None
+    _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
     _writer: GroupWriter = field(init=False)
 
@@ -119,11 +126,17 @@ class Scheduler:
                 group.cancel_scope.cancel()
         finally:
             self._writer.close()
+            self._is_closed = True
+            for stimulus in self._inbox:
+                _unheard(stimulus)
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
     def post(self, stimulus: Stimulus) -> None:
-        """Something happened."""
+        """Something happened. After the end of the course it is nobody's business here any more."""
+        if self._is_closed:
+            _unheard(stimulus)
+            return
         self._inbox.append(stimulus)
         self._arrived.set()
 
@@ -198,11 +211,12 @@ class Scheduler:
         self._ride_at = None
         for draft in riders:
             record(draft)
-        replies: list[tuple[Request, dict[str, Any]]] = []
+        replies: list[tuple[Stimulus, dict[str, Any]]] = []
         for stimulus in stimuli:
             facts = stimulus.facts
             if stimulus.request is not None:
-                facts = self._grant(stimulus.request, replies)
+                facts, reply = self._grant(stimulus.request)
+                replies.append((stimulus, reply))
             if stimulus.note is not None:
                 stimulus.note(self.board)
             for draft in facts:
@@ -224,32 +238,30 @@ class Scheduler:
         if replies:
             await self._reply(replies, is_durable=is_durable)
 
-    def _grant(
-        self, request: Request, replies: list[tuple[Request, dict[str, Any]]]
-    ) -> tuple[Draft, ...]:
-        """The facts of a request; its wishes are noted, and `replies` gets what to tell who asked."""
+    def _grant(self, request: Request) -> tuple[tuple[Draft, ...], dict[str, Any]]:
+        """The facts of a request, and what to tell who asked; its wishes are noted."""
         try:
             granted = grant(request, self.plan, self.board.run)
         except PixirnbError as refused:
-            replies.append((request, refused.document()))
-            return ()
-        replies.append((request, {"ok": True}))
+            return (), refused.document()
         if granted.stop is not None:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
             self.board.cancelled.add(self.plan.index[granted.cancelled])
-        return granted.facts
+        return granted.facts, {"ok": True}
 
     async def _reply(
-        self, replies: list[tuple[Request, dict[str, Any]]], *, is_durable: bool
+        self, replies: list[tuple[Stimulus, dict[str, Any]]], *, is_durable: bool
     ) -> None:
-        if self.inbox is None:
-            return
-        for request, reply in replies:
-            said = reply
+        for stimulus, reply in replies:
+            said, request = reply, stimulus.request
             if reply["ok"] and not is_durable and self.write_error is not None:
                 said = self.write_error.document()
-            await self.offload(self.inbox.answer, request.id, said if request.is_awaited else None)
+            if stimulus.reply is not None:
+                stimulus.reply(said)
+            elif request is not None and self.inbox is not None:
+                awaited = said if request.is_awaited else None
+                await self.offload(self.inbox.answer, request.id, awaited)
 
     async def _look_at_reads(self) -> None:
         """Hand the board digests of the files that ready steps with `reuse: reads` are about to read."""
@@ -349,3 +361,8 @@ class Scheduler:
         if self.write_error is not None:
             return not self.attempts
         return self.board.run.finished is not None
+
+
+def _unheard(stimulus: Stimulus) -> None:
+    if stimulus.reply is not None:
+        stimulus.reply(None)
