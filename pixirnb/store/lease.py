@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from pixirnb.errors import HeldByAnother, StateUnusable
+from pixirnb.interruptions import unbroken
 from pixirnb.machine.diagnosis import LeaseStanding
 from pixirnb.ports import Lease
 from pixirnb.store.folders import open_private, unusable
@@ -77,7 +78,7 @@ class Hold:
         descriptor, self._descriptor = self._descriptor, -1
         try:
             if read_lease(self._folder) == self.lease:
-                (self._folder / _RECORD).unlink(missing_ok=True)
+                unbroken((self._folder / _RECORD).unlink, missing_ok=True)
         except OSError:
             pass  # the folder is gone or went read-only: a record without a lock holds nobody up
         finally:
@@ -220,12 +221,12 @@ def _own_lease(instance: str) -> Lease:
 def _write_lease(folder: Path, lease: Lease) -> None:
     temporary = folder / f"{_RECORD}.{os.getpid()}"
     try:
-        temporary.unlink(missing_ok=True)
+        unbroken(temporary.unlink, missing_ok=True)
         with os.fdopen(
             open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8"
         ) as file:
             json.dump(asdict(lease), file)
-        temporary.rename(folder / _RECORD)
+        unbroken(temporary.rename, folder / _RECORD)
     except OSError as error:
         raise unusable(folder, error) from error
 
