@@ -83,13 +83,15 @@ def _pack(folder: Path, file: BinaryIO) -> int:
     named = _named(log, folder / "blobs")
     count = 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in ("", *_FOLDERS):
+        found = list(_files(folder, named if is_live else None))
+        inside = {path.parent.relative_to(folder).as_posix() for path in found}
+        for name in ("", *sorted({*_FOLDERS, *inside})):
             archive.writestr(_folder_entry(folder, name), b"")
         for name, data in ((LOG_NAME, log), (SEAL_NAME, seal)):
             if data is not None:
                 archive.writestr(_entry(folder, name), data)
                 count += 1
-        for path in _files(folder, named if is_live else None):
+        for path in found:
             try:
                 descriptor = open_private(path, os.O_RDONLY | os.O_NONBLOCK)
             except FileNotFoundError:
