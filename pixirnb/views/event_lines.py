@@ -43,6 +43,10 @@ def _resumed(data: Data) -> str:
     return f"▸ run resumed: {counts or 'nothing to do'}"
 
 
+def _forked(data: Data) -> str:
+    return f"▸ forked from {data['run_id']} at its checkpoint {data['checkpoint']}: all above happened there"
+
+
 def _scheduled(data: Data) -> str:
     limit = span(data.get("timeout_ms"))
     return f"○ {data['step']}: attempt {data['attempt']} scheduled" + (
@@ -110,6 +114,7 @@ def _finished(data: Data) -> str:
 _TELLERS: Final[dict[str, Callable[[Data], str]]] = {
     "run_started": _started,
     "run_resumed": _resumed,
+    "run_forked": _forked,
     "step_scheduled": _scheduled,
     "attempt_started": _attempt_started,
     "attempt_ended": _attempt_ended,

@@ -37,6 +37,7 @@ CONTROLS = re.compile(
 EVENT_KINDS = [
     "run_started",
     "run_resumed",
+    "run_forked",
     "step_scheduled",
     "attempt_started",
     "attempt_ended",
@@ -234,7 +235,7 @@ def test_any_text_at_all_is_shown_safely(text: str) -> None:
 def test_an_event_of_any_kind_and_data_is_one_clean_line(kind: str, text: str) -> None:
     keys = (
         "run_id workflow workspace step attempt status error summary elapsed_ms checks delay_ms "
-        "retry_class held_by question verdict by note name reason ready message code reasons steps"
+        "retry_class held_by question verdict by note name reason ready message code reasons steps checkpoint"
     )
     for data in (
         {},
