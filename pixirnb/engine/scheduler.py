@@ -149,11 +149,6 @@ class Scheduler:
         if self.board.stop is None or self.board.stop == "drain":
             self.board.stop = how
 
-    def cancel_step(self, step: str) -> None:
-        """The operator gives one step up."""
-        index = self.plan.index[step]
-        self.post(Stimulus(note=lambda board: board.cancelled.add(index)))
-
     def publish(self, news: Live) -> None:
         """Tell listeners something that is not recorded."""
         self.broadcast.publish([news])

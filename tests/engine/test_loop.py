@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 from bench import RUN, Bench, plan_of, play, shell
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
+from pixirnb.engine.scheduler import Stimulus
 from pixirnb.history.events import Event
+from pixirnb.machine.requests import Request
 from pixirnb.ports import Ended, Output
 from pixirnb.store.memory import MemoryStore
 
@@ -368,8 +371,10 @@ def test_a_step_can_be_given_up_alone() -> None:
     async def story(bench: Bench) -> None:
         await bench.runner.wait_started("a")
         await bench.runner.wait_started("c")
-        bench.scheduler.cancel_step("a")
+        told: list[Any] = []
+        bench.scheduler.post(Stimulus(request=asked("cancel", step="a"), reply=told.append))
         await bench.until(lambda: "a" not in bench.runner.running)
+        await bench.until(lambda: told == [{"ok": True}])
         bench.runner.end("c")
 
     found = play(plan_of(shell("a"), shell("b", "a"), shell("c")), story).outcome()
@@ -397,3 +402,46 @@ def test_one_run_is_one_log() -> None:
     store = MemoryStore()
     bench = play(plan_of(shell("a")), nothing, store=store, answers=clean("a"))
     assert [event.kind for event in store.read(RUN).events] == bench.kinds()
+
+
+def asked(verb: str, number: int = 1, **arguments: Any) -> Request:
+    return Request(f"{number:016x}", verb, arguments, "ada")
+
+
+def test_what_a_person_asks_is_answered_once_it_is_on_disk_or_refused() -> None:
+    told: list[Any] = []
+    known: list[list[str]] = []
+
+    def hear(bench: Bench) -> Any:
+        def reply(said: Any) -> None:
+            told.append(said)
+            known.append(bench.kinds())
+
+        return reply
+
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        for request in (
+            asked("checkpoint", name="x"),
+            asked("decide", 2, step="a", verdict="accept"),
+        ):
+            bench.scheduler.post(Stimulus(request=request, reply=hear(bench)))
+        await bench.until(lambda: len(told) == 2)
+        bench.runner.end("a")
+
+    play(plan_of(shell("a")), story)
+    assert told[0] == {"ok": True}
+    assert "checkpoint_saved" in known[0]
+    assert told[1]["error"]["code"] == "nothing_to_decide"
+
+
+def test_a_request_that_comes_when_the_course_is_over_is_handed_back() -> None:
+    bench = play(plan_of(shell("a")), nothing, answers=clean("a"))
+    told: list[Any] = []
+    bench.scheduler.post(Stimulus(request=asked("checkpoint", name="x"), reply=told.append))
+    assert told == [None]
+    assert "checkpoint_saved" in bench.kinds()
+    assert [e.data["name"] for e in bench.events if e.kind == "checkpoint_saved"] == [
+        "bench",
+        "end",
+    ]
