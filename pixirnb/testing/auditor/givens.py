@@ -79,14 +79,19 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
     dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in step.depends_on))
     seen: list[tuple[str, bytes | str | None]] = []
     for reference in step.references:
-        if reference.source == "input" or reference.part == "summary":
+        if reference.source == "run":
+            continue
+        stood = record.standing(reference.name, place)
+        if reference.source == "step" and reference.part == "output_path":
+            seen.append((reference.text, stood.digest))
+        elif reference.source == "step" and reference.part == "output" and "blob" in stored(stood):
+            seen.append((reference.text, str(stored(stood)["blob"])))
+        else:
             try:
                 value = canonical(value_at(record, course, place, reference))
             except (LookupError, NotCanonicalError):
                 value = b""
             seen.append((reference.text, value))
-        elif reference.source == "step":
-            seen.append((reference.text, record.standing(reference.name, place).digest))
     return step.deed(course.sources), dependencies, tuple(seen)
 
 

@@ -105,10 +105,8 @@ def attempts_count_on(record: Record) -> Iterator[Finding]:
     last: dict[str, int] = {}
     for attempt in record.attempts:
         step, fact = attempt.step, record.facts[attempt.place]
-        if fact.data.get("reason") == "in_flight":
-            due = last.get(step, 0)  # it asks about the attempt that was lost
-        else:
-            due = last.get(step, 0) + 1
+        # A question about a death is about the attempt that was lost.
+        due = last.get(step, 0) + (fact.data.get("reason") != "in_flight")
         if attempt.number != due:
             yield fact.seq, step, f"Attempt {attempt.number} where {due} was due."
         last[step] = attempt.number

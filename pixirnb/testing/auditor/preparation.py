@@ -48,6 +48,7 @@ def prepare(
         known = kind if fits else ""
         record.facts.append(Fact(place, event.seq, _seconds(at), at, known, data or {}))
     _Fold(record).run()
+    record.hear()
     return record
 
 
@@ -172,7 +173,7 @@ class _Fold:
                     return
                 later = standings.ended(before, data)
             case "retry_planned":
-                later = replace(before, stage="retrying", retry=data)
+                later = replace(before, stage="retrying", retry=data, retry_at=place)
             case "checkpoint_decided":
                 self._close(step, fact)
                 later = standings.decided(before, data, place)

@@ -98,6 +98,8 @@ class Record:
     """Ends, starts and checks of attempts that were not under way."""
     doubles: list[Finding] = field(default_factory=list)
     """Ends of attempts that had ended."""
+    heard: list[tuple[Sighting, Course]] = field(default_factory=list)
+    """Every wish of the operator with the course it was meant for."""
     timeline: dict[str, tuple[list[int], list[Standing]]] = field(default_factory=dict)
 
     # --- what rules ask -----------------------------------------------------------------------------------------
@@ -132,12 +134,16 @@ class Record:
             if each.course is course and not each.is_ask and each.place < place <= each.over
         ]
 
-    def detached(self, course: Course, place: int) -> list[Attempt]:
-        """Attempts whose threads may still be going on just before `place`: nobody has seen them return."""
+    def detached(self, course: Course, place: int, *, heard: bool = False) -> list[Attempt]:
+        """Attempts whose threads may still be going on just before `place`: nobody has seen them return.
+
+        `heard`: nor could the return have been heard of by whoever wrote the group before `place`.
+        """
+        limit = self.group_start(place - 1) - 1 if heard and place else place
         returned = {
-            (s.step, s.attempt)
-            for s in self.sightings
-            if s.what == "returned" and s.durable <= place
+            (seen.step, seen.attempt)
+            for seen in self.sightings
+            if seen.what == "returned" and seen.durable <= limit
         }
         return [
             each
@@ -148,6 +154,12 @@ class Record:
             and each.ended.data["status"] == "detached"
             and (each.step, each.number) not in returned
         ]
+
+    def group_start(self, place: int) -> int:
+        """Place of the first event of the group that the event at `place` was written with."""
+        while place and self.facts[place - 1].at == self.facts[place].at:
+            place -= 1
+        return place
 
     def groups(self, course: Course) -> Iterator[int]:
         """Places behind the groups of a course that were surely written whole by an owner that went on."""
@@ -174,19 +186,30 @@ class Record:
     def wishes(
         self, course: Course, place: int, *kinds: str, step: str | None = None
     ) -> list[Sighting]:
-        """What the operator wished of a course by the time `place` events were on disk."""
-        before = self.courses[course.number - 1] if course.number else None
-        since = course.start
-        if before is not None and before.finished is not None:
-            since = before.finished + 1
+        """What the operator had wished of a course by the time `place` events were on disk."""
         return [
             seen
-            for seen in self.sightings
-            if seen.what == "wished"
+            for seen, meant in self.heard
+            if meant is course
             and seen.detail in kinds
-            and since <= seen.durable <= place
+            and seen.durable <= place
             and (step is None or seen.step == step)
         ]
+
+    def hear(self) -> None:
+        """Find for each wish the course it was meant for: that of the process that was there, or the one it began."""
+        turns = [seen for seen in self.sightings if seen.what in {"wished", "died", "acquired"}]
+        for index, seen in enumerate(turns):
+            if seen.what != "wished":
+                continue
+            later = (each.what for each in turns[index + 1 :] if each.what != "wished")
+            is_taken_up = next(later, "died") == "acquired"
+            for course in self.courses:
+                is_next = is_taken_up and course.start >= seen.durable
+                is_present = not is_taken_up and course.start < seen.durable <= course.end
+                if is_next or is_present or (seen.durable == 0 and course.start == 0):
+                    self.heard.append((seen, course))
+                    break
 
     def elapsed(self, earlier: Fact, later: Fact) -> float:
         """Seconds between two events, by their own clock."""

@@ -44,6 +44,8 @@ class Standing:
     is_decided: bool = False
     """A verdict followed that word."""
     retry: dict[str, Any] | None = None
+    retry_at: int = -1
+    """Position of the plan of its next attempt."""
     entry: tuple[str, str] | None = None
     """Action and reason of the present course."""
     kept: Standing | None = None
@@ -86,7 +88,11 @@ def resumed(before: Standing, entry: dict[str, Any] | None) -> Standing:
     planned = (entry["action"], entry["reason"])
     if entry["action"] == "reuse" or (entry["action"] == "hold" and planned[1] != "not_selected"):
         return replace(before, tries=0, entry=planned)
-    kept = before if before.has_worth and before.stage != "idle" else before.kept
+    kept = None
+    if planned[1] in {"upstream_changed", "not_selected"} and before.stage != "idle":
+        kept = before if before.has_worth else None
+    elif planned[1] in {"upstream_changed", "not_selected", "held"}:
+        kept = before.kept
     return Standing(
         attempt=before.attempt,
         scheduled_at=before.scheduled_at,

@@ -107,10 +107,10 @@ def _could_run(record: Record, course: Course, place: int, step: StepReading) ->
     """Whether a step waits for nothing but a slot and its claims."""
     stood = record.standing(step.id, place)
     if stood.stage == "retrying":
-        return _is_due(record, place, stood, step)
+        return _is_due(record, place, stood)
     if not _is_waiting(record, course, place, step, stood) or step.kind == "decision":
         return False
-    if any(each.step == step.id for each in record.detached(course, place)):
+    if any(each.step == step.id for each in record.detached(course, place, heard=True)):
         return False
     try:
         return condition_at(record, course, place, step)
@@ -118,22 +118,19 @@ def _could_run(record: Record, course: Course, place: int, step: StepReading) ->
         return False
 
 
-def _is_due(record: Record, place: int, stood: Standing, step: StepReading) -> bool:
+def _is_due(record: Record, place: int, stood: Standing) -> bool:
     """Whether a planned retry's delay is surely over."""
-    del step
-    retry = stood.retry or {}
-    planned = [f for f in record.facts[:place] if f.kind == "retry_planned" and f.data is retry]
-    if not planned or not record.is_wall_true:
+    if not record.is_wall_true or stood.retry is None or place >= len(record.facts):
         return False
-    now = record.facts[min(place, len(record.facts) - 1)]
-    return record.elapsed(planned[-1], now) * 1000 > retry["delay_ms"] + 1
+    waited = record.elapsed(record.facts[stood.retry_at], record.facts[place])
+    return waited * 1000 > float(stood.retry["delay_ms"]) + 1
 
 
 def _is_waiting(
     record: Record, course: Course, place: int, step: StepReading, stood: Standing
 ) -> bool:
     """Whether an idle step could begin as far as its dependencies and the run go."""
-    if stood.stage != "idle" or stood.entry is not None and stood.entry[1] == "not_selected":
+    if stood.stage != "idle" or (stood.entry is not None and stood.entry[1] == "not_selected"):
         return False
     if course.reading.workflow.on_failure == "stop" and record.has_failed(course, place):
         return False
@@ -151,7 +148,7 @@ def starts_promptly(record: Record) -> Iterator[Finding]:
 def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Finding]:
     workflow, steps = course.reading.workflow, course.reading.steps
     busy = record.under_way(course, place)
-    threads = record.detached(course, place)
+    threads = record.detached(course, place, heard=True)
     has_slot = len(busy) < workflow.max_concurrency
     waiting_before: list[str] = []
     for step in steps.values():

@@ -64,7 +64,7 @@ def _is_invalid(payload: Any) -> bool:
 
 
 def _verdicts(record: Record) -> Iterator[tuple[Course, Fact, StepReading, Standing]]:
-    """Every verdict on an attempt: not a reuse, not a person's word."""
+    """Every verdict on an attempt: not a reuse, not a person's word, not what becomes of a question."""
     for course, fact in record.of("checkpoint_decided"):
         step = course.reading.steps.get(fact.data["step"])
         if step is None or fact.data.get("reused"):
@@ -73,7 +73,8 @@ def _verdicts(record: Record) -> Iterator[tuple[Course, Fact, StepReading, Stand
         is_by_word = stood.decision is not None or (
             stood.kept is not None and stood.kept.decision is not None
         )
-        if not is_by_word:
+        is_question = stood.stage == "asking" or (stood.is_ask and stood.ended is not None)
+        if not is_by_word and not is_question:
             yield course, fact, step, stood
 
 
@@ -82,7 +83,7 @@ def ready_is_earned(record: Record) -> Iterator[Finding]:
     for _, fact, step, stood in _verdicts(record):
         if fact.data["status"] != "checkpoint_ready":
             continue
-        if stood.stage != "ended" or step.kind == "decision":
+        if stood.stage != "ended":
             yield fact.seq, step.id, "It became ready and no attempt or person had made it so."
             continue
         status, kind = expected(step, stood)
@@ -106,12 +107,12 @@ def _needs_a_limit(step: StepReading, stood: Standing) -> bool:
 
 def verdict_fits_cause(record: Record) -> Iterator[Finding]:
     """Every other verdict is the one the table of causes has for how the attempt ended."""
-    for course, fact, step, stood in _verdicts(record):
+    for _, fact, step, stood in _verdicts(record):
         said = fact.data["status"]
         if said == "checkpoint_ready":
             continue
         found = (fact.data["error"] or {}).get("kind")
-        if stood.stage in {"retrying", "asking", "ended"} and found == "cancelled":
+        if stood.stage in {"retrying", "ended"} and found == "cancelled":
             if said not in {"failed", "partial"}:
                 yield fact.seq, step.id, f"Given up by the operator, and {said}."
             elif stood.ended and said != expected(step, stood)[0] == "partial":
@@ -124,12 +125,11 @@ def verdict_fits_cause(record: Record) -> Iterator[Finding]:
         if stood.stage not in {"ended", "retrying"}:
             yield fact.seq, step.id, f"It became {said} and no attempt had ended."
             continue
-        status, kind = ("failed", "timeout") if stood.is_ask else expected(step, stood)
+        status, kind = expected(step, stood)
         if said != status:
             yield fact.seq, step.id, f"Its end calls for {status}, and it became {said}."
         elif kind and found != kind:
             yield fact.seq, step.id, f"The cause is {kind}, and its error says {found}."
-        del course
 
 
 def error_names_cause(record: Record) -> Iterator[Finding]:
