@@ -109,10 +109,15 @@ def test_every_error_code_is_explained() -> None:
     assert sorted(code for code in error_codes() if f"`{code}`" not in text) == []
 
 
+DELIBERATE = {"dashboard_refactor": ["decompose"]}
+"""Warnings that an example is there to show."""
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example_plans_without_a_warning(path: Path) -> None:
+def test_every_example_plans_with_no_warning_but_those_it_is_there_to_show(path: Path) -> None:
     found = report(require(load_text(path.read_text(encoding="utf-8"), path.name)), Facts())
-    assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []
+    told = [problem.code for problem in (*found.errors, *found.warnings)]
+    assert told == DELIBERATE.get(path.stem, [])
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
