@@ -30,14 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from pixirnb.testing.crash_points.sample import sample
     from pixirnb.testing.crash_points.shapes import SHAPES
 
-    given = _parser().parse_args(arguments)
+    parser = _parser(list(SHAPES), points.FAULTS)
+    given = parser.parse_args(arguments)
+    try:
+        wanted = [points.Point.named(name) for name in given.replay or ()]
+    except ValueError as error:
+        parser.error(str(error))
     shapes = given.shapes or list(SHAPES)
     faults = given.faults or list(points.FAULTS)
     with tempfile.TemporaryDirectory(prefix="pixirnb-crashes-", dir=given.place) as folder:
         place = Path(given.keep or folder)
         bench = points.Bench(tap, place, keeps=given.keep is not None)
         if given.replay:
-            found = [bench.tried(points.Point.named(name)) for name in given.replay]
+            found = [bench.tried(point) for point in wanted]
             for one in found:
                 _say(one, is_loud=True)
             return int(any(one.breaches for one in found))
@@ -56,10 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(tally.failures for tally in done))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(shapes: Sequence[str], faults: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("crash_points", description=__doc__)
-    parser.add_argument("--shapes", nargs="+", help="chain fan diamond retry gate large")
-    parser.add_argument("--faults", nargs="+", help="die-before die-after … double double-lost")
+    parser.add_argument("--shapes", nargs="+", choices=shapes, help="of the six workflows (all)")
+    parser.add_argument("--faults", nargs="+", choices=faults, help="what goes wrong (all)")
     parser.add_argument("--stride", type=int, default=1, help="try every so-manieth N (1)")
     parser.add_argument(
         "--double-stride", type=int, default=7, help="the same, for both numbers of doubles (7)"

@@ -63,7 +63,7 @@ DEADLY: Final = frozenset[FaultName]({"die-before", "die-after", "short-death", 
 HARMLESS: Final = frozenset[FaultName]({"eintr", "short-return"})
 """Faults that a run must get over without anybody noticing."""
 
-_ONLY_WRITES: Final = frozenset[FaultName]({"short-death", "short-return"})
+ONLY_WRITES: Final = frozenset[FaultName]({"short-death", "short-return"})
 _NEEDS_ROOM: Final = frozenset[Kind]({"write", "sync", "open", "mkdir", "rename"})
 
 
@@ -76,7 +76,7 @@ class Fault:
 
     def befalls(self, kind: Kind) -> bool:
         """Whether it can happen to an operation of that kind."""
-        if self.name in _ONLY_WRITES:
+        if self.name in ONLY_WRITES:
             return kind == "write"
         return self.name != "enospc-on" or kind in _NEEDS_ROOM
 
