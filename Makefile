@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types contracts unit demo lab bench build fix clean
+.PHONY: help setup test lint types contracts unit demo lab crashes bench build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ demo: $(STAMP) ## run the first notebook on this repository and print its outcom
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab notebooks
+
+crashes: $(STAMP) ## fail at every operation of six workflows, and count what was lost (the long form; POINTS="--shapes chain")
+	@$(PY) -m pixirnb.testing.crash_points $(POINTS)
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py
