@@ -11,6 +11,7 @@ Source: contract.md §7 (diagnostics), §9.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import report
 from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
-from pixirnb.runners.processes import find_strays
+from pixirnb.runners.processes import descendants, find_strays
 from pixirnb.store.archive import pack, write_file
 from pixirnb.store.catalogue import Catalogue, Identity, Row
 from pixirnb.store.files import FileStore
@@ -127,7 +128,7 @@ def diagnose(store: FileStore, run_id: str) -> Diagnosis:
         around = look_around(folder, reading)
         around = replace(
             around,
-            strays=() if around.is_held else tuple(find_strays(run_id)),
+            strays=() if around.is_held else _strays(standing.run),
             untrusted=_untrusted(store, standing),
             has_workspace=Path(standing.run.workspace).is_dir(),
         )
@@ -148,6 +149,17 @@ def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any
     order = ("blocked", "ready_with_warnings", "ready")
     worst = next((s for s in order if any(d.status == s for d in found)), "ready")
     return {"status": worst, "runs": [each.document() for each in found]}
+
+
+def _strays(run: RunState) -> tuple[int, ...]:
+    """Processes of a run's steps that nobody owns.
+
+    A copy of a live run's folder bears its id: what descends from the process its log names has an owner, if not here.
+    """
+    owner = run.owner or {}
+    is_of_here = owner.get("host") == socket.gethostname() and type(owner.get("pid")) is int
+    owned = descendants(owner["pid"]) if is_of_here else frozenset()
+    return tuple(pid for pid in find_strays(run.run_id) if pid not in owned)
 
 
 def _untrusted(store: FileStore, standing: _Standing) -> tuple[str, ...]:

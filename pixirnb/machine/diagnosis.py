@@ -47,7 +47,7 @@ class Finding:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis:
     """What speaks against one run."""
 
@@ -66,7 +66,7 @@ class Diagnosis:
         found = [finding.document() for finding in self.findings]
         return {"run_id": self.run_id, "status": self.status, "findings": found}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         told = [f"{f.severity}: {f.message} [{f.code}]" for f in self.findings]
         return "\n".join([f"{self.run_id}: {self.status.replace('_', ' ')}", *told])
 

@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
 from pixirnb.history.events import Event
+from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.notebook.cells import facts_of
 from pixirnb.notebook.shelf import SHELF
@@ -50,6 +51,11 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
 def workflow_bundle(workflow: Workflow) -> Bundle:
     """A workflow shows itself as its plan."""
     return plan_bundle(report(workflow, facts_of(workflow)))
+
+
+def diagnosis_bundle(diagnosis: Diagnosis) -> Bundle:
+    """What speaks against a run."""
+    return mimebundle("diagnosis", diagnosis.document())
 
 
 def answer_bundle(answer: Answer) -> Bundle:
@@ -105,6 +111,7 @@ _SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
     PlanReport: plan_bundle,
     RunOutcome: outcome_bundle,
     Workflow: workflow_bundle,
+    Diagnosis: diagnosis_bundle,
 }
 
 

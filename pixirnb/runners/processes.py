@@ -26,6 +26,14 @@ def find_strays(run_id: str) -> list[int]:
     return _find(lambda tag: tag.startswith(f"{run_id}/"))
 
 
+def descendants(pid: int) -> frozenset[int]:
+    """Ids of all living processes below one; none where it is not there."""
+    try:
+        return frozenset(child.pid for child in psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return frozenset()
+
+
 def end_strays(run_id: str) -> list[int]:
     """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended."""
     return _end(lambda tag: tag.startswith(f"{run_id}/"))

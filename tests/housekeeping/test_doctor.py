@@ -33,6 +33,15 @@ print("held", flush=True)
 sys.stdin.readline()
 """
 
+PARENT = """
+import os, subprocess, sys
+child = subprocess.Popen(["sleep", "60"], env={**os.environ, "PIXIRNB_STEP": os.environ["TAG"]})
+print("started", flush=True)
+sys.stdin.readline()
+child.kill()
+child.wait()
+"""
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileStore:
@@ -166,6 +175,23 @@ def test_processes_of_a_run_without_an_owner_are_found(store: FileStore) -> None
     finally:
         stray.kill()
         stray.wait()
+
+
+def test_what_a_live_owner_elsewhere_runs_is_no_stray_of_a_copy(store: FileStore) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TAG": f"{RUN}/make.1"},
+    )
+    try:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"started\n"
+        here = {"host": os.uname().nodename, "pid": owner.pid, "instance": "i"}
+        kept(store, edited(cut_off().events, "run_started", lambda data: data.update(owner=here)))
+        assert "strays_alive" not in told(store)
+    finally:
+        owner.communicate(b"\n")
 
 
 def test_requests_that_nobody_took_are_told(store: FileStore) -> None:

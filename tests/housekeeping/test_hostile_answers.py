@@ -1,0 +1,105 @@
+"""Whatever a run or a stranger's folder says, the answers of keeping house show it as text: in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from pixirnb.machine.diagnosis import Diagnosis, Finding
+from pixirnb.notebook.rendering import diagnosis_bundle
+from pixirnb.views.display import DocumentKind, mimebundle
+from pixirnb.views.housework import export_text
+
+EVIL = "<script>x</script>\x1b[31m\u202e\"'`&\ud800\n\x07"
+TAGS = {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "table", "thead", "tbody"}
+TAGS |= {"tr", "th", "td", "svg", "path", "rect", "circle", "g", "title"}
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\ud800-\udfff]")
+SIDE = {"status": EVIL, "subagent_status": EVIL, "attempt": EVIL, "elapsed_ms": EVIL}
+HALF = {"run_id": EVIL, "workflow": EVIL, "status": EVIL, "started_at": EVIL, "elapsed_ms": EVIL}
+FINDING = {
+    "code": EVIL,
+    "severity": EVIL,
+    "message": EVIL,
+    "step": EVIL,
+    "evidence": {EVIL: EVIL},
+    "next_action": {"action": EVIL, "step": EVIL, "cell": EVIL},
+}
+DOCUMENTS: list[tuple[DocumentKind, Any]] = [
+    ("diagnosis", {"run_id": EVIL, "status": EVIL, "findings": [FINDING]}),
+    ("diagnosis", {"status": EVIL, "runs": [{"run_id": EVIL, "status": 1, "findings": [FINDING]}]}),
+    ("diagnosis", {"status": "ready", "runs": []}),
+    (
+        "comparison",
+        {
+            "left": HALF,
+            "right": HALF,
+            "same": EVIL,
+            "workflow": {
+                "changed": [{"key": EVIL, "left": EVIL, "right": {EVIL: [EVIL]}}],
+                "sources": [EVIL],
+            },
+            "inputs": [{"input": EVIL, "left": EVIL, "right": None}],
+            "steps": [
+                {"step_id": EVIL, "left": SIDE, "right": None, "differs": [EVIL]},
+                {"step_id": EVIL, "left": None, "right": SIDE, "differs": []},
+            ],
+        },
+    ),
+    ("comparison", {}),
+    (
+        "prune",
+        {
+            "preview": True,
+            "runs": [
+                {"run_id": EVIL, "workflow": EVIL, "status": EVIL, "ended_at": EVIL, "bytes": EVIL}
+            ],
+            "kept": 1,
+            "bytes": EVIL,
+            "failed": [{"run_id": EVIL, "code": EVIL, "message": EVIL}],
+        },
+    ),
+]
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute a browser would see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+
+@pytest.mark.parametrize(("kind", "document"), DOCUMENTS)
+def test_nothing_said_becomes_markup_or_a_control_sequence(
+    kind: DocumentKind, document: Any
+) -> None:
+    shown = mimebundle(kind, document)
+    assert CONTROLS.search(shown["text/plain"]) is None
+    assert CONTROLS.search(shown["text/html"]) is None
+    seen = Tags()
+    seen.feed(shown["text/html"])
+    assert seen.tags <= TAGS
+    assert not any("script" in (value or "") for _, value in seen.attributes)
+    assert not any(name.startswith("on") for name, _ in seen.attributes)
+
+
+def test_where_an_export_lies_is_one_plain_line() -> None:
+    said = export_text({"run_id": EVIL, "path": EVIL, "bytes": 2_048, "files": 2})
+    assert CONTROLS.search(said) is None
+    assert "\n" not in said
+    assert "2.0 KiB" in said
+
+
+def test_a_diagnosis_shows_itself() -> None:
+    diagnosis = Diagnosis("r-x", (Finding("seam_open", "warning", "A seam is open."),))
+    assert "A seam is open." in repr(diagnosis)
+    assert "A seam is open." in diagnosis_bundle(diagnosis)["text/html"]
+    assert "nothing to tell" in diagnosis_bundle(Diagnosis("r-x", ()))["text/plain"]
