@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pixirnb.engine.clock import SystemClock
 from pixirnb.errors import LogDamaged
-from pixirnb.history.events import Draft, Event, Owner
+from pixirnb.history.events import Draft, Event, Owner, ResumeStep
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
 from pixirnb.machine.board import RunStop
@@ -233,8 +233,17 @@ def _opening(
         data["spec"] = edit.workflow.canonical()
     if planned.plan.sources != planned.run.sources:
         data["sources"] = dict(planned.plan.sources)
-    in_flight = [step["step_id"] for step in planned.steps if step["reason"] == "in_flight"]
+    in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
     return [Draft("run_resumed", data), *_cautions(reading, in_flight, last=reading.events[-1])]
+
+
+def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
+    """Whether what reruns was under way at a death, whatever else is a reason to run it again."""
+    if planned["reason"] == "in_flight":
+        return True
+    state = run.steps.get(planned["step_id"])
+    is_open = state is not None and (state.is_lost or state.stage in {"scheduled", "running"})
+    return is_open and planned["action"] == "rerun"
 
 
 def _cautions(

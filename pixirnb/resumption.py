@@ -138,7 +138,7 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
     found: set[str] = set()
     for step in plan.steps:
         state = run.steps.get(step.id)
-        if state is None or state.checkpoint_status != "checkpoint_ready":
+        if state is None or "checkpoint_ready" not in {state.checkpoint_status, state.kept}:
             continue
         stored = cast("StoredValue", stored_output(state))
         digest = stored.get("blob")

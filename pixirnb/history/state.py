@@ -66,6 +66,8 @@ class StepState:
 
     Until then it has none.
     """
+    is_lost: bool = False
+    """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
     errors: list[dict[str, Any]] = field(default_factory=list)
     """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
 
@@ -200,12 +202,13 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
 
 def _reset(step: StepState, reason: str) -> None:
     """Back to idle, remembering what an equal fingerprint would let the step keep."""
-    may_keep = reason in {"upstream_changed", "not_selected"} and step.stage in {
-        "settled",
-        "asking",
-    }
-    has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
-    step.kept = step.checkpoint_status if may_keep and has_worth else None
+    may_keep = reason in {"upstream_changed", "not_selected"}
+    if step.stage in {"settled", "asking"}:
+        has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
+        step.kept = step.checkpoint_status if may_keep and has_worth else None
+    elif not may_keep or step.stage != "idle":
+        step.kept = None  # idle, it was set back by a course that did not come to it: it may still keep what it had
+    step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
     step.reason = reason
     step.stage = "idle"
     step.checkpoint_status = None
@@ -234,6 +237,7 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     if step.recheck:
         _forget(step)
     step.stage = "scheduled"
+    step.is_lost = False
     step.scheduled_seq = step.confirmed_seq = event.seq
     step.attempt = data["attempt"]
     step.wave = data["wave"]
@@ -284,6 +288,7 @@ def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> No
     step.kept = None
     step.held_by = None
     step.retry = None
+    step.is_lost = False
     step.decided = step.decision is not None
     step.checkpoint_status = data["status"]
     if data.get("reused"):

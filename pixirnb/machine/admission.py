@@ -11,7 +11,7 @@ from typing import cast
 from pixirnb.history.events import CheckpointStatus, Draft
 from pixirnb.history.state import StepState
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import Moment
+from pixirnb.machine.board import Moment, asks_of_death
 from pixirnb.machine.given import ValueNotLoaded
 from pixirnb.machine.instructions import StartAttempt
 from pixirnb.machine.readiness import Verdict
@@ -100,7 +100,7 @@ def _without_a_slot(moment: Moment, index: int) -> list[Draft]:
         attempt = state.attempt + 1
         question = _rendered(moment, ask.question)
         return [_request(moment, step, attempt, "ask", question, list(ask.choices))]
-    if state.reason == "in_flight" and step.spec.rerun == "ask":
+    if asks_of_death(step, state):
         question = (
             f"`{step.id}` was running when its process died and may have changed things. "
             "Accept it as done? To run it again, resume with --from."

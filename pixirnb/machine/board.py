@@ -211,7 +211,7 @@ class Board:
     def _list(self, index: int) -> None:
         step = self.plan.steps[index]
         state = self.state(index)
-        asks_first = state.reason == "in_flight" and step.spec.rerun == "ask"
+        asks_first = asks_of_death(step, state)
         is_question = step.kind == "decision" or asks_first
         if step.when is not None or is_question or state.recheck or not state.is_selected:
             self.slotless.add(index)
@@ -314,6 +314,12 @@ def claim_of(step: PlannedStep) -> Claim | None:
         writes=tuple(Pattern.parse(text) for text in step.write_set),
         shared=step.workspace == "shared",
     )
+
+
+def asks_of_death(step: PlannedStep, state: StepState) -> bool:
+    """Whether a person is asked before the step runs again: it died in flight, and nobody has named it to be rerun."""
+    has_died = state.is_lost or state.reason == "in_flight"
+    return has_died and step.spec.rerun == "ask" and state.reason != "selected"
 
 
 def _after(now: float, span_ms: int | None) -> float | None:

@@ -151,7 +151,8 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
         return "new"
     if state.decision is not None and (state.decided or state.stage in {"settled", "asking"}):
         return "decided"
-    status = state.checkpoint_status
+    # What a course set back and did not come to before it died still is what it was.
+    status = state.kept if state.stage == "idle" else state.checkpoint_status
     if state.stage == "ended":
         # The attempt's end is in the log and its verdict was torn off: what was finished is not done twice.
         status = judge(step, state, is_lenient=plan.workflow.readiness == "lenient").status
@@ -204,7 +205,7 @@ def _asks_of_death(state: StepState) -> bool:
 def _given_otherwise(plan: Plan, run: RunState, index: int, given: Mapping[str, Any]) -> bool:
     """Whether the step would be given something else though nothing before it reruns: its edges were edited."""
     before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
-    if any(state is None or state.stage != "settled" for state in before):
+    if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):
         return False
     known = (run.steps[plan.steps[index].id].fingerprint or {}).get("dynamic")
     return known != fingerprint.dynamic(plan, run, index, inputs=given)

@@ -22,6 +22,8 @@ from pixirnb.testing.simulator.witness import Witness
 
 STEP_CALL: Final = "simulated.work:step"
 """What python steps of a world call; every other function is part of a check."""
+OUTPUT_MODEL: Final = "simulated.models:Left"
+"""What a step with a declared output says that is."""
 _FOR_EVER: Final = 10_000_000.0
 _BIG: Final = 20_000
 _HUGE: Final = 300_000
@@ -167,6 +169,9 @@ def _looked(work: PythonWork) -> Any:
     said = work.arguments
     if work.call == "pixirnb.runners.checks:schema_problems":
         return schema_problems(said["value"], said["schema"])
+    if work.call == "pixirnb.runners.models:problems":
+        is_left = isinstance(said["value"], dict) and isinstance(said["value"].get("n"), int)
+        return [] if is_left else ["n: Field required"]
     found = re.search(said["pattern"], said["text"])
     return None if found is None else found.group(0)[:200]
 

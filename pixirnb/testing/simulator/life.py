@@ -101,6 +101,8 @@ class _Player:
         self.process = self._born()
         self.ids = world.chance("ids")
         self.asked = 0
+        self.plans: dict[str, Plan] = {}
+        """By the digest of their spec."""
         self.lost: dict[str, dict[str, bytes]] = {}
 
     def play(self, workflow: Workflow) -> Life:
@@ -111,6 +113,8 @@ class _Player:
                 if self.life.breaches:
                     break
                 self._act(act, workflow)
+            if not self.life.run_ids and not self.life.breaches:
+                self._act({"form": "start"}, workflow)
             for run_id in list(self.life.run_ids):
                 if not self.life.breaches:
                     self._come_to_rest(run_id)
@@ -126,8 +130,8 @@ class _Player:
 
     def _act(self, act: Document, workflow: Workflow) -> None:
         runs = self.life.run_ids
-        if act["form"] != "start" and not runs:
-            return
+        if not runs:
+            act = {**act, "form": "start"}  # whatever began before left nothing: it begins again
         run_id = runs[int(act.get("run", 0)) % len(runs)] if runs else ""
         self._between(act, run_id)
         form = act["form"]
@@ -230,8 +234,12 @@ class _Player:
             self.witness.count("nothing kept")
         if found is not None and live.scheduler.write_error is None:
             self.witness.count(f"ended {found.status}")
+        if not self.store.runs[run_id].data.count(b"\n"):
+            self.witness.count("never begun")
+            self.life.run_ids.remove(run_id)
+            return
         self.witness.note(f"over: {'the process died' if self.process.is_dead else found}")
-        self._audit(run_id, found)
+        self._audit(run_id, found if live.scheduler.write_error is None else None)
 
     # --- what happens beside ------------------------------------------------------------------------------------
 
@@ -328,7 +336,10 @@ class _Player:
 
     def _known(self, run_id: str) -> tuple[Plan, RunState]:
         run = fold(self.store.read(run_id).events)
-        return pinned_plan(run), run
+        plan = self.plans.get(run.spec_digest)
+        if plan is None:
+            plan = self.plans[run.spec_digest] = pinned_plan(run)
+        return plan, run
 
     def _outcome(self, run_id: str) -> RunOutcome:
         plan, run = self._known(run_id)

@@ -75,7 +75,7 @@ class Letters:
             see_wish(self.around.witness, self.run_id, request)
         return taken
 
-    def answer(self, request_id: str, reply: dict[str, Any]) -> None:
+    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
         """Keep a reply."""
         self.replies[request_id] = reply
         left_at = self.left_at.pop(request_id, None)

@@ -37,8 +37,13 @@ class Witness:
         """Something happened to a run."""
         run = self.store.runs.get(run_id)
         durable = 0 if run is None else run.data.count(b"\n")
+        known = self.sightings.setdefault(run_id, [])
+        if what == "died":
+            # What it was asked and had no time to act on died with it.
+            while known and known[-1].what == "wished" and known[-1].durable == durable:
+                known.pop()
         seen = Sighting(what, durable, self.now(), step, attempt, detail)
-        self.sightings.setdefault(run_id, []).append(seen)
+        known.append(seen)
         about = f" {step}.{attempt}" if step and attempt else f" {step}" if step else ""
         self.note(f"{what}{about}{' ' + detail if detail else ''}")
 
