@@ -60,13 +60,19 @@ Anew = Callable[[str], Row]
 # --- runs --------------------------------------------------------------------------------------------------------
 
 
-def rows(store: FileStore, anew: Anew, *, limit: int | None = None) -> list[Row]:
+def rows(
+    store: FileStore,
+    anew: Anew,
+    *,
+    limit: int | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> list[Row]:
     """A row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
 
     A run that cannot be read has the status `unreadable` and says why under `error`.
     """
     run_ids = store.run_ids()
-    memo, plans = Catalogue(store.state), _Plans()
+    memo, plans = Catalogue(store.state, now_ns=now_ns), _Plans()
     found: list[Row] = []
     try:
         for run_id in run_ids[:limit]:

@@ -237,7 +237,9 @@ def test_a_workflow_this_pixirnb_cannot_plan_is_a_finding(store: FileStore) -> N
     assert told(store) == {"invalid_spec": "blocked"}
 
 
-def test_a_value_that_is_not_signed_here_is_told_and_no_key_is_made(store: FileStore) -> None:
+def test_a_value_that_is_not_signed_here_is_told_and_no_key_is_made(
+    store: FileStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pickle
 
     folder = kept(store, completed().events)
@@ -249,10 +251,9 @@ def test_a_value_that_is_not_signed_here_is_told_and_no_key_is_made(store: FileS
     again = kept(store, events)
     again.joinpath("blobs").rmdir()
     folder.with_name("aside").joinpath("blobs").rename(again / "blobs")
-    keys = Path(os.environ["XDG_CONFIG_HOME"]) / "pixirnb"
-    before = content(keys) if keys.exists() else None
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert told(store) == {"value_not_trusted": "warning"}
-    assert (content(keys) if keys.exists() else None) == before
+    assert not (tmp_path / "config").exists()
 
 
 def test_a_workspace_that_is_not_here_is_told(store: FileStore, tmp_path: Path) -> None:

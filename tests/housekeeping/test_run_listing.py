@@ -130,13 +130,16 @@ def test_what_changed_a_moment_ago_is_not_kept(store: FileStore) -> None:
     assert Catalogue(store.state).row(name_of(1)) is None
 
 
+def test_a_row_is_kept_by_the_listing_that_read_it(store: FileStore) -> None:
+    kept(store, completed().events)
+    found = rows(store, never, now_ns=later)
+    assert [Catalogue(store.state).row(name_of(1))] == found
+
+
 def test_a_damaged_log_is_read_anew_every_time(store: FileStore) -> None:
-    folder = kept(store, completed().events)
-    log = folder / "log.jsonl"
+    log = kept(store, completed().events) / "log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"value":1', b'"value":7'))
-    memo = Catalogue(store.state, now_ns=later)
-    assert listed(store)[0]["status"] != "completed"
-    assert memo.row(name_of(1)) is None
+    assert rows(store, never, now_ns=later)[0]["status"] != "completed"
     assert Catalogue(store.state).row(name_of(1)) is None
 
 
@@ -180,6 +183,16 @@ def test_a_memo_that_is_not_one_is_passed_over_and_replaced(store: FileStore, te
     filled = text.replace("RELEASE", release()).replace("RUN", name_of(1))
     path.write_text(filled.replace("IDENTITY", identity), encoding="latin-1")
     assert [(row["workflow"], row["status"]) for row in listed(store)] == [("pair", "completed")]
+
+
+def test_a_memo_of_another_release_or_version_is_passed_over(store: FileStore) -> None:
+    kept(store, completed().events)
+    path = store.state / CATALOGUE_NAME
+    for member, other in (("release", "0.0.1"), ("v", 2)):
+        planted_lie(store, name_of(1))
+        assert listed(store)[0]["workflow"] == "from the memo"
+        path.write_text(json.dumps({**json.loads(path.read_text()), member: other}))
+        assert listed(store)[0]["workflow"] == "pair"
 
 
 def test_a_memo_that_cannot_be_written_holds_nobody_up(store: FileStore) -> None:
