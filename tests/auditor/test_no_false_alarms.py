@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from taped_runs import Tape, begun
 
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.strategies import ends, workflows
-from tests.auditor.taped_runs import Tape, begun
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

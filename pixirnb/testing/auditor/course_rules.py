@@ -23,7 +23,10 @@ def _begins(record: Record) -> Iterator[tuple[Course, Fact, Standing]]:
 def begun_once(record: Record) -> Iterator[Finding]:
     """Within a course a step begins once, and goes on only by the retries that were planned."""
     for _, fact, stood in _begins(record):
-        if stood.stage in {"under_way", "settled", "asking"}:
+        is_planned_not_to = (
+            stood.entry is not None and stood.entry[0] != "rerun" and not stood.tries
+        )
+        if stood.stage in {"under_way", "settled", "asking"} and not is_planned_not_to:
             told = stood.status or stood.stage
             yield fact.seq, fact.step, f"It began again while it was {told}."
 

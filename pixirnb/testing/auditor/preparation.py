@@ -48,6 +48,9 @@ def prepare(
         known = kind if fits else ""
         record.facts.append(Fact(place, event.seq, _seconds(at), at, known, data or {}))
     _Fold(record).run()
+    for course in record.courses:
+        for fact in record.facts[course.start : course.end]:
+            record.by_kind.setdefault(fact.kind, []).append((course, fact))
     record.hear()
     return record
 
@@ -199,6 +202,8 @@ class _Fold:
         if self._is_under_way(fact):
             attempt = self.open.pop(step)
             attempt.ended, attempt.over = fact, fact.place
+            if fact.data["status"] == "detached":
+                self.record.threads.append(attempt)
             return True
         last = self.last.get(step)
         if last is not None and last.number == fact.data["attempt"] and last.ended is not None:

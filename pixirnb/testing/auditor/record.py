@@ -100,6 +100,9 @@ class Record:
     """Ends of attempts that had ended."""
     heard: list[tuple[Sighting, Course]] = field(default_factory=list)
     """Every wish of the operator with the course it was meant for."""
+    by_kind: dict[str, list[tuple[Course, Fact]]] = field(default_factory=dict)
+    threads: list[Attempt] = field(default_factory=list)
+    """Attempts whose threads outlived them."""
     timeline: dict[str, tuple[list[int], list[Standing]]] = field(default_factory=dict)
 
     # --- what rules ask -----------------------------------------------------------------------------------------
@@ -110,11 +113,11 @@ class Record:
         return bool(self.sightings)
 
     def of(self, *kinds: str) -> Iterator[tuple[Course, Fact]]:
-        """Every event of some kinds, with its course."""
-        for course in self.courses:
-            for fact in self.facts[course.start : course.end]:
-                if fact.kind in kinds:
-                    yield course, fact
+        """Every event of some kinds, with its course, in the order of the log."""
+        if len(kinds) == 1:
+            return iter(self.by_kind.get(kinds[0], ()))
+        found = [each for kind in kinds for each in self.by_kind.get(kind, ())]
+        return iter(sorted(found, key=lambda each: each[1].place))
 
     def standing(self, step: str, place: int) -> Standing:
         """Where a step stood just before the event at `place`."""
@@ -139,20 +142,22 @@ class Record:
 
         `heard`: nor could the return have been heard of by whoever wrote the group before `place`.
         """
+        if not self.threads:
+            return []
         limit = self.group_start(place - 1) - 1 if heard and place else place
         returned = {
             (seen.step, seen.attempt)
             for seen in self.sightings
             if seen.what == "returned" and seen.durable <= limit
         }
+        deaths = [seen.durable for seen in self.sightings if seen.what == "died"]
         return [
             each
-            for each in self.attempts
-            if each.course is course
-            and each.ended is not None
-            and each.ended.place < place
-            and each.ended.data["status"] == "detached"
+            for each in self.threads
+            if each.over < place
             and (each.step, each.number) not in returned
+            and each.step in course.reading.steps
+            and not any(each.over < death <= place for death in deaths)
         ]
 
     def group_start(self, place: int) -> int:

@@ -77,6 +77,22 @@ def is_unchanged(
     return None if then is None else then == given_at(record, course, course.start, step)
 
 
+def _is_repeated(
+    record: Record, course: Course, step: StepReading, before: Standing, action: str
+) -> bool:
+    """Whether finished work is to be done again, or held, without need."""
+    reason = course.entries[step.id][1]
+    if worth(step, before) not in {"checkpoint_ready", "decided"} or action == "reuse":
+        return False
+    if step.id in forced(course) or step.said("reuse") == "never":
+        return False
+    is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
+    if reason == "value_not_trusted" or is_read_anew:
+        return False
+    is_stale = any(course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on)
+    return not is_stale and is_unchanged(record, course, step, before) is True
+
+
 def plan_whole(record: Record) -> Iterator[Finding]:
     """A resume plans every step of its workflow once, and no other, each with an action and a reason that go together."""
     for course in _resumes(record):
@@ -97,6 +113,8 @@ def reason_true(record: Record) -> Iterator[Finding]:
     for course, step, before, action, reason in _planned(record):
         was = worth(step, before)
         is_true = True
+        if before.stage == "under_way" or _is_repeated(record, course, step, before, action):
+            continue  # rules of their own tell
         match reason:
             case "ready":
                 is_true = was == "checkpoint_ready"
@@ -132,7 +150,9 @@ def _because(course: Course, step: str) -> list[str]:
 
 def change_true(record: Record) -> Iterator[Finding]:
     """Where a resume says that the workflow or an input changed, it did."""
-    for course, step, before, _, reason in _planned(record):
+    for course, step, before, action, reason in _planned(record):
+        if _is_repeated(record, course, step, before, action):
+            continue
         if reason == "spec_changed":
             if before.scheduled_at < 0 or step.said("reuse") == "never":
                 continue
@@ -164,17 +184,7 @@ def in_flight_reruns(record: Record) -> Iterator[Finding]:
 def finished_not_repeated(record: Record) -> Iterator[Finding]:
     """What is ready or decided is reused, if it, its inputs and all before it are unchanged and nobody selected it."""
     for course, step, before, action, reason in _planned(record):
-        if worth(step, before) not in {"checkpoint_ready", "decided"} or action == "reuse":
-            continue
-        if step.id in forced(course) or step.said("reuse") == "never":
-            continue
-        if reason == "value_not_trusted" or (reason, step.said("reuse")) == (
-            "input_changed",
-            "reads",
-        ):
-            continue
-        is_stale = any(course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on)
-        if not is_stale and is_unchanged(record, course, step, before) is True:
+        if _is_repeated(record, course, step, before, action):
             yield course.opening.seq, step.id, f"It was finished, and is to {action} as {reason}."
 
 

@@ -75,14 +75,19 @@ def _misfit(value: Any, shape: Any, place: str) -> str | None:
     if isinstance(shape, dict):
         if not isinstance(value, dict):
             return place
-        missing = [name for name in shape if name not in value]
-        if missing:
-            return f"{place}.{missing[0]}"
-        found = (_misfit(value[name], each, f"{place}.{name}") for name, each in shape.items())
-        return next((wrong for wrong in found if wrong is not None), None)
+        for name, each in shape.items():
+            if name not in value:
+                return f"{place}.{name}"
+            wrong = _misfit(value[name], each, name)
+            if wrong is not None:
+                return f"{place}.{wrong}"
+        return None
     if isinstance(shape, list):
         if not isinstance(value, list):
             return place
-        found = (_misfit(item, shape[0], f"{place}[{n}]") for n, item in enumerate(value))
-        return next((wrong for wrong in found if wrong is not None), None)
+        for item in value:
+            wrong = _misfit(item, shape[0], place)
+            if wrong is not None:
+                return wrong
+        return None
     return None if isinstance(value, shape) else place

@@ -52,8 +52,8 @@ def _writes_against(course: Course, writer: Attempt, step: str) -> bool:
 
 def detached_not_retried(record: Record) -> Iterator[Finding]:
     """A step whose detached thread is still going on is not begun again."""
-    for course, fact in record.of("step_scheduled"):
-        for other in record.detached(course, fact.place) if record.is_witnessed else ():
+    for course, fact in record.of("step_scheduled") if record.is_witnessed else ():
+        for other in record.detached(course, fact.place):
             if other.step == fact.step:
                 yield (
                     fact.seq,
