@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pixirnb.history.codec import EVENT_LINE_LIMIT, Damage
 from pixirnb.history.events import Event
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.lines import decode_log
-from pixirnb.store.seal import Seal, compared
+from pixirnb.store.seal import Seal, compared, read_seal
 
 MASKS = (0x01, 0x20, 0x80, 0xFF)
 KINDS = ("small", "continued", "undone", "spilled", "decided")
@@ -71,3 +72,17 @@ def made(kind: str, workspace: Path) -> Run:
         run = api.resume(run.id, from_="b", workspace=workspace)
     assert run.wait().status == ("partial" if kind == "undone" else "completed")
     return run
+
+
+def keep_all(home: Path) -> dict[str, Kept]:
+    """A run of each kind below `home`."""
+    kept = {}
+    for kind in KINDS:
+        run = made(kind, home / kind)
+        seal, store = read_seal(run.folder), FileBlobs(run.folder / "blobs")
+        assert seal is not None
+        data = (run.folder / "log.jsonl").read_bytes()
+        spilled = re.findall(rb'"\$blob":"([^"]+)"', data)
+        blobs = {name.decode(): store.get(name.decode()) for name in spilled}
+        kept[kind] = Kept(run.folder, data, run.history(), seal, blobs)
+    return kept

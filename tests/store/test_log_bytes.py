@@ -6,11 +6,21 @@ Asked of the codec and the seal, which say what any reader is told.
 from __future__ import annotations
 
 import pytest
-from keptlogs import MASKS, Kept
+from keptlogs import KINDS, MASKS, Kept, keep_all
 
 from pixirnb.history.codec import CHAIN_VALUE, GENESIS, decode_lines
 from pixirnb.store.lines import decode_log
 from pixirnb.store.seal import Seal, compared
+
+
+@pytest.fixture(scope="module")
+def all_kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept]:
+    return keep_all(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.fixture(params=KINDS)
+def kept(all_kept: dict[str, Kept], request: pytest.FixtureRequest) -> Kept:
+    return all_kept[request.param]
 
 
 def test_each_of_these_logs_is_sound_and_sealed_at_its_end(kept: Kept) -> None:

@@ -14,12 +14,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from keptlogs import MASKS, Kept
+from keptlogs import KINDS, MASKS, Kept, keep_all
 
 from pixirnb import api
 from pixirnb.cli.app import perform
 from pixirnb.errors import Cannot, LogDamaged, PixirnbError, UnknownRun
 from pixirnb.store.files import FileStore
+
+
+@pytest.fixture(scope="module")
+def all_kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept]:
+    return keep_all(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.fixture(params=KINDS)
+def kept(all_kept: dict[str, Kept], request: pytest.FixtureRequest) -> Kept:
+    return all_kept[request.param]
 
 
 @pytest.fixture
