@@ -121,6 +121,11 @@ class Exhibit:
         return self
 
 
+def of(make: Callable[[], Tape], **options: bool) -> Callable[[], Exhibit]:
+    """Exhibits of a run that is played anew for each."""
+    return lambda: Exhibit.of(make(), **options)
+
+
 def made(kind: str, data: Mapping[str, Any]) -> Event:
     """An event from nothing."""
     return Event(0, "", kind, dict(data))

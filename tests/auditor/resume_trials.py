@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from doctoring import Exhibit, at, made
+from doctoring import Exhibit, at, made, of
 from taped_runs import Tape, begun
 from verdict_trials import Trial
 from workflows_on_trial import (
@@ -28,10 +28,6 @@ from pixirnb.machine.resume import Selection
 from pixirnb.testing.histories import Rehearsal
 
 _FINISHED = at("run_finished")
-
-
-def _of(make: Callable[[], Tape], **options: bool) -> Callable[[], Exhibit]:
-    return lambda: Exhibit.of(make(), **options)
 
 
 def _timed_out() -> Tape:
@@ -82,7 +78,9 @@ def _given() -> Tape:
 
 def _until() -> Tape:
     """The resume stops after c, which failed; a, ready and unchanged, is reused though nothing before c needs it."""
-    return play(play(begun(spec(shell("a"), shell("c"))), "a", "c!").resume(Selection(until="c")), "c")
+    return play(
+        play(begun(spec(shell("a"), shell("c"))), "a", "c!").resume(Selection(until="c")), "c"
+    )
 
 
 def _hold_the_finished(exhibit: Exhibit) -> None:
@@ -110,12 +108,14 @@ def _not_kept(exhibit: Exhibit) -> None:
 def _resume_for_nothing(exhibit: Exhibit) -> None:
     tape = pair()
     later = Rehearsal.resume(tape)
-    exhibit.events += [replace(e, at=exhibit.events[-1].at) for e in later.events[len(tape.events) :]]
+    exhibit.events += [
+        replace(e, at=exhibit.events[-1].at) for e in later.events[len(tape.events) :]
+    ]
 
 
 def _forked() -> Exhibit:
     tape = _phased()
-    place = [n for n, e in enumerate(tape.events) if e.data.get("name") == "one"][0]
+    place = next(n for n, e in enumerate(tape.events) if e.data.get("name") == "one")
     fork = made("run_forked", {"run_id": "r-other", "checkpoint": "one", "seq": place + 1})
     events = [*tape.events[: place + 1], replace(fork, seq=place + 2, at=tape.events[place].at)]
     later = play(Tape(tape.plan, events).resume(), "b")
@@ -139,54 +139,242 @@ def _asks_nothing(exhibit: Exhibit) -> None:
 def _drained() -> Tape:
     tape = begun(spec(shell("a"), shell("b", "a")))
     tape.stop("drain")
+    return play(tape, "a!")
+
+
+def _answered() -> Tape:
+    tape = begun(spec({"id": "gate", "ask": {"question": "Ship?"}}, shell("a")))
+    tape.decide("gate")
     return play(tape, "a")
 
 
+def _undie(exhibit: Exhibit) -> None:
+    exhibit.sightings = [seen for seen in exhibit.sightings if seen.what != "died"]
+
+
+def _unwish(exhibit: Exhibit) -> None:
+    exhibit.sightings = [seen for seen in exhibit.sightings if seen.what != "wished"]
+
+
+def _policy(**said: object) -> Callable[[Exhibit], object]:
+    """Another retry policy for `a`."""
+    return lambda x: x.events[0].data["spec"]["steps"][0]["retry"].update(said)
+
+
 TRIALS: list[Trial] = [
-    ("timeout_source", "not the step's own", _of(retried), lambda x: x.restep("z", timeout="20s")),
-    ("timeout_source", "a question with a time-out nobody wrote", _of(_parked), lambda x: x.change(at("decision_requested"), timeout_ms=5)),
-    ("timeout_scaled", "not grown", _of(retried), lambda x: x.events[0].data["spec"]["steps"][0]["retry"].update(timeout_scale=2.0)),
-    ("timeouts_real", "timed out at once", _of(_timed_out), lambda x: x.change(at("attempt_ended"), elapsed_ms=5)),
-    ("timeouts_real", "timed out too early by the clock", _of(_timed_out, wall=True), lambda x: (x.restep("a", timeout="40s"), x.change(at("step_scheduled"), timeout_ms=40_000))),
-    ("timeouts_enforced", "under way for ever", _of(_slow, wall=True), _overdue),
-    ("timeouts_enforced", "a run that goes on for ever", _of(_slow, wall=True), lambda x: x.respec(timeout="30s")),
-    ("detached_not_retried", "begun beside its own thread", _of(_thread_over_courses, seen=True), lambda x: setattr(x, "sightings", [s for s in x.sightings if s.what != "died"])),
-    ("retry_budget", "one attempt more than it has", _of(retried), lambda x: x.events[0].data["spec"]["steps"][0]["retry"].update(max_attempts=1)),
-    ("retry_class", "a failure that no policy names", _of(retried), lambda x: x.events[0].data["spec"]["steps"][0]["retry"].update(classes=["timeout"])),
-    ("retry_taken", "given up with an attempt left", _of(failing, seen=True), lambda x: x.restep("a", retry={"max_attempts": 2})),
-    ("retry_delay", "not the delay of its policy", _of(retried), lambda x: x.events[0].data["spec"]["steps"][0]["retry"].update(delay="60s")),
-    ("retry_waits", "sooner than planned", _of(retried, wall=True), _impatient),
-    ("decision_by_word", "ready with nobody's word", _of(asked), lambda x: x.drop(at("decision_recorded"))),
-    ("first_word_stands", "rejected, and ready", _of(asked), lambda x: x.change(at("decision_recorded"), verdict="reject")),
-    ("first_word_stands", "accepted, and nothing says by whom", _of(partial), lambda x: x.change(at("checkpoint_decided", "a", status="checkpoint_ready"), limitations=[])),
-    ("word_is_a_choice", "an answer that was no choice", _of(lambda: asked(choices=["now", "later"])), lambda x: x.change(at("decision_requested"), choices=["never"])),
-    ("word_acted_on", "a word that nothing was made of", _of(_half), lambda x: x.insert(x.place(at("checkpoint_saved", reason="end")), made("decision_recorded", _question()))),
-    ("asked_in_words", "needs a word, and asks for none", _of(needing), _asks_nothing),
-    ("parks", "nothing goes on, and it stays", _of(_parked), lambda x: x.later(at("checkpoint_saved", reason="end"), 0, "2026-11-22T09:00:00.000000Z")),
-    ("decision_goes_on", "a decision that tries failures again", _of(mended), lambda x: x.change(at("run_resumed"), flags={"decided": True})),
-    ("phases_checkpointed", "a phase without its checkpoint", _of(_phased), lambda x: x.drop(at("checkpoint_saved", reason="phase", name="one"))),
-    ("end_checkpointed", "no checkpoint at the end", _of(_phased), lambda x: x.drop(at("checkpoint_saved", reason="end"))),
-    ("checkpoint_lists_ready", "a step that was not ready", _of(_phased), lambda x: x.change(at("checkpoint_saved", name="one"), ready=["a", "b"])),
-    ("plan_whole", "a step that no one planned", _of(mended), lambda x: x.events[x.place(at("run_resumed"))].data["steps"].pop(1)),
-    ("plan_whole", "a reason that goes with another action", _of(lost), lambda x: x.reentry("a", action="hold", reason="in_flight")),
-    ("reason_true", "ready told as decided", _of(mended), lambda x: x.reentry("b", reason="decided")),
-    ("change_true", "an edit that nobody made", _of(mended), lambda x: x.reentry("c", reason="spec_changed")),
-    ("spec_pinned", "another digest of the same workflow", _of(mended), lambda x: x.change(at("run_resumed"), spec_digest="b2:0")),
-    ("finished_not_repeated", "finished work is left out", _of(_until), _hold_the_finished),
-    ("stale_not_reused", "reused with another input", _of(_given), lambda x: x.change(at("run_resumed"), inputs={"n": 5})),
-    ("reuse_keeps", "kept with another digest", _of(edited), lambda x: x.change(at("checkpoint_decided", "b", reused=True), digest="b2:0")),
-    ("begun_once", "begun again when it was ready", _of(pair), _again),
-    ("entry_obeyed", "begun though it was to be held", _of(mended), lambda x: x.reentry("c", action="hold")),
-    ("equal_digest_stops", "done again for nothing", _of(edited), _not_kept),
-    ("digest_of_result", "two digests of one result", _of(retried), lambda x: x.change(at("checkpoint_decided", "z"), digest="b2:0")),
-    ("in_flight_reruns", "in flight told as failed", _of(lost), lambda x: x.reentry("a", reason="failed")),
-    ("in_flight_warned", "in flight, and no warning", _of(lost), lambda x: x.drop(at("warning_raised"))),
-    ("asks_before_rerun", "run again without a question", _of(lost), lambda x: x.restep("a", rerun="ask")),
-    ("selection_kept", "more than was selected", _of(mended), lambda x: x.change(at("run_resumed"), flags={"until": "b"})),
-    ("no_op_is_silent", "resumed for nothing", _of(pair), _resume_for_nothing),
-    ("fork_from_checkpoint", "of a checkpoint that is not there", _forked, lambda x: x.change(at("run_forked"), checkpoint="two")),
-    ("fork_from_checkpoint", "of another place than it says", _forked, lambda x: x.change(at("run_forked"), seq=2)),
-    ("stop_is_stop", "begun after the operator's wish", _of(pair, seen=True), lambda x: x.see("wished", 2, detail="cancel")),
-    ("stop_is_said", "stopped, and its end does not say so", _of(lambda: play(begun(spec(shell("a"))), "a!"), seen=True), lambda x: x.see("wished", 2, detail="drain")),
-    ("stop_is_said", "nobody stopped it", _of(_drained, seen=True), lambda x: x.see("returned", 0)),
+    ("timeout_source", "not the step's own", of(retried), lambda x: x.restep("z", timeout="20s")),
+    (
+        "timeout_source",
+        "a question with a time-out nobody wrote",
+        of(_parked),
+        lambda x: x.change(at("decision_requested"), timeout_ms=5),
+    ),
+    ("timeout_scaled", "not grown", of(retried), _policy(timeout_scale=2.0)),
+    (
+        "timeouts_real",
+        "timed out at once",
+        of(_timed_out),
+        lambda x: x.change(at("attempt_ended"), elapsed_ms=5),
+    ),
+    (
+        "timeouts_real",
+        "timed out too early by the clock",
+        of(_timed_out, wall=True),
+        lambda x: (x.restep("a", timeout="40s"), x.change(at("step_scheduled"), timeout_ms=40_000)),
+    ),
+    ("timeouts_enforced", "under way for ever", of(_slow, wall=True), _overdue),
+    (
+        "timeouts_enforced",
+        "a run that goes on for ever",
+        of(_slow, wall=True),
+        lambda x: x.respec(timeout="30s"),
+    ),
+    (
+        "detached_not_retried",
+        "begun beside its own thread",
+        of(_thread_over_courses, seen=True),
+        _undie,
+    ),
+    ("retry_budget", "one attempt more than it has", of(retried), _policy(max_attempts=1)),
+    ("retry_class", "a failure that no policy names", of(retried), _policy(classes=["timeout"])),
+    (
+        "retry_taken",
+        "given up with an attempt left",
+        of(failing, seen=True),
+        lambda x: x.restep("a", retry={"max_attempts": 2}),
+    ),
+    ("retry_delay", "not the delay of its policy", of(retried), _policy(delay="60s")),
+    ("retry_waits", "sooner than planned", of(retried, wall=True), _impatient),
+    (
+        "decision_by_word",
+        "ready with nobody's word",
+        of(_answered),
+        lambda x: x.drop(at("decision_recorded")),
+    ),
+    (
+        "first_word_stands",
+        "rejected, and ready",
+        of(asked),
+        lambda x: x.change(at("decision_recorded"), verdict="reject"),
+    ),
+    (
+        "first_word_stands",
+        "accepted, and nothing says by whom",
+        of(partial),
+        lambda x: x.change(
+            at("checkpoint_decided", "a", status="checkpoint_ready"), limitations=[]
+        ),
+    ),
+    (
+        "word_is_a_choice",
+        "an answer that was no choice",
+        of(lambda: asked(choices=["now", "later"])),
+        lambda x: x.change(at("decision_requested"), choices=["never"]),
+    ),
+    (
+        "word_acted_on",
+        "a word that nothing was made of",
+        of(_half),
+        lambda x: x.insert(
+            x.place(at("checkpoint_saved", reason="end")), made("decision_recorded", _question())
+        ),
+    ),
+    ("asked_in_words", "needs a word, and asks for none", of(needing), _asks_nothing),
+    (
+        "parks",
+        "nothing goes on, and it stays",
+        of(_parked),
+        lambda x: x.later(at("checkpoint_saved", reason="end"), 0, "2026-11-22T09:00:00.000000Z"),
+    ),
+    (
+        "decision_goes_on",
+        "a decision that tries failures again",
+        of(mended),
+        lambda x: x.change(at("run_resumed"), flags={"decided": True}),
+    ),
+    (
+        "phases_checkpointed",
+        "a phase without its checkpoint",
+        of(_phased),
+        lambda x: x.drop(at("checkpoint_saved", reason="phase", name="one")),
+    ),
+    (
+        "end_checkpointed",
+        "no checkpoint at the end",
+        of(_phased),
+        lambda x: x.drop(at("checkpoint_saved", reason="end")),
+    ),
+    (
+        "checkpoint_lists_ready",
+        "a step that was not ready",
+        of(_phased),
+        lambda x: x.change(at("checkpoint_saved", name="one"), ready=["a", "b"]),
+    ),
+    (
+        "plan_whole",
+        "a step that no one planned",
+        of(mended),
+        lambda x: x.events[x.place(at("run_resumed"))].data["steps"].pop(1),
+    ),
+    (
+        "plan_whole",
+        "a reason that goes with another action",
+        of(mended),
+        lambda x: x.reentry("c", reason="not_selected"),
+    ),
+    (
+        "reason_true",
+        "ready told as decided",
+        of(mended),
+        lambda x: x.reentry("b", reason="decided"),
+    ),
+    (
+        "change_true",
+        "an edit that nobody made",
+        of(mended),
+        lambda x: x.reentry("c", reason="spec_changed"),
+    ),
+    (
+        "spec_pinned",
+        "another digest of the same workflow",
+        of(mended),
+        lambda x: x.change(at("run_resumed"), spec_digest="b2:0"),
+    ),
+    ("finished_not_repeated", "finished work is left out", of(_until), _hold_the_finished),
+    (
+        "stale_not_reused",
+        "reused with another input",
+        of(_given),
+        lambda x: x.change(at("run_resumed"), inputs={"n": 5}),
+    ),
+    (
+        "reuse_keeps",
+        "kept with another digest",
+        of(edited),
+        lambda x: x.change(at("checkpoint_decided", "b", reused=True), digest="b2:0"),
+    ),
+    ("begun_once", "begun again when it was ready", of(pair), _again),
+    (
+        "entry_obeyed",
+        "begun though it was to be held",
+        of(mended),
+        lambda x: x.reentry("c", action="hold"),
+    ),
+    ("equal_digest_stops", "done again for nothing", of(edited), _not_kept),
+    (
+        "digest_of_result",
+        "two digests of one result",
+        of(retried),
+        lambda x: x.change(at("checkpoint_decided", "z"), digest="b2:0"),
+    ),
+    (
+        "in_flight_reruns",
+        "in flight told as failed",
+        of(lost),
+        lambda x: x.reentry("a", reason="failed"),
+    ),
+    (
+        "in_flight_warned",
+        "in flight, and no warning",
+        of(lost),
+        lambda x: x.drop(at("warning_raised")),
+    ),
+    (
+        "asks_before_rerun",
+        "run again without a question",
+        of(lost),
+        lambda x: x.restep("a", rerun="ask"),
+    ),
+    (
+        "selection_kept",
+        "more than was selected",
+        of(mended),
+        lambda x: x.change(at("run_resumed"), flags={"until": "b"}),
+    ),
+    ("no_op_is_silent", "resumed for nothing", of(pair), _resume_for_nothing),
+    (
+        "fork_from_checkpoint",
+        "of a checkpoint that is not there",
+        _forked,
+        lambda x: x.change(at("run_forked"), checkpoint="two"),
+    ),
+    (
+        "fork_from_checkpoint",
+        "of another place than it says",
+        _forked,
+        lambda x: x.change(at("run_forked"), seq=2),
+    ),
+    (
+        "stop_is_stop",
+        "begun after the operator's wish",
+        of(pair, seen=True),
+        lambda x: x.see("wished", 1, detail="cancel"),
+    ),
+    (
+        "stop_is_said",
+        "stopped, and its end does not say so",
+        of(lambda: play(begun(spec(shell("a"))), "a!"), seen=True),
+        lambda x: x.see("wished", 1, detail="drain"),
+    ),
+    ("stop_is_said", "nobody stopped it", of(_drained, seen=True), _unwish),
 ]

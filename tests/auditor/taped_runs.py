@@ -75,7 +75,7 @@ class Tape(Rehearsal):
         """Facts happen in one turn, and all that follows from them."""
         running = {self.plan.steps[i].id: each.attempt for i, each in self.board.running.items()}
         for draft in drafts:
-            name = draft.data.get("step")
+            name = str(draft.data.get("step"))
             if draft.kind == "attempt_ended" and running.get(name) == draft.data["attempt"]:
                 self._see("ended", step=name, attempt=draft.data["attempt"])
         super().record(*drafts)

@@ -202,17 +202,18 @@ class Record:
         ]
 
     def hear(self) -> None:
-        """Find for each wish the course it was meant for: that of the process that was there, or the one it began."""
+        """Find for each wish the course it was meant for: the one going on, or the next where none was."""
         turns = [seen for seen in self.sightings if seen.what in {"wished", "died", "acquired"}]
-        for index, seen in enumerate(turns):
+        before: Sighting | None = None
+        for seen in turns:
             if seen.what != "wished":
+                before = seen
                 continue
-            later = (each.what for each in turns[index + 1 :] if each.what != "wished")
-            is_taken_up = next(later, "died") == "acquired"
+            is_held = before is None or before.what == "acquired"
+            since = 0 if before is None else before.durable if is_held else seen.durable
             for course in self.courses:
-                is_next = is_taken_up and course.start >= seen.durable
-                is_present = not is_taken_up and course.start < seen.durable <= course.end
-                if is_next or is_present or (seen.durable == 0 and course.start == 0):
+                is_over = course.finished is not None and course.finished < seen.durable
+                if course.start >= since and not (is_held and is_over):
                     self.heard.append((seen, course))
                     break
 

@@ -113,7 +113,9 @@ def reason_true(record: Record) -> Iterator[Finding]:
     for course, step, before, action, reason in _planned(record):
         was = worth(step, before)
         is_true = True
-        if before.stage == "under_way" or _is_repeated(record, course, step, before, action):
+        is_odd = reason not in _REASONS.get(action, set())
+        is_lost = before.stage == "under_way"
+        if is_odd or is_lost or _is_repeated(record, course, step, before, action):
             continue  # rules of their own tell
         match reason:
             case "ready":

@@ -137,6 +137,14 @@ def _is_waiting(
     return all(record.standing(name, place).is_ready for name in step.depends_on)
 
 
+def _may_be_due(record: Record, place: int, stood: Standing) -> bool:
+    """Whether a planned retry's delay may be over just before `place`."""
+    if not record.is_wall_true or stood.retry is None:
+        return True
+    waited = record.elapsed(record.facts[stood.retry_at], record.facts[place - 1])
+    return waited * 1000 >= float(stood.retry["delay_ms"]) - 10
+
+
 def starts_promptly(record: Record) -> Iterator[Finding]:
     """When a group of events ends, nothing is left waiting that could begin."""
     for course in record.courses:
@@ -153,6 +161,8 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
     waiting_before: list[str] = []
     for step in steps.values():
         stood = record.standing(step.id, place)
+        if stood.stage == "retrying" and _may_be_due(record, place, stood):
+            waiting_before.append(step.id)  # ready again: what conflicts with it waits behind it
         is_waiting = _is_waiting(record, course, place, step, stood)
         if not is_waiting or record.wishes(course, place, "cancel_step", step=step.id):
             continue
