@@ -24,11 +24,16 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from pixirnb.testing.crash_points.durable import Durable
-from pixirnb.testing.crash_points.faults import ERRORS, Fault, Kind
+from pixirnb.testing.crash_points.faults import ERRORS, HARMLESS, Fault, FaultName, Kind
 
 _FOR_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _RETRIED_BY_PYTHON: Final = frozenset[Kind]({"write", "sync", "open", "truncate", "spawn"})
 """Interrupted calls of these kinds are made again below Python (PEP 475); of the others Python tells."""
+
+LINGER_S: Final = 0.05
+"""How long a failing write or sync takes, as a slow disk does: whoever acts before it is durable has the time to."""
+
+_WAITED_FOR: Final = frozenset[Kind]({"write", "sync"})
 
 _write, _open, _kill = os.write, os.open, os.kill
 
@@ -70,7 +75,7 @@ class Tap:
 
     # --- what happens at an operation ---------------------------------------------------------------------------
 
-    def perform(  # noqa: RET503 - every fault returns, raises or does not come back
+    def perform(
         self,
         kind: Kind,
         name: str,
@@ -87,30 +92,44 @@ class Tap:
             self.journal.append(f"{kind} {name}")
             if not self._is_struck(kind):
                 return self._made(call, after)
-            assert self._fault is not None
             self.struck.append(self.journal[-1])
-            match self._fault.name:
-                case "die-before":
-                    self._die()
-                case "die-after":
-                    self._die_after(call, after)
-                case "lose-tail":
-                    self._die_after(call, after, is_power_lost=True)
-                case "short-death":
-                    assert half is not None
-                    half()
-                    self._die()
-                case "short-return":
-                    assert half is not None
-                    return half()
-                case "eintr" if kind in _RETRIED_BY_PYTHON:
-                    signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
-                    return self._made(call, after)
-                case "eintr":
-                    raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR), name)
-                case "enospc" | "enospc-on" | "eio" | "eacces":
-                    number = ERRORS[self._fault.name]
-                    raise OSError(number, os.strerror(number), name)
+        assert self._fault is not None
+        if kind in _WAITED_FOR and self._fault.name not in HARMLESS:
+            time.sleep(LINGER_S)
+        with self._lock:
+            return self._suffered(self._fault.name, kind, name, call, half, after)
+
+    def _suffered(  # noqa: PLR0917, RET503 - all of one operation; every fault returns, raises or does not come back
+        self,
+        fault: FaultName,
+        kind: Kind,
+        name: str,
+        call: Callable[[], Any],
+        half: Callable[[], Any] | None,
+        after: Callable[[Durable], None],
+    ) -> Any:
+        match fault:
+            case "die-before":
+                self._die()
+            case "die-after":
+                self._die_after(call, after)
+            case "lose-tail":
+                self._die_after(call, after, is_power_lost=True)
+            case "short-death":
+                assert half is not None
+                half()
+                self._die()
+            case "short-return":
+                assert half is not None
+                return half()
+            case "eintr" if kind in _RETRIED_BY_PYTHON:
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+                return self._made(call, after)
+            case "eintr":
+                raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR), name)
+            case "enospc" | "enospc-on" | "eio" | "eacces":
+                number = ERRORS[fault]
+                raise OSError(number, os.strerror(number), name)
 
     def _is_struck(self, kind: Kind) -> bool:
         if self._fault is None or not self._fault.befalls(kind):
