@@ -349,6 +349,7 @@ def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> Non
         return  # said twice, or of a step that has gone on meanwhile: the first word stands
     step.decision = data
     step.decided = False
+    step.is_lost = False
     run.decided_after_end = run.finished is not None
 
 

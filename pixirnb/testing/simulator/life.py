@@ -153,6 +153,9 @@ class _Player:
             return
         if form in {"start", "fork"}:
             runs.append(course.log.run_id)
+            if course.run.forked is not None:
+                origin = course.run.forked
+                self.witness.follow(course.log.run_id, origin["run_id"], origin["seq"])
         self.witness.count(f"form: {_shape(act)}")
         self._drive(course, act)
 
@@ -163,7 +166,7 @@ class _Player:
             self.process = self._born()
         self.loop.run_until_complete(asyncio.sleep(float(act.get("gap", 1.0))))
         self.files.touch(act.get("touch") or [])
-        if "lose_blob" in act:
+        if "lose_blob" in act and run_id:
             self._lose_blob(run_id, int(act["lose_blob"]))
 
     def _begun(self, act: Document, run_id: str, workflow: Workflow) -> Course | None:
@@ -329,7 +332,9 @@ class _Player:
         return all(
             step.attempt >= len(self.world.behaviours.get(step.step_id) or [{}])
             for step in found.steps
-            if step.checkpoint_status in {"failed", "partial"} and step.kind != "decision"
+            if step.checkpoint_status in {"failed", "partial"}
+            and step.kind != "decision"
+            and (step.error or {}).get("kind") != "rejected"
         )
 
     # --- what is known ------------------------------------------------------------------------------------------

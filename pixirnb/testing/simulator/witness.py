@@ -47,6 +47,11 @@ class Witness:
         about = f" {step}.{attempt}" if step and attempt else f" {step}" if step else ""
         self.note(f"{what}{about}{' ' + detail if detail else ''}")
 
+    def follow(self, fork_id: str, run_id: str, seq: int) -> None:
+        """A fork begins with what was seen of another run, up to event number `seq`."""
+        before = [seen for seen in self.sightings.get(run_id, []) if seen.durable <= seq]
+        self.sightings[fork_id] = before
+
     def note(self, text: str) -> None:
         """A line of the story."""
         self.notes.append(f"{self.now() - 1000:10.3f}  {text}")
