@@ -81,6 +81,15 @@ def test_what_was_asked_is_compared_key_by_key() -> None:
     assert document["same"] is False
 
 
+def test_other_inputs_are_a_difference_though_all_else_is_equal() -> None:
+    text = PAIR.replace("name: pair", "name: pair\ninputs: {n: {type: integer, default: 1}}")
+    other = Rehearsal(plan_of(text)).begin({"n": 2}).end("make", value=1).end("use", value=2)
+    document = compared(completed(text), other)
+    assert (document["workflow"]["same"], document["same"]) == (True, False)
+    assert document["inputs"] == [{"input": "n", "left": 1, "right": 2}]
+    assert differing(document) == {}
+
+
 def test_steps_of_one_side_alone_are_told() -> None:
     text = PAIR + '  - {id: more, run: "true", depends_on: [use]}\n'
     document = compared(completed(), completed(text).end("more"))

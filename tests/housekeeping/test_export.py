@@ -66,17 +66,18 @@ def test_an_exported_run_is_the_run_wherever_it_is_unzipped(tmp_path: Path) -> N
     assert not (tmp_path / "another").exists()
 
 
-def test_a_copy_is_another_run_than_the_original_of_this_process(tmp_path: Path) -> None:
-    run = api.start(
-        "name: w\nsteps: [{id: a, run: echo a}]", workspace=tmp_path, state=tmp_path / "s"
-    )
-    run.wait()
-    pack(run.folder, tmp_path / "run.zip")
-    moved = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
-    log = moved / "log.jsonl"
-    log.write_bytes(log.read_bytes().replace(b'"exit_code":0', b'"exit_code":1'))
-    assert api.open_run(moved).status != "completed"
-    assert api.open_run(run.id, state=tmp_path / "s").status == "completed"
+def test_a_copy_of_a_live_run_is_not_the_one_this_process_drives(tmp_path: Path) -> None:
+    text = "name: w\nsteps: [{id: a, run: sleep 60}]"
+    run = api.start(text, workspace=tmp_path, state=tmp_path / "state")
+    try:
+        pack(run.folder, tmp_path / "run.zip")
+        moved = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
+        copy = api.open_run(moved)
+        assert (copy.is_live_here, copy.status) == (False, "interrupted")
+        assert api.open_run(run.folder).is_live_here
+    finally:
+        run.cancel()
+        run.wait()
 
 
 def test_what_belongs_to_this_machine_stays_behind(store: FileStore, tmp_path: Path) -> None:
