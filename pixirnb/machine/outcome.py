@@ -18,6 +18,12 @@ from pixirnb.machine.proofs import proof_states
 from pixirnb.machine.requirement import held_dependents, required
 from pixirnb.planning.plan import Plan, PlannedStep
 
+_UNFINISHED: dict[str, Any] = {
+    "code": "end_not_recorded",
+    "message": "The process that ran it died before it had recorded the end; every required step is ready.",
+    "step": None,
+}
+"""A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
 
@@ -153,8 +159,11 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         if run.decided_after_end:
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
+    warnings = list(run.warnings)
     if status == "completed":
         reasons = []
+        if run.finished is None:
+            warnings.append(_UNFINISHED)
     steps = [_step_outcome(run, step) for step in plan.steps]
     counts = _counts(plan, run)
     return RunOutcome(
@@ -169,7 +178,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         proof_states=proof_states(plan, run, status=status),
         summary=_summary(plan, counts, reasons),
         counts=counts,
-        warnings=list(run.warnings),
+        warnings=warnings,
         elapsed_ms=run.elapsed_ms if run.finished is not None or is_live else None,
     )
 

@@ -142,6 +142,15 @@ def test_a_run_whose_owner_died_is_interrupted_and_one_with_an_owner_runs() -> N
     assert told.proof_states[-1] == "partial_outcome_ready"
 
 
+def test_a_log_whose_last_line_alone_is_missing_is_completed_and_says_what_is_missing() -> None:
+    play = ended("shell").end("b")
+    assert play.outcome().warnings == []
+    del play.events[-1]
+    told = play.outcome()
+    assert told.status == "completed"
+    assert [warning["code"] for warning in told.warnings] == ["end_not_recorded"]
+
+
 def test_proofs_are_read_from_what_happened() -> None:
     play = Rehearsal(
         plan_of(
