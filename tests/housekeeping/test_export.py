@@ -70,7 +70,7 @@ def test_a_copy_of_a_live_run_is_not_the_one_this_process_drives(tmp_path: Path)
     text = "name: w\nsteps: [{id: a, run: sleep 60}]"
     run = api.start(text, workspace=tmp_path, state=tmp_path / "state")
     try:
-        pack(run.folder, tmp_path / "run.zip")
+        housekeeping.export(run.store, run.id, tmp_path / "run.zip")  # waits for the first event
         moved = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
         copy = api.open_run(moved)
         assert (copy.is_live_here, copy.status) == (False, "interrupted")
