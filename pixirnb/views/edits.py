@@ -46,11 +46,11 @@ def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> st
     if not keys:
         return ""
     harmless = not _FINGERPRINTED.intersection(keys) and "depends_on" not in keys
-    tail = ", which repeats no work" if harmless else ""
-    return f"{name} says otherwise: {', '.join(keys)}{tail}."
+    tail = "; that repeats no work" if harmless else ""
+    return f"{name}: {', '.join(keys)} changed{tail}."
 
 
 def _around(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     before, after = pinned.canonical(), edited.canonical()
     keys = sorted(key for key in {*before, *after} - {"steps"} if before.get(key) != after.get(key))
-    return (f"The workflow says otherwise: {', '.join(keys)}.",) if keys else ()
+    return (f"Around the steps: {', '.join(keys)} changed.",) if keys else ()

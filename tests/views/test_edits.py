@@ -24,7 +24,7 @@ def test_the_same_workflow_says_nothing() -> None:
 
 def test_each_changed_new_and_removed_step_is_named_with_its_keys() -> None:
     assert told([A, B], [{**A, "run": "false", "cwd": "."}, {"id": "c", "run": "true"}]) == [
-        "a says otherwise: cwd, run.",
+        "a: cwd, run changed.",
         "c is new.",
         "b is gone: it leaves the outcome, its events stay in the log.",
     ]
@@ -32,13 +32,13 @@ def test_each_changed_new_and_removed_step_is_named_with_its_keys() -> None:
 
 def test_what_repeats_no_work_says_so() -> None:
     assert told([A], [{**A, "timeout": "5m", "description": "x"}]) == [
-        "a says otherwise: description, timeout, which repeats no work."
+        "a: description, timeout changed; that repeats no work."
     ]
 
 
 def test_an_edge_is_not_harmless() -> None:
-    assert told([A, B], [A, {"id": "b", "run": "true"}]) == ["b says otherwise: depends_on."]
+    assert told([A, B], [A, {"id": "b", "run": "true"}]) == ["b: depends_on changed."]
 
 
 def test_the_keys_around_the_steps_are_named_too() -> None:
-    assert told([A], [A], max_concurrency=2) == ["The workflow says otherwise: max_concurrency."]
+    assert told([A], [A], max_concurrency=2) == ["Around the steps: max_concurrency changed."]
