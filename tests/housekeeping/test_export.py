@@ -102,6 +102,8 @@ def test_the_same_run_is_packed_to_the_same_bytes(store: FileStore, tmp_path: Pa
     again = shutil.copytree(folder, tmp_path / "again" / RUN)
     pack(again, tmp_path / "two.zip")
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
 
 
 def test_of_a_live_run_the_whole_lines_and_their_blobs_are_packed(
