@@ -100,7 +100,8 @@ class Tape(Rehearsal):
         run = fold(known)
         entries = plan_resume(going, run, chosen, inputs=inputs)
         is_completed = run.finished is not None and run.finished["status"] == "completed"
-        if is_completed and chosen.is_empty and is_no_op(entries) and not facts and plan is None:
+        is_same = run.spec == going.workflow.canonical() and run.inputs == (inputs or run.inputs)
+        if is_completed and is_same and chosen.is_empty and is_no_op(entries) and not facts:
             return self
         later = Tape(going, events, now=self.now)
         later.sightings = [seen for seen in self.sightings if seen.durable <= len(events)]

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from taped_runs import Tape, begun
 
 from pixirnb.machine.resume import Selection
+from pixirnb.planning.plan import Plan
 from pixirnb.testing.auditor.audit import audit
+from pixirnb.testing.histories import plan_of
 from pixirnb.testing.strategies import ends, workflows
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -51,10 +53,26 @@ def test_a_run_cut_anywhere_and_resumed_anyhow_breaks_no_promise(
     for _ in range(3):
         live(tape, data)
         upto = data.draw(st.integers(1, len(tape.events)))
-        tape = tape.resume(data.draw(selections(tape)), upto=upto)
+        tape = tape.resume(data.draw(selections(tape.plan)), upto=upto)
     come_to_rest(tape, data)
     assert tape.breaches() == []
     assert audit(tape.log) == []
+
+
+@bounded
+@given(workflows(), st.data())
+def test_a_run_edited_between_its_courses_breaks_no_promise(
+    workflow: dict[str, Any], data: st.DataObject
+) -> None:
+    tape = begun(workflow)
+    for _ in range(2):
+        come_to_rest(tape, data)
+        workflow = data.draw(edits(workflow))
+        plan = plan_of(workflow)
+        inputs = {"n": data.draw(st.integers(0, 3))}
+        tape = tape.resume(data.draw(selections(plan)), plan=plan, inputs=inputs)
+    come_to_rest(tape, data)
+    assert tape.breaches() == []
 
 
 # --- how a run is played -----------------------------------------------------------------------------------------
@@ -137,9 +155,34 @@ _verdicts = st.sampled_from(["accept", "accept", "reject"])
 
 
 @st.composite
-def selections(draw: st.DrawFn, tape: Tape) -> Selection:
+def edits(draw: st.DrawFn, workflow: dict[str, Any]) -> dict[str, Any]:
+    """The workflow with other commands, other edges, and steps taken out or put in."""
+    edited: dict[str, Any] = json.loads(json.dumps(workflow))
+    for step in edited["steps"]:
+        match draw(st.integers(0, 7)):
+            case 0 if "run" in step:
+                step["run"] = draw(st.sampled_from(["true", "echo other", "echo {{ inputs.n }}"]))
+            case 1 if step.get("depends_on"):
+                step["depends_on"] = step["depends_on"][1:]
+            case 2:
+                step["description"] = "says nothing of what it does"
+            case 3 if "timeout" in step:
+                step["timeout"] = "30s"
+            case _:
+                pass
+    needed = {name for step in edited["steps"] for name in step.get("depends_on", ())}
+    free = [step for step in edited["steps"] if step["id"] not in needed]
+    if len(edited["steps"]) > 1 and draw(st.integers(0, 3)) == 0:
+        edited["steps"].remove(draw(st.sampled_from(free)))
+    if draw(st.integers(0, 3)) == 0 and all(s["id"] != "new" for s in edited["steps"]):
+        edited["steps"].append({"id": "new", "run": "true", "timeout": "30s"})
+    return edited
+
+
+@st.composite
+def selections(draw: st.DrawFn, plan: Plan) -> Selection:
     """What a resume is asked for."""
-    names = st.none() | st.sampled_from([step.id for step in tape.plan.steps])
+    names = st.none() | st.sampled_from([step.id for step in plan.steps])
     if draw(st.integers(0, 3)) == 0:
         return Selection(only=draw(names))
     if draw(st.integers(0, 3)) == 0:
