@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pixirnb.testing.auditor.breaches import Finding
-from pixirnb.testing.auditor.record import Record
+from pixirnb.testing.auditor.record import Fact, Record
 
 _AFTER_REST: Final = frozenset(
     {"decision_recorded", "checkpoint_saved", "warning_raised", "run_resumed", "run_forked"}
@@ -84,9 +84,15 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
             yield fact.seq, None, f"Event {fact.data['seq']}, just before it, is no checkpoint."
         elif before.data["name"] != fact.data["checkpoint"]:
             yield fact.seq, None, f"The checkpoint before it is `{before.data['name']}`."
-        after = record.facts[place + 1] if place + 1 < len(record.facts) else None
+        # Its process may die before it says so; then a person may speak before another takes it up.
+        later = record.facts[place + 1 :]
+        after = next((each for each in later if not _is_from_a_person(each)), None)
         if after is not None and after.kind not in {"run_resumed", ""}:
             yield after.seq, after.step, f"{after.kind} follows a fork that was not resumed."
+
+
+def _is_from_a_person(fact: Fact) -> bool:
+    return fact.kind in {"decision_recorded", "checkpoint_saved"} and "request_id" in fact.data
 
 
 def intent_first(record: Record) -> Iterator[Finding]:

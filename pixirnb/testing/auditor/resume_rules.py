@@ -89,8 +89,16 @@ def _is_repeated(
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
     if reason == "value_not_trusted" or is_read_anew:
         return False
+    if reason == "not_selected" and _may_have_changed_outside(step, before):
+        return False
     is_stale = any(course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on)
     return not is_stale and is_unchanged(record, course, step, before) is True
+
+
+def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
+    """Whether what no log shows, a file that was read or a blob that is gone, may be why it was not reused."""
+    output = (before.ended or {}).get("output") or {}
+    return step.said("reuse") == "reads" or "blob" in output
 
 
 def plan_whole(record: Record) -> Iterator[Finding]:
