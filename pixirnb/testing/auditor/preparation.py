@@ -95,7 +95,8 @@ class _Fold:
             if fact.kind in {"run_started", "run_resumed"}:
                 if not self._begin(fact):
                     break
-            elif courses and courses[-1].end == 0:
+            elif courses and (courses[-1].end == 0 or fact.kind == "decision_recorded"):
+                # Of a fork nobody has taken up yet a person may speak too.
                 self._apply(courses[-1], fact)
         if courses and courses[-1].end == 0:
             courses[-1].end = len(self.record.facts)
