@@ -54,6 +54,13 @@ def _this_process() -> Owner:
     return {"host": socket.gethostname(), "pid": os.getpid(), "instance": _INSTANCE}
 
 
+def _end_strays(run: RunState) -> None:
+    # A copy of a live run's folder bears its id: what its owner, alive elsewhere, drives is not ours to end.
+    owner = run.owner or {}
+    is_other = owner.get("host") == socket.gethostname() and owner.get("pid") != os.getpid()
+    end_strays(run.run_id, spare=owner["pid"] if is_other else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a course takes from where it begins: time, chance, this process, and what lies around it."""
@@ -61,7 +68,7 @@ class Place:
     wall: Callable[[], str] = SystemClock().wall
     chance: Callable[[int], bytes] = secrets.token_bytes
     owner: Callable[[], Owner] = _this_process
-    end_strays: Callable[[str], object] = end_strays
+    end_strays: Callable[[RunState], object] = _end_strays
     """Ends what the dead owner of a run left running."""
     contents: Contents = contents_digest
 
@@ -143,7 +150,7 @@ def further(
                 log.append(_as_events(cut, reading.events, place))
             return None
         if planned.run.finished is None:
-            place.end_strays(run_id)
+            place.end_strays(planned.run)
         opening = (*drafts, *_opening(planned, chosen, changed, reading, place))
         hand_on()
         return Course(planned.plan, log, fold(reading.events), opening, stop)

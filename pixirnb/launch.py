@@ -16,7 +16,7 @@ from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
-from pixirnb.errors import PixirnbError
+from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import attempt_name
 from pixirnb.machine.board import RunStop
@@ -63,6 +63,7 @@ def go_on(
 
     Raises as `courses.further`.
     """
+    _refuse_copy(store, run_id)
     course = courses.further(
         store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
     )
@@ -107,6 +108,18 @@ def _launch(
     inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
     stop = course.stop or stop
     return engine().launch(plan, log, run, drafts, listeners, stop=stop, inbox=inbox)
+
+
+def _refuse_copy(store: FileStore, run_id: str) -> None:
+    """Of two folders that bear one id this process drives one at a time. Raises HeldByAnother."""
+    live = engine().find(run_id)
+    if live is None or live.ended.is_set() or live.scheduler.log.folder == store.folder(run_id):
+        return
+    raise HeldByAnother(
+        f"{run_id} is live in this process, in {live.scheduler.log.folder}; this is a copy of it.",
+        fix="Wait until that run has come to rest, or resume the copy in another process.",
+        details={"run_id": run_id},
+    )
 
 
 def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, StepState, fold
+from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
@@ -131,6 +133,10 @@ class Record:
         """Why the step ran, waits, was held, reused or rerun: a sentence each."""
         _, run = self._step(step)
         return explain(self.compiled(), run, step)
+
+    def diagnose(self) -> Diagnosis:
+        """What is sound and what is not: chain, blobs, lease, strays, evidence, each finding with what to do next."""
+        return housekeeping.diagnose(self.store, self.id)
 
     # --- to go on with elsewhere --------------------------------------------------------------------------------
 

@@ -34,9 +34,12 @@ def descendants(pid: int) -> frozenset[int]:
         return frozenset()
 
 
-def end_strays(run_id: str) -> list[int]:
-    """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended."""
-    return _end(lambda tag: tag.startswith(f"{run_id}/"))
+def end_strays(run_id: str, *, spare: int | None = None) -> list[int]:
+    """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended.
+
+    `spare`: a process whose descendants are left alone, since they are no strays while it lives.
+    """
+    return _end(lambda tag: tag.startswith(f"{run_id}/"), spare)
 
 
 def end_tagged(tag: str) -> list[int]:
@@ -55,10 +58,17 @@ def _find(wanted: Callable[[str], bool]) -> list[int]:
     return found
 
 
-def _end(wanted: Callable[[str], bool]) -> list[int]:
+def _end(wanted: Callable[[str], bool], spare: int | None = None) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
-    while (left := _find(wanted)) and time.monotonic() < deadline:
+
+    def found() -> list[int]:
+        left = _find(wanted)
+        # Asked after the search: what was born in between is known to be owned.
+        owned = descendants(spare) if left and spare is not None else frozenset()
+        return [pid for pid in left if pid not in owned]
+
+    while (left := found()) and time.monotonic() < deadline:
         for pid in left:
             if _kill(pid, wanted):
                 ended[pid] = None

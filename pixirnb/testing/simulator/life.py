@@ -258,7 +258,7 @@ class _Player:
             raise
         self.witness.breach("one_winner", "Two processes took the run up at once.")
 
-    def _fill_disk(self, is_full: bool, torn: int) -> None:  # noqa: FBT001 - as the document says it
+    def _fill_disk(self, is_full: bool, torn: int) -> None:
         self.store.fail_after(0 if is_full else None, torn=torn)
         if is_full:
             self.witness.count("disk full")
@@ -369,8 +369,8 @@ class _Player:
             contents=self.files.contents,
         )
 
-    def _sweep(self, run_id: str) -> None:
-        for name in self.around.strays.pop(run_id, []):
+    def _sweep(self, run: RunState) -> None:
+        for name in self.around.strays.pop(run.run_id, []):
             step, _, attempt = name.rpartition(".")
             self.witness.count("strays swept")
             self.witness.note(f"swept {step}.{attempt}")

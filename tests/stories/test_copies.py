@@ -1,0 +1,64 @@
+"""A run folder can be copied while its run is live: the copy is a run of its own, and the original notices nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from storyline import effects, kinds, python, until
+
+from pixirnb import api
+from pixirnb.errors import HeldByAnother
+
+pytestmark = pytest.mark.story
+
+FLOW = """
+name: copied
+steps:
+  - {id: a, run: "echo a >> effects.txt"}
+  - {id: b, depends_on: [a], run: "echo b$$ >> effects.txt; until test -e go; do sleep 0.02; done; echo end$$ >> effects.txt"}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flow.yaml").write_text(FLOW)
+    return tmp_path
+
+
+def copied(run: Path, home: Path) -> Path:
+    """A copy of a run folder, as somebody makes one with a file manager."""
+    target = home / "copies" / run.name
+    shutil.copytree(run, target, ignore=shutil.ignore_patterns("lock", "lease.json"))
+    return target
+
+
+def test_resuming_a_copy_leaves_the_steps_of_the_live_original_alone(home: Path) -> None:
+    owner = python("-m", "pixirnb", "run", "flow.yaml", cwd=home)
+    until(lambda: len(effects(home)) == 2)
+    [folder] = (home / ".pixirnb" / "runs").iterdir()
+    until(lambda: kinds(api.open_run(folder)).count("attempt_started") == 2)
+    other = python("-m", "pixirnb", "resume", str(copied(folder, home)), cwd=home)
+    until(lambda: len(effects(home)) == 3)
+    (home / "go").touch()
+    other.communicate()
+    owner.communicate()
+    assert (owner.returncode, other.returncode) == (0, 0)
+    begun = [line[1:] for line in effects(home) if line.startswith("b")]
+    ended = [line[3:] for line in effects(home) if line.startswith("end")]
+    assert sorted(begun) == sorted(ended)
+    assert len(begun) == 2
+    assert effects(home).count("a") == 1
+
+
+def test_one_process_does_not_drive_a_run_and_its_copy_at_once(home: Path) -> None:
+    run = api.start(Path("flow.yaml"))
+    until(lambda: len(effects(home)) == 2)
+    copy = copied(run.folder, home)
+    with pytest.raises(HeldByAnother):
+        api.resume(str(copy))
+    (home / "go").touch()
+    assert run.wait().ok
+    assert api.resume(str(copy)).wait().ok
