@@ -372,3 +372,16 @@ def test_a_name_that_is_no_run_id_makes_no_folder(store: FileStore, state: Path,
     with pytest.raises(StateUnusable):
         store.create(name)
     assert not state.exists()
+
+
+def test_an_event_whose_blob_finds_no_folder_is_a_write_that_failed(tmp_path: Path) -> None:
+    log = FileStore(tmp_path / ".pixirnb").create(RUN)
+    assert log.folder is not None
+    (log.folder / "blobs").rmdir()
+    (log.folder / "blobs").write_text("in the way")
+    try:
+        for _ in range(2):
+            with pytest.raises(LogWriteFailed):
+                log.append([event(1, text="x" * 300_000)])
+    finally:
+        log.close()
