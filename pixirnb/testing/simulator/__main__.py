@@ -15,17 +15,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pixirnb.testing.simulator.campaign import Failure, Tally, judged, simulate
+from pixirnb.testing.simulator.campaign import Failure, Tally, in_parallel, judged, simulate
 from pixirnb.testing.simulator.seeds import world as world_of_seed
 from pixirnb.testing.simulator.shrinking import shrunk
 from pixirnb.testing.simulator.story import sentence, told
 from pixirnb.testing.simulator.world import World, world_of
-
-_CHUNK = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,21 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if tally.failures else 0
 
 
-def in_parallel(seeds: Sequence[int], jobs: int) -> Iterator[Tally]:
-    """Tallies of parts of the seeds, as they come in from `jobs` processes."""
-    parts = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for done in as_completed([pool.submit(simulate, list(part)) for part in parts]):
-            yield done.result()
-
-
 def _all(seeds: Sequence[int], jobs: int, *, until_breach: bool, is_quiet: bool) -> Tally:
     total = Tally()
-    parts: Iterable[Tally]
-    if until_breach or jobs == 1:
-        parts = (simulate([seed]) for seed in seeds)
-    else:
-        parts = in_parallel(seeds, jobs)
+    one_by_one = until_breach or jobs == 1
+    parts = (simulate([s]) for s in seeds) if one_by_one else in_parallel(seeds, jobs)
     for part in parts:
         total.add(part)
         if not is_quiet and sys.stderr.isatty():
@@ -94,11 +80,7 @@ def _told(failure: Failure) -> Iterator[str]:
 
 
 def _one(said: argparse.Namespace) -> int:
-    world: World
-    if said.world is not None:
-        world = world_of(json.loads(said.world.read_text(encoding="utf-8")))
-    else:
-        world = world_of_seed(said.seed)
+    world = _world_in(said.world) if said.world is not None else world_of_seed(said.seed)
     life = judged(world)
     if said.json:
         told_of = Failure(said.seed or 0, tuple(life.breaches)).document()
@@ -113,6 +95,10 @@ def _one(said: argparse.Namespace) -> int:
         _print("the smallest world found that breaks the same rule (--world FILE):")
         _print(json.dumps(small.document()))
     return 1 if life.breaches else 0
+
+
+def _world_in(path: Path) -> World:
+    return world_of(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _parser() -> argparse.ArgumentParser:

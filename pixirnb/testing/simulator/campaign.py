@@ -1,7 +1,7 @@
 """Many seeds, one after another: what they went through, how fast, and where a promise broke.
 
-    simulate(seeds)     a Tally of all of them, in this process
-    judged(world)       one world lived through; a quiet one also beside the same world without faults
+simulate(seeds)     a Tally of all of them, in this process
+judged(world)       one world lived through; a quiet one also beside the same world without faults
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     live(world) -> Life     everything that was seen, and every promise that was broken
 
-When the acts are over nobody interferes any more: plain resumes and accepted questions must bring each run to a fixpoint in a few
-courses, whatever happened before.
+When the acts are over nobody interferes any more: plain resumes and accepted questions must bring each run to a fixpoint in
+a few courses, whatever happened before.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ from pixirnb.errors import (
     LogWriteFailed,
     PixirnbError,
 )
-from pixirnb.history.state import RunState, fold
-from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.history.state import RunState
+from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import require
-from pixirnb.resumption import Edit, pinned_plan
+from pixirnb.resumption import Edit
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach
 from pixirnb.testing.simulator.files import Files
 from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
-from pixirnb.testing.simulator.operator import BY, Operator, decision
+from pixirnb.testing.simulator.person import BY, Operator, decision
 from pixirnb.testing.simulator.process import Process, Surroundings
-from pixirnb.testing.simulator.verdict import audited
+from pixirnb.testing.simulator.records import Records
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World
 
@@ -101,9 +100,8 @@ class _Player:
         self.process = self._born()
         self.ids = world.chance("ids")
         self.asked = 0
-        self.plans: dict[str, Plan] = {}
-        """By the digest of their spec."""
-        self.lost: dict[str, dict[str, bytes]] = {}
+        self.has_just_died = False
+        self.records = Records(self.store, self.witness)
 
     def play(self, workflow: Workflow) -> Life:
         """All acts, then the way to rest."""
@@ -118,6 +116,8 @@ class _Player:
             for run_id in list(self.life.run_ids):
                 if not self.life.breaches:
                     self._come_to_rest(run_id)
+                    self.records.audit(run_id, None)
+                    self.records.count(run_id)
         except Stuck as stuck:
             self.witness.breach("course_ends", str(stuck))
             self.process.die("stuck")
@@ -167,7 +167,7 @@ class _Player:
         self.loop.run_until_complete(asyncio.sleep(float(act.get("gap", 1.0))))
         self.files.touch(act.get("touch") or [])
         if "lose_blob" in act and run_id:
-            self._lose_blob(run_id, int(act["lose_blob"]))
+            self.records.lose_blob(run_id, int(act["lose_blob"]))
 
     def _begun(self, act: Document, run_id: str, workflow: Workflow) -> Course | None:
         place = self._place()
@@ -185,7 +185,7 @@ class _Player:
         edited = None if act.get("workflow") is None else _workflow(act["workflow"])
         edit = Edit(edited, act.get("inputs"))
         if act["form"] == "fork":
-            name = self._checkpoint(run_id, int(act.get("pick", 0)))
+            name = self.records.checkpoint(run_id, int(act.get("pick", 0)))
             return courses.forked(
                 self.store, run_id, name, edit=edit, selection=selection, place=place
             )
@@ -211,15 +211,15 @@ class _Player:
         if act.get("twice"):
             courses.record(self.store, run_id, request, place=self._place())
             self.witness.count("said twice")
-        self._audit(run_id, None)
+        self.records.audit(run_id, None)
 
     def _decision(self, act: Document, run_id: str) -> Request:
-        plan, run = self._known(run_id)
+        plan, run = self.records.known(run_id)
         self.asked += 1
         self.witness.count("decisions at rest")
         return Request(f"r{self.asked}", "decide", decision(act, plan, run), BY)
 
-    def _drive(self, course: Course, act: Document) -> None:
+    def _drive(self, course: Course, act: Document, *, is_last: bool = False) -> None:
         run_id = course.log.run_id
         self.life.courses += 1
         self.witness.count("courses")
@@ -241,8 +241,15 @@ class _Player:
             self.witness.count("never begun")
             self.life.run_ids.remove(run_id)
             return
+        if self.process.is_dead:
+            if self.has_just_died:
+                self.witness.count("double crashes")
+            self.has_just_died = True
+        else:
+            self.has_just_died = False
         self.witness.note(f"over: {'the process died' if self.process.is_dead else found}")
-        self._audit(run_id, found if live.scheduler.write_error is None else None)
+        if not is_last:
+            self.records.audit(run_id, found if live.scheduler.write_error is None else None)
 
     # --- what happens beside ------------------------------------------------------------------------------------
 
@@ -263,27 +270,9 @@ class _Player:
         if is_full:
             self.witness.count("disk full")
 
-    def _lose_blob(self, run_id: str, pick: int) -> None:
-        run = self.store.runs[run_id]
-        log = bytes(run.data)
-        names = [
-            name for name in sorted(run.blobs.stored) if f'"$blob":"{name}"'.encode() not in log
-        ]
-        if names:
-            name = names[pick % len(names)]
-            self.lost.setdefault(run_id, {})[name] = run.blobs.stored.pop(name)
-            self.witness.count("blobs lost")
-            self.witness.note(f"lost {name}")
-
-    def _checkpoint(self, run_id: str, pick: int) -> str:
-        events = self.store.read(run_id).events
-        names = [str(e.data["name"]) for e in events if e.kind == "checkpoint_saved"]
-        self.witness.count("forks asked for")
-        return names[pick % len(names)] if names else "none"
-
     def _was_no_op(self, run_id: str) -> None:
         self.witness.count("no-ops")
-        found = self._outcome(run_id)
+        found = self.records.outcome(run_id)
         if not found.ok:
             message = f"A resume of a run that is {found.status} found nothing to do."
             self.witness.breach("no_op_is_complete", message)
@@ -303,12 +292,12 @@ class _Player:
                 return
             if course is None:
                 self._was_no_op(run_id)
-                self.life.ends[run_id] = _statuses(self._outcome(run_id))
+                self.life.ends[run_id] = _statuses(self.records.outcome(run_id))
                 return
-            self._drive(course, {"form": "resume"})
+            self._drive(course, {"form": "resume"}, is_last=True)
             if self.life.breaches:
                 return
-            found = self._outcome(run_id)
+            found = self.records.outcome(run_id)
             now = _statuses(found)
             if now == before and self._is_at_rest(found):
                 self.life.ends[run_id] = now
@@ -319,7 +308,7 @@ class _Player:
     def _answer_all(self, run_id: str) -> None:
         if self.world.is_comparable:
             return
-        plan, run = self._known(run_id)
+        plan, run = self.records.known(run_id)
         for step in plan.steps:
             if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":
                 act = {"pick": 0, "verdict": "accept"}
@@ -336,29 +325,6 @@ class _Player:
             and step.kind != "decision"
             and (step.error or {}).get("kind") != "rejected"
         )
-
-    # --- what is known ------------------------------------------------------------------------------------------
-
-    def _known(self, run_id: str) -> tuple[Plan, RunState]:
-        run = fold(self.store.read(run_id).events)
-        plan = self.plans.get(run.spec_digest)
-        if plan is None:
-            plan = self.plans[run.spec_digest] = pinned_plan(run)
-        return plan, run
-
-    def _outcome(self, run_id: str) -> RunOutcome:
-        plan, run = self._known(run_id)
-        return outcome(plan, run, is_live=False)
-
-    def _audit(self, run_id: str, found: RunOutcome | None) -> None:
-        if self.life.breaches or not self.store.runs[run_id].data:
-            return
-        shown = found or self._outcome(run_id)
-        blobs = {**self.lost.get(run_id, {}), **self.store.runs[run_id].blobs.stored}
-        seen = self.witness.sightings.get(run_id, [])
-        for breach in audited(self.life.log(run_id), blobs, shown, seen):
-            self.witness.breaches.append(breach)
-            self.witness.note(f"BREACH {breach.rule} at {breach.seq}: {breach.message}")
 
     def _place(self) -> Place:
         return Place(

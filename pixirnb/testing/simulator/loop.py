@@ -1,7 +1,8 @@
 """Time that leaps: an event loop that never sleeps, and the engine's clock over it.
 
-When nothing is ready the loop goes straight to the next timer, so an hour costs what happens in it. Time is counted in whole
-microseconds: sums of floats would let a timer ring a hair before the moment it was set for, and its owner set it again for ever.
+When nothing is ready the loop goes straight to the next timer, so an hour costs what happens in it. Time is counted in
+whole microseconds: sums of floats would let a timer ring a hair before the moment it was set for, and its owner set it again
+for ever.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import selectors
 from collections.abc import Callable
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final, TypeVarTuple, Unpack
 
 import anyio
+
+_Ts = TypeVarTuple("_Ts")
 
 _TICKS: Final = 1_000_000
 _START: Final = 1_000 * _TICKS
@@ -43,8 +46,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[_Ts]], object],
+        *args: *_Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """As asyncio's; on the first microsecond that is not before `when`."""

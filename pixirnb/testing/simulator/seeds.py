@@ -34,10 +34,8 @@ def world(seed: int) -> World:
     }
     drawn = chance("acts")
     inputs = {"n": drawn.randint(0, 3)} if drawn.random() < 0.4 else {}
-    if is_quiet:
-        acts = _quiet_acts(drawn)
-    else:
-        acts = _acts(drawn, chance("edits"), written, known)
+    edits = chance("edits")
+    acts = _quiet_acts(drawn) if is_quiet else _acts(drawn, edits, written, known)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
 
@@ -68,7 +66,18 @@ def _acts(
         if chance.random() < 0.25:
             act["touch"] = chance.sample(PATHS, 2)
         match chance.choice(
-            ("plain", "plain", "plain", "decide", "record", "flags", "flags", "edit", "edit", "fork")
+            (
+                "plain",
+                "plain",
+                "plain",
+                "decide",
+                "record",
+                "flags",
+                "flags",
+                "edit",
+                "edit",
+                "fork",
+            )
         ):
             case "decide":
                 act["form"] = "decide"

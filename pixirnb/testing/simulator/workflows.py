@@ -121,9 +121,7 @@ def _references(chance: Random, needs: list[str], before: list[Document]) -> lis
     found = []
     if chance.random() < 0.25:
         found.append("{{ inputs.n }}")
-    for need in needs:
-        if chance.random() < 0.6:
-            found.append(_output_of(need, before))
+    found += [_output_of(need, before) for need in needs if chance.random() < 0.6]
     return found
 
 

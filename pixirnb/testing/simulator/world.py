@@ -1,7 +1,7 @@
 """A world: everything that will happen from outside, as data. A seed draws one; a shrunk one needs no seed.
 
-Acts follow one another: each begins with what lies between two courses (`gap touch lose_blob fresh`), is of a `form`, and may hold
-what happens while its course runs (`ops death full`). What depends on how things stand then (which checkpoint, which
+Acts follow one another: each begins with what lies between two courses (`gap touch lose_blob fresh`), is of a `form`, and may
+hold what happens while its course runs (`ops death full`). What depends on how things stand then (which checkpoint, which
 question) is a number that picks among what there is. The keys are listed in docs/reference/simulator.md.
 """
 

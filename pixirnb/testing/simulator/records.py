@@ -1,0 +1,107 @@
+"""The runs of a world as anyone can read them, and what the auditor makes of them after each course."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pixirnb.history.state import RunState, fold
+from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.planning.plan import Plan
+from pixirnb.resumption import pinned_plan
+from pixirnb.store.memory import MemoryStore
+from pixirnb.testing.auditor.audit import audit
+from pixirnb.testing.auditor.breaches import Breach, Sighting
+from pixirnb.testing.simulator.witness import Witness
+
+
+@dataclass(slots=True, eq=False)
+class Records:
+    """The logs and blobs of one world."""
+
+    store: MemoryStore
+    witness: Witness
+    lost: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Run to the blobs it lost: the auditor may still read them."""
+    _plans: dict[str, Plan] = field(default_factory=dict)
+    """By the digest of their spec: the same workflow is planned once."""
+
+    def known(self, run_id: str) -> tuple[Plan, RunState]:
+        """A run as its log tells it."""
+        run = fold(self.store.read(run_id).events)
+        plan = self._plans.get(run.spec_digest)
+        if plan is None:
+            plan = self._plans[run.spec_digest] = pinned_plan(run)
+        return plan, run
+
+    def outcome(self, run_id: str) -> RunOutcome:
+        """How a run stands that nobody drives."""
+        plan, run = self.known(run_id)
+        return outcome(plan, run, is_live=False)
+
+    def checkpoint(self, run_id: str, pick: int) -> str:
+        """The name of one of a run's checkpoints; one it has not, where it has none."""
+        events = self.store.read(run_id).events
+        names = [str(event.data["name"]) for event in events if event.kind == "checkpoint_saved"]
+        return names[pick % len(names)] if names else "none"
+
+    def lose_blob(self, run_id: str, pick: int) -> None:
+        """Lose the blob of an output, if there is one. Those that hold events are left: without them no log can be read."""
+        run = self.store.runs[run_id]
+        log = bytes(run.data)
+        stored = sorted(run.blobs.stored)
+        names = [name for name in stored if f'"$blob":"{name}"'.encode() not in log]
+        if names:
+            name = names[pick % len(names)]
+            self.lost.setdefault(run_id, {})[name] = run.blobs.stored.pop(name)
+            self.witness.count("blobs lost")
+            self.witness.note(f"lost {name}")
+
+    def count(self, run_id: str) -> None:
+        """Count what a run's log holds, for coverage."""
+        count = self.witness.count
+        for event in self.store.read(run_id).events:
+            data = event.data
+            match event.kind:
+                case "retry_planned":
+                    count(f"retried: {data['retry_class']}")
+                case "attempt_ended":
+                    count(f"attempt {data['status']}")
+                case "step_held":
+                    count(f"held: {data['held_by']['kind']}")
+                case "decision_requested":
+                    count("asks of a death" if data["reason"] == "in_flight" else "asks")
+                case "checkpoint_decided" if data.get("reused"):
+                    count("kept by an equal digest")
+                case "checkpoint_saved":
+                    count(f"checkpoints: {data['reason']}")
+                case "warning_raised":
+                    count(f"warned: {data['code']}")
+                case _:
+                    pass
+        if b'"$blob":' in self.store.runs[run_id].data:
+            count("events in blobs")
+
+    def audit(self, run_id: str, found: RunOutcome | None) -> None:
+        """Note every promise of a run that was broken. `found`: the outcome that was shown; None: the one its log tells."""
+        run = self.store.runs[run_id]
+        if self.witness.breaches or not run.data:
+            return
+        blobs = {**self.lost.get(run_id, {}), **run.blobs.stored}
+        seen = self.witness.sightings.get(run_id, [])
+        for breach in _audited(bytes(run.data), blobs, found or self.outcome(run_id), seen):
+            self.witness.breaches.append(breach)
+            self.witness.note(f"BREACH {breach.rule} at {breach.seq}: {breach.message}")
+
+
+def _audited(
+    log: bytes, blobs: Mapping[str, bytes], found: RunOutcome, seen: Sequence[Sighting]
+) -> list[Breach]:
+    whole = log[: log.rfind(b"\n") + 1]  # what was torn at a death had been promised to nobody
+    return audit(
+        whole,
+        blobs=lambda name: blobs[name],
+        outcome=found.document(),
+        sightings=seen,
+        wall_is_true=True,
+    )
