@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from taped_runs import Tape, begun
 
+from pixirnb.machine.board import RunStop
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.plan import Plan
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.histories import plan_of
-from pixirnb.testing.strategies import ends, workflows
+from pixirnb.testing.strategies import CLEAN, ENDS, workflows
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
+VERDICTS: Final = ("accept", "accept", "reject")
+seeds = st.integers(0, 2**32)
+"""Of the chance that plays a run: drawn moves would be few and small."""
 bounded = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=150
 )
@@ -32,67 +37,65 @@ def test_the_logs_that_closed_issues_left_are_sound(name: str) -> None:
 
 
 @bounded
-@given(workflows(), st.data())
-def test_a_run_played_to_its_rest_breaks_no_promise(
-    workflow: dict[str, Any], data: st.DataObject
-) -> None:
-    tape = begun(workflow)
-    live(tape, data)
+@given(workflows(), seeds)
+def test_a_run_played_to_its_rest_breaks_no_promise(workflow: dict[str, Any], seed: int) -> None:
+    chance, tape = Random(seed), begun(workflow)
+    live(tape, chance)
     assert tape.breaches() == []
-    come_to_rest(tape, data)
+    come_to_rest(tape, chance)
     assert tape.breaches() == []
     assert audit(tape.log) == []
 
 
 @bounded
-@given(workflows(), st.data())
+@given(workflows(), seeds)
 def test_a_run_cut_anywhere_and_resumed_anyhow_breaks_no_promise(
-    workflow: dict[str, Any], data: st.DataObject
+    workflow: dict[str, Any], seed: int
 ) -> None:
-    tape = begun(workflow)
+    chance, tape = Random(seed), begun(workflow)
     for _ in range(3):
-        live(tape, data)
-        upto = data.draw(st.integers(1, len(tape.events)))
-        tape = tape.resume(data.draw(selections(tape.plan)), upto=upto)
-    come_to_rest(tape, data)
+        live(tape, chance)
+        upto = chance.randint(1, len(tape.events))
+        tape = tape.resume(selection(tape.plan, chance), upto=upto)
+    come_to_rest(tape, chance)
     assert tape.breaches() == []
     assert audit(tape.log) == []
 
 
 @bounded
-@given(workflows(), st.data())
+@given(workflows(), seeds)
 def test_a_run_edited_between_its_courses_breaks_no_promise(
-    workflow: dict[str, Any], data: st.DataObject
+    workflow: dict[str, Any], seed: int
 ) -> None:
-    tape = begun(workflow)
-    for _ in range(2):
-        come_to_rest(tape, data)
-        workflow = data.draw(edits(workflow))
+    chance, tape = Random(seed), begun(workflow)
+    for _ in range(3):
+        come_to_rest(tape, chance)
+        workflow = edited(workflow, chance)
         plan = plan_of(workflow)
-        inputs = {"n": data.draw(st.integers(0, 3))}
-        tape = tape.resume(data.draw(selections(plan)), plan=plan, inputs=inputs)
-    come_to_rest(tape, data)
+        inputs = {"n": chance.choice([2, 2, 2, 0, 1, 3])}
+        tape = tape.resume(selection(plan, chance), plan=plan, inputs=inputs)
+    come_to_rest(tape, chance)
     assert tape.breaches() == []
 
 
 # --- how a run is played -----------------------------------------------------------------------------------------
 
 
-def live(tape: Tape, data: st.DataObject) -> None:
+def live(tape: Tape, chance: Random) -> None:
     """Some moves of the world."""
-    for _ in range(data.draw(st.integers(0, 40))):
+    for _ in range(chance.randint(0, 25)):
         if tape.is_over:
             return
-        _move(tape, data)
+        _move(tape, chance)
 
 
-def come_to_rest(tape: Tape, data: st.DataObject) -> None:
+def come_to_rest(tape: Tape, chance: Random) -> None:
     """Whatever runs ends, what is due falls due, threads return."""
     for _ in range(400):
         if tape.is_over:
             return
         if tape.running:
-            _end(tape, tape.running[0], data.draw(ends()))
+            _end(tape, chance.choice(tape.running), _how(chance))
         elif tape.board.detached:
             tape.release(tape.plan.steps[next(iter(tape.board.detached))].id)
         else:
@@ -101,44 +104,44 @@ def come_to_rest(tape: Tape, data: st.DataObject) -> None:
     raise AssertionError("it does not come to rest")
 
 
-def _move(tape: Tape, data: st.DataObject) -> None:
+def _move(tape: Tape, chance: Random) -> None:
     names = [step.id for step in tape.plan.steps]
     asked = [n for n in names if tape.state(n).awaits_human]
     left = [names[i] for i in tape.board.detached]
     moves = ["turn"] + ["end"] * 8 * bool(tape.running) + ["decide"] * 3 * bool(asked)
     moves += ["release"] * bool(left) + ["cancel", "both"]
-    match data.draw(st.sampled_from(moves)):
+    match chance.choice(moves):
         case "turn":
-            tape.turn(data.draw(st.sampled_from([1, 5, 20, 45])))
+            tape.turn(chance.choice([1, 5, 20, 45]))
             _obey(tape)
         case "end":
-            _end(tape, data.draw(st.sampled_from(tape.running)), data.draw(ends()))
+            _end(tape, chance.choice(tape.running), _how(chance))
         case "decide":
-            tape.decide(data.draw(st.sampled_from(asked)), data.draw(_verdicts))
+            tape.decide(chance.choice(asked), chance.choice(VERDICTS))
         case "release":
-            tape.release(data.draw(st.sampled_from(left)))
+            tape.release(chance.choice(left))
+        case "cancel" if chance.random() < 0.3:
+            hows: tuple[RunStop, ...] = ("cancel", "drain", "interrupt")
+            tape.stop(chance.choice(hows))
         case "cancel":
-            if data.draw(st.integers(0, 3)) == 0:
-                tape.stop(data.draw(st.sampled_from(["cancel", "drain", "interrupt"])))
-            else:
-                tape.cancel_step(data.draw(st.sampled_from(names)))
+            tape.cancel_step(chance.choice(names))
         case _:
-            drawn = [(name, data.draw(ends())) for name in tape.running]
+            drawn = [(name, _how(chance)) for name in tape.running]
             told = [(n, how) for n, how in drawn if how.get("status") != "timed_out"]
             facts = [draft for name, how in told for draft in tape.ending(name, **how)]
-            facts += [tape.decision(name, data.draw(_verdicts)) for name in asked]
+            facts += [tape.decision(name, chance.choice(VERDICTS)) for name in asked]
             tape.record(*facts)
+
+
+def _how(chance: Random) -> dict[str, Any]:
+    """How an attempt ends: cleanly, as often as not."""
+    return CLEAN if chance.random() < 0.5 else chance.choice(ENDS)
 
 
 def _obey(tape: Tape) -> None:
     """Attempts that were asked to end do."""
-    while tape.stops:
-        for asked in list(tape.stops):
-            if asked.step in tape.running:
-                tape.end(asked.step, asked.reason, elapsed_ms=60_000)
-                break
-        else:
-            return
+    while asked := [stop for stop in tape.stops if stop.step in tape.running]:
+        tape.end(asked[0].step, asked[0].reason, elapsed_ms=60_000)
 
 
 def _end(tape: Tape, step: str, how: dict[str, Any]) -> None:
@@ -151,40 +154,43 @@ def _end(tape: Tape, step: str, how: dict[str, Any]) -> None:
         tape.end(step, **how)
 
 
-_verdicts = st.sampled_from(["accept", "accept", "reject"])
-
-
-@st.composite
-def edits(draw: st.DrawFn, workflow: dict[str, Any]) -> dict[str, Any]:
+def edited(workflow: dict[str, Any], chance: Random) -> dict[str, Any]:
     """The workflow with other commands, other edges, and steps taken out or put in."""
-    edited: dict[str, Any] = json.loads(json.dumps(workflow))
-    for step in edited["steps"]:
-        match draw(st.integers(0, 7)):
-            case 0 if "run" in step:
-                step["run"] = draw(st.sampled_from(["true", "echo other", "echo {{ inputs.n }}"]))
-            case 1 if step.get("depends_on"):
+    other: dict[str, Any] = json.loads(json.dumps(workflow))
+    for step in other["steps"]:
+        match chance.randint(0, 9):
+            case 0 | 1 if "run" in step:
+                step["run"] = chance.choice(["true", "echo other", "echo {{ inputs.n }}"])
+            case 2 if step.get("depends_on"):
                 step["depends_on"] = step["depends_on"][1:]
-            case 2:
+            case 3:
                 step["description"] = "says nothing of what it does"
-            case 3 if "timeout" in step:
+            case 4 if "timeout" in step:
                 step["timeout"] = "30s"
             case _:
                 pass
-    needed = {name for step in edited["steps"] for name in step.get("depends_on", ())}
-    free = [step for step in edited["steps"] if step["id"] not in needed]
-    if len(edited["steps"]) > 1 and draw(st.integers(0, 3)) == 0:
-        edited["steps"].remove(draw(st.sampled_from(free)))
-    if draw(st.integers(0, 3)) == 0 and all(s["id"] != "new" for s in edited["steps"]):
-        edited["steps"].append({"id": "new", "run": "true", "timeout": "30s"})
-    return edited
+    needed = {name for step in other["steps"] for name in step.get("depends_on", ())}
+    free = [step for step in other["steps"] if step["id"] not in needed]
+    if len(other["steps"]) > 1 and chance.random() < 0.2:
+        other["steps"].remove(chance.choice(free))
+    if chance.random() < 0.2 and all(step["id"] != "new" for step in other["steps"]):
+        other["steps"].append({"id": "new", "run": "true", "timeout": "30s"})
+    return other
 
 
-@st.composite
-def selections(draw: st.DrawFn, plan: Plan) -> Selection:
-    """What a resume is asked for."""
-    names = st.none() | st.sampled_from([step.id for step in plan.steps])
-    if draw(st.integers(0, 3)) == 0:
-        return Selection(only=draw(names))
-    if draw(st.integers(0, 3)) == 0:
-        return Selection(is_decision=True)
-    return Selection(from_=draw(names), until=draw(names))
+def selection(plan: Plan, chance: Random) -> Selection:
+    """What a resume is asked for: as often as not, nothing."""
+    names = [step.id for step in plan.steps]
+    match chance.randint(0, 9):
+        case 0:
+            return Selection(only=chance.choice(names))
+        case 1:
+            return Selection(is_decision=True)
+        case 2:
+            return Selection(from_=chance.choice(names))
+        case 3:
+            return Selection(until=chance.choice(names))
+        case 4:
+            return Selection(from_=chance.choice(names), until=chance.choice(names))
+        case _:
+            return Selection()
