@@ -1,21 +1,27 @@
 """Many seeds, one after another: what they went through, how fast, and where a promise broke.
 
 simulate(seeds)     a Tally of all of them, in this process
+in_parallel(…)      Tallies of parts of them, each from a process of its own
 judged(world)       one world lived through; a quiet one also beside the same world without faults
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.testing.auditor.breaches import Breach
 from pixirnb.testing.simulator.life import Life, live
 from pixirnb.testing.simulator.seeds import world as world_of_seed
 from pixirnb.testing.simulator.world import World
+
+_PART: Final = 20
+"""Seeds that a process lives through before it says how it went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,16 @@ def simulate(seeds: Iterable[int], *, until_breach: bool = False) -> Tally:
             if until_breach:
                 break
     return tally
+
+
+def in_parallel(seeds: Sequence[int], jobs: int) -> Iterator[Tally]:
+    """Tallies of parts of the seeds, as they come in from `jobs` processes."""
+    parts = [list(seeds[at : at + _PART]) for at in range(0, len(seeds), _PART)]
+    # Fresh interpreters: a fork of a process with threads may inherit a lock nobody will ever open.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=fresh) as pool:
+        for done in as_completed([pool.submit(simulate, part) for part in parts]):
+            yield done.result()
 
 
 def judged(world: World) -> Life:
