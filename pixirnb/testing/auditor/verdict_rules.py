@@ -188,6 +188,9 @@ def nothing_dropped(record: Record) -> Iterator[Finding]:
         step = fact.data["step"]
         if not is_about_end and record.standing(step, fact.place).stage == "ended":
             yield fact.seq, step, f"{fact.kind} while its last end awaits a verdict."
+        by = fact.data["held_by"]["step"] if fact.kind == "step_held" else None
+        if by is not None and record.standing(by, fact.place).stage == "ended":
+            yield fact.seq, by, f"It holds `{step}`, and its last end awaits a verdict."
 
 
 def held_for_cause(record: Record) -> Iterator[Finding]:
@@ -212,7 +215,7 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
     match kind:
         case "dependency":
             stage = "" if by is None else record.standing(by, fact.place).stage
-            if by not in waits_for or stage in {"under_way", "retrying", "ended"}:
+            if by not in waits_for or stage in {"under_way", "retrying"}:
                 return f"It is held by `{by}`, which is no dependency that failed it."
         case "when":
             return _wrong_when(record, course, fact, step, waits_for)
