@@ -16,6 +16,8 @@ PATIENCE_S: Final = 60.0
 """How long after its time-out an attempt may still be under way: polite stop, grace, and the way into the log."""
 _EARLY_MS: Final = 5.0
 """By how much clocks may differ that looked at one moment."""
+_SYNC_MS: Final = 1000.0
+"""By how much less an attempt may have lasted than its time-out: that counts from its intent, which must reach the disk first."""
 _CLASSES: Final = {
     "timeout": {"timeout"},
     "context_overflow": {"context_overflow"},
@@ -62,12 +64,12 @@ def timeouts_real(record: Record) -> Iterator[Finding]:
         fact = attempt.ended
         if fact is None or fact.data["status"] != "timed_out":
             continue
-        spent_ms = float(fact.data["elapsed_ms"])
+        spent_ms = float(fact.data["elapsed_ms"]) + _SYNC_MS
         if record.is_wall_true:
             spent_ms = record.elapsed(record.facts[attempt.place], fact) * 1000
         is_own = attempt.timeout_ms is not None and spent_ms >= attempt.timeout_ms - _EARLY_MS
         if not is_own and not _is_run_over(record, attempt.course, fact):
-            told = f"after {spent_ms:g} ms of {attempt.timeout_ms}"
+            told = f"after {fact.data['elapsed_ms']} ms of {attempt.timeout_ms}"
             yield fact.seq, attempt.step, f"It is said to have timed out {told}."
 
 
