@@ -17,7 +17,7 @@ PATIENCE_S: Final = 60.0
 _EARLY_MS: Final = 5.0
 """By how much clocks may differ that looked at one moment."""
 _SYNC_MS: Final = 1000.0
-"""By how much less an attempt may have lasted than its time-out: that counts from its intent, which must reach the disk first."""
+"""By how much less than its time-out an attempt may have lasted: that counts from its intent, which reaches the disk first."""
 _CLASSES: Final = {
     "timeout": {"timeout"},
     "context_overflow": {"context_overflow"},
