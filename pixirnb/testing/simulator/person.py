@@ -95,7 +95,10 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     waiting = [step.id for step in plan.steps if run.step(step.id).awaits_human]
     step = _picked(waiting or list(plan.index), op)
     choices = (run.step(step).request or {}).get("choices") or []
-    value: Any = choices[int(op.get("pick", 0)) % len(choices)] if choices else op.get("value")
+    pick = int(op.get("pick", 0))
+    # One answer in seven is none of the choices, and has to be refused.
+    is_fitting = bool(choices) and pick % 7 != 6
+    value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
     return {
         "step": step,
         "verdict": op.get("verdict", "accept"),
