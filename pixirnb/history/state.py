@@ -204,7 +204,8 @@ def _reset(step: StepState, reason: str) -> None:
     """Back to idle, remembering what an equal fingerprint would let the step keep."""
     may_keep = reason in {"upstream_changed", "not_selected"}
     if step.stage in {"settled", "asking"}:
-        has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
+        is_spoken = step.decision is not None and step.checkpoint_status != "held"
+        has_worth = step.checkpoint_status == "checkpoint_ready" or is_spoken
         step.kept = step.checkpoint_status if may_keep and has_worth else None
     elif not may_keep or step.stage != "idle":
         step.kept = None  # idle, it was set back by a course that did not come to it: it may still keep what it had

@@ -149,7 +149,8 @@ def _check(plan: Plan, selection: Selection) -> None:
 def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:
     if not is_known:
         return "new"
-    if state.decision is not None and (state.decided or state.stage in {"settled", "asking"}):
+    is_spoken = state.decided or state.recheck or state.stage in {"settled", "asking"}
+    if state.decision is not None and is_spoken and state.checkpoint_status != "held":
         return "decided"
     # What a course set back and did not come to before it died still is what it was.
     status = state.kept if state.stage == "idle" else state.checkpoint_status
