@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pixirnb.history.codec import canonical
 from pixirnb.history.state import RunState, fold
-from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.planning.plan import Plan
+from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.audit import audit
@@ -23,21 +25,27 @@ class Records:
     witness: Witness
     lost: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Run to the blobs it lost: the auditor may still read them."""
-    _plans: dict[str, Plan] = field(default_factory=dict)
-    """By the digest of their spec: the same workflow is planned once."""
+    _plans: dict[bytes, Plan] = field(default_factory=dict)
+    """By their spec: the same workflow is planned once. Not by its digest, which a log may have wrong."""
 
     def known(self, run_id: str) -> tuple[Plan, RunState]:
         """A run as its log tells it."""
-        run = fold(self.store.read(run_id).events)
-        plan = self._plans.get(run.spec_digest)
-        if plan is None:
-            plan = self._plans[run.spec_digest] = pinned_plan(run)
-        return plan, run
+        return self._known(self.store.read(run_id))
 
     def outcome(self, run_id: str) -> RunOutcome:
         """How a run stands that nobody drives."""
-        plan, run = self.known(run_id)
-        return outcome(plan, run, is_live=False)
+        reading = self.store.read(run_id)
+        plan, run = self._known(reading)
+        found = outcome(plan, run, is_live=False)
+        return found if reading.damage is None else as_damaged(found, reading.damage)
+
+    def _known(self, reading: Reading) -> tuple[Plan, RunState]:
+        run = fold(reading.events)
+        key = canonical(run.spec)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = pinned_plan(run)
+        return plan, run
 
     def checkpoint(self, run_id: str, pick: int) -> str:
         """The name of one of a run's checkpoints; one it has not, where it has none."""
