@@ -312,6 +312,7 @@ class Scheduler:
         started = self.clock.now()
         attempt = Attempt(step, number, timeout_ms, started, last_output=started)
         self.attempts[step.id] = attempt
+        self.board.begun(step.index, started)
         if self._ride_at is None:
             self._ride_at = started + RIDER_PATIENCE_S
         self._group.start_soon(self._perform_attempt, attempt)

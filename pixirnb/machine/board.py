@@ -88,6 +88,11 @@ class Board:
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
+    def begun(self, index: int, now: float) -> None:
+        """An attempt was handed to its runner: its time-out counts from here, not from the intent that had to reach the disk."""
+        known = self.running[index]
+        self.running[index] = Running(known.attempt, now, _after(now, self.state(index).timeout_ms))
+
     def release(self, index: int) -> None:
         """A detached thread returned: its claims are free."""
         if self.detached.pop(index, None) is not None and index in self.claims:

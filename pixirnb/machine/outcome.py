@@ -137,7 +137,7 @@ def conclude(
     status = _status(plan, run, reasons)
     return {
         "status": status,
-        "reasons": [] if status == "completed" else reasons,
+        "reasons": [] if status == "completed" else reasons or _holds(plan, run),
         "counts": _counts(plan, run),
     }
 
@@ -159,6 +159,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         if run.decided_after_end:
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
+        reasons = reasons or _holds(plan, run)
     warnings = list(run.warnings)
     if status == "completed":
         reasons = []
@@ -244,6 +245,15 @@ def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
             if held is not None:
                 reasons.append({"code": held, "step": step.id})
     return reasons
+
+
+def _holds(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+    """Why a run stands where it stands when nothing else says so: the failure that stopped it was accepted since."""
+    return [
+        {"code": "step_run_stopped", "step": step.id}
+        for step in plan.steps
+        if (run.step(step.id).held_by or {}).get("kind") == "run_stopped"
+    ]
 
 
 def _counts(plan: Plan, run: RunState) -> dict[str, int]:

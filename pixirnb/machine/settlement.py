@@ -83,6 +83,8 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
     tries = state.attempt - state.tried_before
     if kind not in step.retry.classes or tries >= step.retry.max_attempts:
         return None
+    if tries < 1:
+        return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
     attempt = state.attempt + 1
     delay = retry.delay_ms(step, run_id=moment.board.run.run_id, attempt=attempt, retries=tries)
     return Draft(

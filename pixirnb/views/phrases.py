@@ -15,6 +15,7 @@ _REASONS: Final = {
     "step_needs_decision": "{step} needs a decision",
     "step_not_selected": "{step} was not selected and is stale",
     "step_cancelled": "{step} was cancelled before it started",
+    "step_run_stopped": "{step} was not started, because the run stopped before",
     "run_timed_out": "the time-out of the whole run passed",
     "owner_died": "the process that ran it died",
     "cancelled": "cancelled by the operator",

@@ -212,3 +212,30 @@ def test_a_selection_that_makes_no_sense_is_refused(selection: Selection) -> Non
 def test_reuse_never_runs_again_each_time() -> None:
     play = begun({**CHAIN[0], "reuse": "never"}).end("a")
     assert play.entries()["a"][0] == "rerun"
+
+
+def test_a_failure_whose_verdict_was_torn_off_is_not_tried_again_by_a_decision() -> None:
+    again = {"max_attempts": 2, "delay": "0s"}
+    gate = {"id": "gate", "ask": {"question": "?"}}
+    play = begun({"id": "a", "run": "x", "retry": again}, gate).end("a", "failed", error="exit")
+    cut = next(e.seq for e in play.events if e.kind == "attempt_ended")
+    later = play.resume(
+        Selection(is_decision=True), upto=cut, facts=[play.decision("gate", "accept")]
+    )
+    assert later.started() == []
+    assert later.state("a").checkpoint_status == "failed"
+
+
+def test_a_run_that_a_failure_stopped_says_so_when_the_failure_was_accepted() -> None:
+    play = begun(
+        {"id": "a", "task": "x", "agent": "w"},
+        {"id": "d", "run": "x"},
+        {"id": "c", "run": "x"},
+        agents={"w": {}},
+        on_failure="stop",
+        max_concurrency=2,
+    ).end("a", report={"checkpoint_status": "partial"})
+    told = play.decide("a").end("d").outcome()
+    assert play.started() == ["a", "d"]
+    assert told.status == "partial"
+    assert told.reasons == [{"code": "step_run_stopped", "step": "c"}]

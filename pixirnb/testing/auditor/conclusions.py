@@ -12,7 +12,7 @@ from pixirnb.testing.auditor.standing import NEW, Standing
 STEP_CODES: Final = frozenset(
     {
         "step_failed", "step_timed_out", "step_partial", "step_needs_decision",
-        "step_not_selected", "step_cancelled",
+        "step_not_selected", "step_cancelled", "step_run_stopped",
     }
 )  # fmt: skip
 RUN_CODES: Final = frozenset(

@@ -55,11 +55,13 @@ def reasons_real(record: Record) -> Iterator[Finding]:
                 yield fact.seq, None, "It is completed, and gives reasons why not."
             continue
         steps = record.standings(course, fact.place)
-        stopped = [s for s in steps.values() if (s.held_by or {}).get("kind") == "run_stopped"]
-        if not reasons and not stopped:
+        if not reasons:
             yield fact.seq, None, f"It is {status}, and says not why."
+        is_stopped = all(each["code"] == "step_run_stopped" for each in reasons)
         for step, stood in steps.items():
             due = step_reason(stood)
+            if due is None and is_stopped and (stood.held_by or {}).get("kind") == "run_stopped":
+                due = "step_run_stopped"  # nothing else says why
             said = {each["code"] for each in reasons if each["step"] == step}
             if said != ({due} if due else set()):
                 yield fact.seq, step, f"Its reasons are {sorted(said)}, and {due} is due."
