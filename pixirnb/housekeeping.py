@@ -36,6 +36,7 @@ from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.runners.processes import descendants, find_strays
 from pixirnb.store.archive import pack, write_file
+from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.catalogue import Catalogue, Identity, Row
 from pixirnb.store.files import FileStore
 from pixirnb.store.inspection import look_around
@@ -135,7 +136,7 @@ def diagnose(store: FileStore, run_id: str) -> Diagnosis:
         around = replace(
             around,
             strays=() if around.is_held else _strays(standing.run),
-            untrusted=_untrusted(store, standing),
+            untrusted=_untrusted(store.blobs(run_id), standing),
             has_workspace=Path(standing.run.workspace).is_dir(),
         )
     except UnknownRun as error:  # its folder is there: it died before its first event
@@ -168,9 +169,9 @@ def _strays(run: RunState) -> tuple[int, ...]:
     return tuple(pid for pid in find_strays(run.run_id) if pid not in owned)
 
 
-def _untrusted(store: FileStore, standing: _Standing) -> tuple[str, ...]:
+def _untrusted(blobs: FileBlobs, standing: _Standing) -> tuple[str, ...]:
     """Ready steps whose value is a pickle that would not be loaded here. Makes no key."""
-    found, key, blobs = [], values.known_key(), store.blobs(standing.run.run_id)
+    found, key = [], values.known_key()
     for step_id, state in standing.run.steps.items():
         stored = cast("StoredValue", stored_output(state))
         if state.checkpoint_status != "checkpoint_ready" or stored["format"] != "pickle":

@@ -322,6 +322,9 @@ def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.stage = "settled"
     step.checkpoint_status = "held"
     step.held_by = data["held_by"]
+    # What it might have kept it did not get back: a word on what it was then is no word on what it will be.
+    step.kept = step.request = step.decision = None
+    step.decided = False
     step.subagent_status = (
         "cancelled" if data["held_by"]["kind"] == "cancelled" else "not_applicable"
     )

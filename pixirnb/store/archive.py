@@ -41,6 +41,13 @@ def pack(folder: Path, target: Path, *, force: bool = False) -> int:
 
 def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -> int:
     """A file, 0600, that is there whole or not at all; what `write` returns. Raises Cannot (`file_exists`), StateUnusable."""
+    if target.is_dir():
+        raise Cannot(
+            f"{target} is a folder.",
+            fix="Name the file to write with --to.",
+            code="file_unwritable",
+            details={"path": str(target)},
+        )
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     claimed = False
     try:
