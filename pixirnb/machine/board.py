@@ -89,7 +89,7 @@ class Board:
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
     def begun(self, index: int, now: float) -> None:
-        """An attempt was handed to its runner: its time-out counts from here, not from the intent that had to reach the disk."""
+        """An attempt was handed to its runner: its time-out counts from here, not from the intent."""
         known = self.running[index]
         self.running[index] = Running(known.attempt, now, _after(now, self.state(index).timeout_ms))
 
