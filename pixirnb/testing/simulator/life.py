@@ -43,8 +43,11 @@ from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World
 
 WORKSPACE: Final = Path("/simulated")
-LAST_COURSES: Final = 12
+LAST_COURSES: Final = 16
 """So many courses a run may need to come to rest once nobody is in its way."""
+_READY: Final = "checkpoint_ready"
+_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "reference_missing"})
+"""Failures that come of no attempt, so that no later one can mend them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +134,9 @@ class _Player:
     def _act(self, act: Document, workflow: Workflow) -> None:
         runs = self.life.run_ids
         if not runs:
-            act = {**act, "form": "start"}  # whatever began before left nothing: it begins again
+            # Whatever began before left nothing: it begins again.
+            act = {key: act[key] for key in act if key not in {"flags", "workflow", "inputs"}}
+            act["form"] = "start"
         run_id = runs[int(act.get("run", 0)) % len(runs)] if runs else ""
         self._between(act, run_id)
         form = act["form"]
@@ -299,7 +304,7 @@ class _Player:
                 return
             found = self.records.outcome(run_id)
             now = _statuses(found)
-            if now == before and self._is_at_rest(found):
+            if self._is_same(now, before) and self._is_at_rest(found):
                 self.life.ends[run_id] = now
                 return
             before = now
@@ -314,6 +319,14 @@ class _Player:
                 act = {"pick": 0, "verdict": "accept"}
                 self._record({**act, "form": "record"}, run_id)
 
+    def _is_same(self, now: dict[str, str], before: dict[str, str] | None) -> bool:
+        """Whether nothing changed. Under `on_failure: stop` who fails first may alternate: then what is ready counts."""
+        if before is None or self.world.workflow.get("on_failure") != "stop":
+            return now == before
+        return {k for k, v in now.items() if v == _READY} == {
+            k for k, v in before.items() if v == _READY
+        }
+
     def _is_at_rest(self, found: RunOutcome) -> bool:
         """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
         if found.status == "needs_orchestrator" and not self.world.is_comparable:
@@ -323,7 +336,7 @@ class _Player:
             for step in found.steps
             if step.checkpoint_status in {"failed", "partial"}
             and step.kind != "decision"
-            and (step.error or {}).get("kind") != "rejected"
+            and (step.error or {}).get("kind") not in _WITHOUT_AN_ATTEMPT
         )
 
     def _place(self) -> Place:

@@ -62,6 +62,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if seconds <= 0:
             self._rounds += 1
             if self._rounds > _PATIENCE:
+                self._rounds = 0
                 raise Stuck("The loop goes round and round and time stands still.")
             return
         self._rounds = 0

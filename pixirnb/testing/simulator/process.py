@@ -31,7 +31,7 @@ from pixirnb.testing.simulator.loop import VirtualClock, VirtualLoop
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World
 
-COURSE_LIMIT_S: Final = 6 * 3600.0
+COURSE_LIMIT_S: Final = 2 * 3600.0
 """No course of a world can last so long: whatever hangs has a time-out."""
 ANSWER_LIMIT_S: Final = 1.0
 """An owner answers within a second."""

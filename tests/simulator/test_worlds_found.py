@@ -1,0 +1,116 @@
+"""Bugs that seeds found, each told by the smallest world in which it showed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pixirnb.testing.simulator.campaign import judged
+from pixirnb.testing.simulator.life import Life
+from pixirnb.testing.simulator.world import World
+
+Event = dict[str, Any]
+
+
+def lived(steps: list[dict[str, Any]], *acts: dict[str, Any], **behaviours: Any) -> Life:
+    """A world of a few steps that keeps every promise the auditor knows of."""
+    workflow = {"name": "world", "agents": {"helper": {}}, "steps": steps}
+    known = {"a": [{"lasts": 3.0}], **behaviours}
+    life = judged(World("told", workflow, known, acts=list(acts)))
+    assert life.breaches == []
+    return life
+
+
+def events(life: Life, kind: str, step: str | None = None) -> list[Event]:
+    lines = life.log(life.run_ids[0]).splitlines()
+    read = [json.loads(line) for line in lines]
+    found = [event for event in read if event["kind"] == kind]
+    return [event for event in found if step is None or event["data"]["step"] == step]
+
+
+def entries(life: Life, resume: int) -> dict[str, tuple[str, str]]:
+    """What the n-th resume planned: step to action and reason."""
+    planned = events(life, "run_resumed")[resume]["data"]["steps"]
+    return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in planned}
+
+
+CHAIN = [
+    {"id": "a", "run": ["work"]},
+    {"id": "b", "run": ["work", "{{ steps.a.output }}"], "depends_on": ["a"]},
+]
+EDITED = [{**CHAIN[0], "env": {"EDITED": "1"}}, CHAIN[1]]
+
+
+def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again():
+    life = lived(
+        CHAIN,
+        {"form": "start"},
+        # `a` was edited and runs again; it dies, and so does what takes the run up after it.
+        {"form": "resume", "workflow": _workflow(EDITED), "death": {"at": 1.0}},
+        {"form": "resume", "death": {"at": 1.0}},
+        {"form": "resume"},
+        b=[{"lasts": 1.0}],
+        a=[{"lasts": 3.0, "value": "const"}],
+    )
+    assert entries(life, 0)["b"] == ("rerun", "upstream_changed")
+    assert entries(life, 2)["b"] == ("rerun", "upstream_changed")
+    assert len(events(life, "step_scheduled", "b")) == 1
+    assert events(life, "checkpoint_decided", "b")[-1]["data"]["reused"] is True
+
+
+def test_a_person_s_word_survives_two_deaths_before_it_could_count():
+    steps = [
+        {**CHAIN[0], "reuse": "never"},
+        {"id": "b", "ask": {"question": "go?"}, "depends_on": ["a"]},
+    ]
+    life = lived(
+        steps,
+        {"form": "start"},
+        {"form": "record", "verdict": "accept"},
+        {"form": "resume", "death": {"at": 1.0}},
+        {"form": "resume", "death": {"at": 1.0}},
+        {"form": "resume"},
+    )
+    assert len(events(life, "decision_recorded", "b")) == 1
+    assert len(events(life, "decision_requested", "b")) == 1
+    assert events(life, "run_finished")[-1]["data"]["status"] == "completed"
+
+
+def test_what_was_in_flight_at_a_death_is_warned_of_though_it_was_named_to_be_rerun():
+    life = lived(
+        CHAIN,
+        {"form": "start", "death": {"at": 1.0}},
+        {"form": "resume", "flags": {"from": "a"}},
+    )
+    assert entries(life, 0)["a"] == ("rerun", "selected")
+    warned = [event["data"]["step"] for event in events(life, "warning_raised")]
+    assert warned == ["a"]
+
+
+def test_a_step_that_asks_before_it_reruns_asks_though_the_next_resume_left_it_out():
+    steps = [{**CHAIN[0], "rerun": "ask"}, {"id": "other", "run": ["work"]}]
+    life = lived(
+        steps,
+        {"form": "start", "death": {"at": 2.0}},
+        {"form": "resume", "flags": {"only": "other"}},
+        {"form": "resume"},
+    )
+    assert entries(life, 0)["a"] == ("hold", "not_selected")
+    asked = events(life, "decision_requested", "a")
+    assert [event["data"]["reason"] for event in asked] == ["in_flight"]
+    assert len(events(life, "step_scheduled", "a")) == 1
+
+
+def test_a_fork_that_died_before_it_was_taken_up_can_be_spoken_to_and_resumed():
+    life = lived(
+        [{"id": "a", "ask": {"question": "go?"}}],
+        {"form": "start"},
+        {"form": "fork", "death": {"append": 1, "how": "before"}},
+        {"form": "record", "run": 1, "verdict": "accept"},
+    )
+    assert len(life.run_ids) == 2
+    assert set(life.ends[life.run_ids[1]].values()) == {"checkpoint_ready"}
+
+
+def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"name": "world", "agents": {"helper": {}}, "steps": steps}
