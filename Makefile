@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types contracts unit demo lab crashes bench build fix clean
+.PHONY: help setup test lint types contracts unit demo lab crashes simulate bench build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 
 crashes: $(STAMP) ## fail at every operation of six workflows, and count what was lost (the long form; POINTS="--shapes chain")
 	@$(PY) -m pixirnb.testing.crash_points $(POINTS)
+
+simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
+	@$(PY) -m pixirnb.testing.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py

@@ -68,7 +68,7 @@ AT_LEAST = {
 
 
 @pytest.mark.timeout(900)
-def test_a_thousand_worlds_keep_every_promise_and_hold_everything_that_could_break_one():
+def test_a_thousand_worlds_keep_every_promise_and_hold_everything_that_could_break_one() -> None:
     total = Tally()
     for part in in_parallel(SEEDS, min(4, os.cpu_count() or 1)):
         total.add(part)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,13 +36,15 @@ def digest(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_seed_leaves_the_same_bytes_again(seed):
+def test_a_seed_leaves_the_same_bytes_again(seed: int) -> None:
     assert digest(seed) == digest(seed)
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "4242"])
-def test_a_seed_leaves_the_same_bytes_in_another_process_under_another_hash_seed(hash_seed):
-    paths = [os.path.dirname(__file__), *sys.path]
+def test_a_seed_leaves_the_same_bytes_in_another_process_under_another_hash_seed(
+    hash_seed: str,
+) -> None:
+    paths = [str(Path(__file__).parent), *sys.path]
     environment = {
         **os.environ,
         "PYTHONHASHSEED": hash_seed,
@@ -57,7 +60,7 @@ def test_a_seed_leaves_the_same_bytes_in_another_process_under_another_hash_seed
     assert told.stdout.split() == [digest(seed) for seed in SEEDS]
 
 
-def test_a_world_written_down_is_lived_through_as_its_seed_was():
+def test_a_world_written_down_is_lived_through_as_its_seed_was() -> None:
     drawn = world(17)
     again = world_of(json.loads(drawn.text()))
     assert again == drawn
@@ -65,16 +68,16 @@ def test_a_world_written_down_is_lived_through_as_its_seed_was():
     assert [one.log(run) for run in one.run_ids] == [other.log(run) for run in other.run_ids]
 
 
-def test_two_seeds_are_two_worlds():
+def test_two_seeds_are_two_worlds() -> None:
     assert digest(3) != digest(4)
 
 
-def test_a_quiet_world_is_lived_through_beside_its_calm_twin():
+def test_a_quiet_world_is_lived_through_beside_its_calm_twin() -> None:
     quiet = next(seed for seed in range(50) if world(seed).is_comparable)
     assert judged(world(quiet)).witness.counts["compared"] == 1
 
 
-def test_simulate_tells_what_its_seeds_went_through():
+def test_simulate_tells_what_its_seeds_went_through() -> None:
     tally = simulate([3, 17])
     assert (tally.seeds, tally.failures) == (2, [])
     assert tally.document()["counts"]["courses"] >= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import anyio
 import pytest
@@ -11,13 +12,13 @@ from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
 
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[VirtualLoop]:
     made = VirtualLoop()
     yield made
     made.close()
 
 
-def test_a_week_passes_as_soon_as_nobody_has_anything_else_to_do(loop):
+def test_a_week_passes_as_soon_as_nobody_has_anything_else_to_do(loop: VirtualLoop) -> None:
     clock = VirtualClock(loop)
     began, wall = clock.now(), clock.wall()
     loop.run_until_complete(asyncio.sleep(7 * 24 * 3600))
@@ -26,7 +27,7 @@ def test_a_week_passes_as_soon_as_nobody_has_anything_else_to_do(loop):
     assert clock.wall()[10:] == wall[10:]
 
 
-def test_timers_ring_in_the_order_of_their_times(loop):
+def test_timers_ring_in_the_order_of_their_times(loop: VirtualLoop) -> None:
     heard: list[float] = []
 
     async def wait(seconds: float) -> None:
@@ -41,7 +42,7 @@ def test_timers_ring_in_the_order_of_their_times(loop):
 
 
 @pytest.mark.parametrize("span", [0.002, 0.1, 1 / 3, 1e-7, 0.0000019])
-def test_no_timer_rings_before_its_time_however_odd_the_sum(loop, span):
+def test_no_timer_rings_before_its_time_however_odd_the_sum(loop: VirtualLoop, span: float) -> None:
     clock = VirtualClock(loop)
 
     async def many() -> None:
@@ -53,7 +54,7 @@ def test_no_timer_rings_before_its_time_however_odd_the_sum(loop, span):
     loop.run_until_complete(many())
 
 
-def test_a_wait_ends_with_its_event_or_with_its_deadline(loop):
+def test_a_wait_ends_with_its_event_or_with_its_deadline(loop: VirtualLoop) -> None:
     clock = VirtualClock(loop)
 
     async def both() -> tuple[float, float]:
@@ -67,7 +68,7 @@ def test_a_wait_ends_with_its_event_or_with_its_deadline(loop):
     assert loop.run_until_complete(both()) == (3.0, 10.0)
 
 
-def test_waiting_for_what_nobody_will_do_is_found(loop):
+def test_waiting_for_what_nobody_will_do_is_found(loop: VirtualLoop) -> None:
     async def for_ever() -> None:
         await asyncio.Event().wait()
 
@@ -76,9 +77,9 @@ def test_waiting_for_what_nobody_will_do_is_found(loop):
     _end(loop)
 
 
-def test_a_wheel_that_spins_while_time_stands_still_is_found(loop):
+def test_a_wheel_that_spins_while_time_stands_still_is_found(loop: VirtualLoop) -> None:
     async def spin() -> None:
-        while True:
+        while True:  # noqa: ASYNC110 - the wheel that is to be found
             await asyncio.sleep(0)
 
     with pytest.raises(Stuck, match="time stands still"):

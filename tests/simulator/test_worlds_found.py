@@ -34,14 +34,14 @@ def entries(life: Life, resume: int) -> dict[str, tuple[str, str]]:
     return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in planned}
 
 
-CHAIN = [
+CHAIN: list[dict[str, Any]] = [
     {"id": "a", "run": ["work"]},
     {"id": "b", "run": ["work", "{{ steps.a.output }}"], "depends_on": ["a"]},
 ]
-EDITED = [{**CHAIN[0], "env": {"EDITED": "1"}}, CHAIN[1]]
+EDITED: list[dict[str, Any]] = [{**CHAIN[0], "env": {"EDITED": "1"}}, CHAIN[1]]
 
 
-def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again():
+def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again() -> None:
     life = lived(
         CHAIN,
         {"form": "start"},
@@ -58,7 +58,7 @@ def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again
     assert events(life, "checkpoint_decided", "b")[-1]["data"]["reused"] is True
 
 
-def test_a_person_s_word_survives_two_deaths_before_it_could_count():
+def test_a_person_s_word_survives_two_deaths_before_it_could_count() -> None:
     steps = [
         {**CHAIN[0], "reuse": "never"},
         {"id": "b", "ask": {"question": "go?"}, "depends_on": ["a"]},
@@ -76,7 +76,7 @@ def test_a_person_s_word_survives_two_deaths_before_it_could_count():
     assert events(life, "run_finished")[-1]["data"]["status"] == "completed"
 
 
-def test_what_was_in_flight_at_a_death_is_warned_of_though_it_was_named_to_be_rerun():
+def test_what_was_in_flight_at_a_death_is_warned_of_though_it_was_named_to_be_rerun() -> None:
     life = lived(
         CHAIN,
         {"form": "start", "death": {"at": 1.0}},
@@ -87,7 +87,7 @@ def test_what_was_in_flight_at_a_death_is_warned_of_though_it_was_named_to_be_re
     assert warned == ["a"]
 
 
-def test_a_step_that_asks_before_it_reruns_asks_though_the_next_resume_left_it_out():
+def test_a_step_that_asks_before_it_reruns_asks_though_the_next_resume_left_it_out() -> None:
     steps = [{**CHAIN[0], "rerun": "ask"}, {"id": "other", "run": ["work"]}]
     life = lived(
         steps,
@@ -101,7 +101,7 @@ def test_a_step_that_asks_before_it_reruns_asks_though_the_next_resume_left_it_o
     assert len(events(life, "step_scheduled", "a")) == 1
 
 
-def test_a_fork_that_died_before_it_was_taken_up_can_be_spoken_to_and_resumed():
+def test_a_fork_that_died_before_it_was_taken_up_can_be_spoken_to_and_resumed() -> None:
     life = lived(
         [{"id": "a", "ask": {"question": "go?"}}],
         {"form": "start"},
