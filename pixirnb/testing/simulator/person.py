@@ -60,7 +60,9 @@ class Operator:
                 self._decide(op, scheduler.plan, scheduler.board.run)
             case "checkpoint":
                 process.around.witness.count("manual checkpoints")
-                self._leave("checkpoint", {"name": op["name"], "note": "by hand"})
+                asked = self._leave("checkpoint", {"name": op["name"], "note": "by hand"})
+                if op.get("again") == "same":
+                    self._leave_again(asked)
             case "rival":
                 self.rival()
             case "disk":
@@ -73,13 +75,16 @@ class Operator:
         self.process.around.witness.count("decisions live")
         request = self._leave("decide", said)
         if op.get("again") == "same":
-            assert self.process.inbox is not None
-            self.process.inbox.leave(request)
-            self.process.around.witness.count("said twice")
+            self._leave_again(request)
         elif op.get("again") == "other":
             other = "reject" if said["verdict"] == "accept" else "accept"
             self._leave("decide", {**said, "verdict": other})
             self.process.around.witness.count("contradicted")
+
+    def _leave_again(self, request: Request) -> None:
+        assert self.process.inbox is not None
+        self.process.inbox.leave(request)
+        self.process.around.witness.count("said twice")
 
     def _leave(self, verb: str, arguments: Document) -> Request:
         assert self.process.inbox is not None
@@ -96,8 +101,8 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     step = _picked(waiting or list(plan.index), op)
     choices = (run.step(step).request or {}).get("choices") or []
     pick = int(op.get("pick", 0))
-    # One answer in seven is none of the choices, and has to be refused.
-    is_fitting = bool(choices) and pick % 7 != 6
+    # One answer in four is none of the choices, and has to be refused.
+    is_fitting = bool(choices) and pick % 4 != 3
     value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
     return {
         "step": step,

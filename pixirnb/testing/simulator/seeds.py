@@ -139,6 +139,7 @@ def _under_way(chance: Random, act: Document) -> Document:
             op["again"] = chance.choice([None, None, "same", "other"])
         if op["do"] == "checkpoint":
             op["name"] = f"mark{chance.randrange(3)}"
+            op["again"] = "same" if op["pick"] % 3 == 0 else None
         ops.append(op)
     if chance.random() < 0.06:
         at = round(chance.uniform(0.0, 15.0), 3)
@@ -167,13 +168,15 @@ def _faults(chance: Random, act: Document) -> None:
 
 
 def _edited(chance: Random, now: Document, known: dict[str, list[Document]]) -> Document:
-    """The workflow after an edit: a step changed, added, removed, or given another edge."""
+    """The workflow after an edit: some steps changed, or one added, removed, or given another edge."""
     found: Document = copy.deepcopy(now)
     steps = found["steps"]
-    step = chance.choice(steps)
+    some = chance.sample(steps, min(len(steps), chance.randint(1, 4)))
+    step = some[0]
     match chance.choice(("change", "change", "add", "remove", "edge", "aside")):
         case "change":
-            step["env"] = {"EDITED": str(chance.randrange(1000))}
+            for each in some:
+                each["env"] = {"EDITED": str(chance.randrange(1000))}
         case "add":
             name = f"x{chance.randrange(1000)}"
             if all(other["id"] != name for other in steps):
@@ -187,8 +190,9 @@ def _edited(chance: Random, now: Document, known: dict[str, list[Document]]) -> 
                 more = chance.choice(before)
                 step["depends_on"] = sorted({*step.get("depends_on", ()), more})
         case _:
-            step["description"] = f"told anew, {chance.randrange(1000)}"
-            step["timeout"] = "35s"
+            for each in some:
+                each["description"] = f"told anew, {chance.randrange(1000)}"
+                each["timeout"] = "35s"
     return found
 
 
