@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from pixirnb.history.codec import canonical
 from pixirnb.history.state import RunState, fold
@@ -15,6 +17,8 @@ from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.auditor.breaches import Breach, Sighting
 from pixirnb.testing.simulator.witness import Witness
+
+_REQUEST: Final = re.compile(rb'"request_id":"([^"]+)"')
 
 
 @dataclass(slots=True, eq=False)
@@ -95,11 +99,24 @@ class Records:
         run = self.store.runs[run_id]
         if self.witness.breaches or not run.data:
             return
+        twice = _handled_twice(bytes(run.data))
+        if twice is not None:
+            self.witness.breach("handled_once", f"The request {twice} was handled twice.")
         blobs = {**self.lost.get(run_id, {}), **run.blobs.stored}
         seen = self.witness.sightings.get(run_id, [])
         for breach in _audited(bytes(run.data), blobs, found or self.outcome(run_id), seen):
             self.witness.breaches.append(breach)
             self.witness.note(f"BREACH {breach.rule} at {breach.seq}: {breach.message}")
+
+
+def _handled_twice(log: bytes) -> str | None:
+    """The id of a request that the log shows handled more than once."""
+    seen: set[bytes] = set()
+    for found in _REQUEST.findall(log):
+        if found in seen:
+            return str(found, "utf-8")
+        seen.add(found)
+    return None
 
 
 def _audited(
