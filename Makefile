@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types contracts unit demo lab crashes simulate bench build fix clean
+.PHONY: help setup test lint types contracts unit demo lab crashes simulate mutants bench build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ crashes: $(STAMP) ## fail at every operation of six workflows, and count what wa
 
 simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
 	@$(PY) -m pixirnb.testing.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
+
+mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
+	@$(PY) tests/mutants/plant.py $(BUGS)
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py

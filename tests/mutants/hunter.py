@@ -2,7 +2,7 @@
 
     python hunter.py FROM TO     one line of JSON for each such seed: [seed, [rule, …]]
 
-Run by `plant.py` on a copy of the package that has a bug in it, so a seed may also raise or go on for ever.
+Run by `plant.py` in a folder with a copy of the package that has a bug in it: a seed may also raise, or go on for ever.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 
-from pixirnb.testing.simulator.campaign import simulate
+from pixirnb.testing.simulator import campaign
 
 PATIENCE_S = 30
 """Of real time: a world takes a tenth of a second."""
@@ -24,6 +25,8 @@ class TooLongError(BaseException):
 
 def main(first: int, behind: int) -> None:
     """Tell of every seed from `first` up to `behind` that broke something."""
+    if not Path(campaign.__file__).is_relative_to(Path.cwd()):
+        sys.exit(f"{campaign.__file__} is not the copy with the bug in it")
     signal.signal(signal.SIGALRM, _out_of_patience)
     for seed in range(first, behind):
         signal.alarm(PATIENCE_S)
@@ -36,7 +39,7 @@ def main(first: int, behind: int) -> None:
 
 def _broken(seed: int) -> list[str]:
     try:
-        return [rule for failure in simulate([seed]).failures for rule in failure.rules]
+        return [rule for failure in campaign.simulate([seed]).failures for rule in failure.rules]
     except TooLongError:
         return ["course_ends"]
     except Exception as error:  # noqa: BLE001 - a bug may raise anything, and that is how it was caught

@@ -1,0 +1,80 @@
+"""The bugs that are planted: each still has its place, and each rule of the auditor has one that it alone catches.
+
+A few are planted here, all of them by `make mutants`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+from plant import PACKAGE, PAGE, Bug, bugs, hunted, page
+
+from pixirnb.testing.auditor.audit import RULES
+
+BUGS = bugs()
+RULE_NAMES = {rule.name for rule in RULES}
+BY_THE_SIMULATOR = {"course_ends", "loop_holds"}
+"""What it sees without the auditor: a course that goes on for ever, a loop that breaks."""
+FLOORS = ("machine/", "store/", "engine/", "history/", "courses.py", "resumption.py")
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_each_bug_still_has_its_one_place_and_leaves_python(bug: Bug) -> None:
+    text = (PACKAGE / bug.file).read_text(encoding="utf-8")
+    assert text.count(bug.old) == 1
+    assert bug.new != bug.old
+    ast.parse(text.replace(bug.old, bug.new))
+
+
+def test_bugs_are_planted_in_what_is_judged_and_never_in_the_judge() -> None:
+    assert all(bug.file.startswith(FLOORS) for bug in BUGS)
+    assert {bug.file.split("/")[0] for bug in BUGS} >= {"machine", "history", "store", "engine"}
+
+
+def test_every_rule_has_a_bug_that_it_alone_has_to_catch() -> None:
+    assert {bug.rule for bug in BUGS} == RULE_NAMES | BY_THE_SIMULATOR
+    assert {bug.rule for bug in BUGS if bug.alone} == RULE_NAMES
+    assert not any(bug.also for bug in BUGS if bug.alone)
+
+
+def test_bugs_have_names_and_sentences_of_their_own() -> None:
+    assert len({bug.id for bug in BUGS}) == len({bug.says for bug in BUGS}) == len(BUGS)
+    for bug in BUGS:
+        assert bug.says.endswith(".")
+        assert "|" not in bug.says
+
+
+def test_the_reference_tells_for_each_rule_the_mutant_that_only_it_catches() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, BUGS) == text, "write it with: python tests/mutants/plant.py --table"
+    assert page(text, BUGS[1:]) != text
+
+
+@pytest.mark.parametrize("name", ["end-told-twice", "held-not-counted", "delay-not-waited"])
+def test_a_planted_bug_is_caught_by_its_rule_and_no_other(name: str) -> None:
+    catch = hunted(_bug(name), seeds=20, breaching=1)
+    assert catch.rules == (catch.bug.rule,)
+    assert catch.wrong is None
+
+
+def test_a_bug_that_got_away_or_that_another_rule_caught_is_told() -> None:
+    bug = _bug("end-told-twice")
+    harmless = hunted(replace(bug, new=bug.old + "  # no bug"), seeds=2)
+    assert harmless.wrong == "nobody caught it"
+    assert hunted(replace(bug, rule="chain_holds"), seeds=20, breaching=1).wrong is not None
+    crowded = replace(hunted(bug, seeds=20, breaching=1), rules=("counts_true", bug.rule))
+    assert crowded.wrong == "it is not alone: counts_true"
+
+
+def test_a_copy_that_cannot_even_be_imported_counts_as_caught_by_nobody() -> None:
+    bug = replace(_bug("end-told-twice"), new="        raise SystemExit(self.nobody)", rule="x")
+    broken = replace(bug, file="ids.py", old="from __future__ import annotations", new="1 / 0")
+    catch = hunted(broken, seeds=1)
+    assert catch.rules == ()
+    assert "ZeroDivisionError" in str(catch.wrong)
+
+
+def _bug(name: str) -> Bug:
+    return next(bug for bug in BUGS if bug.id == name)
