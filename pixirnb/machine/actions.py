@@ -26,19 +26,17 @@ Action = Literal[
 def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[str, Any]]:
     """What can be done about one step; nothing for one that is ready or has not settled."""
     status = state.checkpoint_status
-    if status == "needs_orchestrator":
-        return [_decide(run_id, step.id, state)]
-    if status == "partial":
-        return [
-            _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}"),
-            _decide(run_id, step.id, state),
-        ]
+    again = _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
+    if status in {"needs_orchestrator", "partial"}:
+        said = _decide(run_id, step.id, state)
+        if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
+            said = _action("resume_run", None, f"%pixir resume {run_id}")
+        return [said] if status == "needs_orchestrator" else [again, said]
     if status == "failed":
         actions = []
         if state.subagent_status == "timed_out":
             actions.append(_action("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
-        actions.append(_action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}"))
-        return actions
+        return [*actions, again]
     return []
 
 
@@ -53,7 +51,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     actions = [
         _decide(run_id, step.id, state)
         for step, state in states
-        if state.checkpoint_status == "needs_orchestrator"
+        if state.checkpoint_status == "needs_orchestrator" and state.awaits_human
     ]
     late = [
         step.id
@@ -63,13 +61,25 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     actions += [
         _action("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
     ]
-    if any(state.checkpoint_status == "failed" for _, state in states):
+    failed = [(step, state) for step, state in states if state.checkpoint_status == "failed"]
+    # A rejection stands, and a resume reuses it: only by its name is the step asked for again.
+    actions += [
+        _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
+        for step, state in failed
+        if state.decided
+    ]
+    if any(not state.decided for _, state in failed):
         actions.append(_action("retry_failed_steps", None, f"%pixir resume {run_id}"))
     if not actions or not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
         actions.append(_action("resume_run", None, f"%pixir resume {run_id}"))
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _is_answered(state: StepState) -> bool:
+    """Whether a person has spoken and the run has not been resumed since: asking again would be refused."""
+    return state.decision is not None and not state.decided
 
 
 def _decide(run_id: str, step: str, state: StepState) -> dict[str, Any]:

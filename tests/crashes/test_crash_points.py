@@ -52,7 +52,7 @@ def test_every_fault_is_in_a_group() -> None:
 
 
 def test_a_point_is_tried_again_by_its_name(tmp_path: Path) -> None:
-    names = ["chain/die-before/3", "gate/double/30/2", "chain/die-after/4000"]
+    names = ["chain/die-before/rename.2", "gate/double/30/2", "chain/die-after/4000"]
     done = crash_points("--replay", *names, place=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
@@ -67,6 +67,7 @@ def test_a_point_is_tried_again_by_its_name(tmp_path: Path) -> None:
         "chain/die-before",
         "chain/die-before/x",
         "moon/die-before/1",
+        "chain/die-before/step.1",
         "chain/double/1",
         "chain/eio/0",
     ],

@@ -172,3 +172,11 @@ def test_a_question_about_something_that_changed_is_asked_again() -> None:
     other = play.resume(plan=edited).end("make", value=2)
     assert other.statuses()["q"] == "needs_orchestrator"
     assert other.state("q").awaits_human
+
+
+def test_what_has_been_answered_is_not_asked_again_but_to_be_resumed() -> None:
+    play = begun(ASK, SHIP)
+    answered = Rehearsal(play.plan, [*play.events]).record(play.decision("q", "accept", "now"))
+    told = answered.outcome()
+    assert [action["action"] for action in told.next_actions] == ["resume_run"]
+    assert [action["action"] for action in told.step("q").next_actions] == ["resume_run"]

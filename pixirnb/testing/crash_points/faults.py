@@ -2,6 +2,7 @@
 
     Fault("die-before", 17)    the process is killed before its 17th operation is made
     Fault("short-death", 3)    half of its 3rd write reaches the disk, then it is killed
+    Fault("eio", 2, "rename")  its 2nd rename is refused, wherever that comes among the others
 
 A fault counts only the operations it can befall, so that every number is a point of its own.
 """
@@ -69,13 +70,16 @@ _NEEDS_ROOM: Final = frozenset[Kind]({"write", "sync", "open", "mkdir", "rename"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault at the `number`-th operation (from 1) that it can befall."""
+    """One fault at the `number`-th operation (from 1) that it can befall; of one kind only, where a kind is named."""
 
     name: FaultName
     number: int
+    kind: Kind | None = None
 
     def befalls(self, kind: Kind) -> bool:
         """Whether it can happen to an operation of that kind."""
+        if self.kind is not None and kind != self.kind:
+            return False
         if self.name in ONLY_WRITES:
             return kind == "write"
         return self.name != "enospc-on" or kind in _NEEDS_ROOM

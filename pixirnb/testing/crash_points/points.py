@@ -1,6 +1,7 @@
 """One crash point from an empty folder to a verdict.
 
 chain/die-before/17            shape, fault, the operation it befalls
+chain/die-before/rename.2      the second of its renames
 chain/double/17/4              killed after operation 17, then the recovery killed before its operation 4
 chain/double-torn/3/4          half of write 3 reaches the disk, then killed; the recovery is killed after its operation 4
 chain/double-lost/17/4         killed after 17, then power fails after the recovery's 4: what neither process synced is gone
@@ -14,10 +15,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from pixirnb import api
-from pixirnb.testing.crash_points.faults import Fault, FaultName
+from pixirnb.testing.crash_points.faults import KINDS, Fault, FaultName, Kind
 from pixirnb.testing.crash_points.offspring import Errand, offspring, survivors
 from pixirnb.testing.crash_points.session import World
 from pixirnb.testing.crash_points.shapes import SHAPES, Shape
@@ -44,27 +45,42 @@ FAULTS: Final[tuple[str, ...]] = (*get_args(FaultName), *DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where to fail. `second` is the recovery's operation, of a double fault."""
+    """Where to fail. `second` is the recovery's operation, of a double fault.
+
+    Where a kind is named, the last number counts operations of that kind alone: how threads take turns cannot move it.
+    """
 
     shape: str
     fault: str
     number: int
     second: int | None = None
+    kind: Kind | None = None
 
     @property
     def name(self) -> str:
         """For replays."""
-        parts = [self.shape, self.fault, self.number, self.second]
-        return "/".join(str(part) for part in parts if part is not None)
+        numbers = [str(number) for number in (self.number, self.second) if number is not None]
+        if self.kind is not None:
+            numbers[-1] = f"{self.kind}.{numbers[-1]}"
+        return "/".join([self.shape, self.fault, *numbers])
 
     @classmethod
     def named(cls, name: str) -> Point:
         """The point of a name. Raises ValueError."""
         shape, fault, *numbers = name.split("/")
-        is_known = shape in SHAPES and fault in FAULTS and len(numbers) == 1 + (fault in DOUBLE)
+        kind, dot, number = numbers[-1].rpartition(".") if numbers else ("", "", "")
+        is_counted = not dot or kind in KINDS
+        numbers[-1:] = [number]
+        is_known = (
+            is_counted
+            and shape in SHAPES
+            and fault in FAULTS
+            and len(numbers) == 1 + (fault in DOUBLE)
+        )
         if not is_known or not all(number.isdecimal() and int(number) for number in numbers):
             raise ValueError(f"{name!r} names no crash point: SHAPE/FAULT/N, or SHAPE/double/N/M")
-        return cls(shape, fault, *map(int, numbers))
+        second = int(numbers[1]) if len(numbers) == 2 else None
+        return cls(shape, fault, int(numbers[0]), second, cast("Kind | None", kind or None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +182,17 @@ def _errands(point: Point) -> list[Errand]:
         first = Errand(Fault(name, point.number))
         return [
             first,
-            Errand(Fault(again, point.second), is_recovery=True, forgets=False, cuts=True),
+            Errand(
+                Fault(again, point.second, point.kind), is_recovery=True, forgets=False, cuts=True
+            ),
         ]
-    return [Errand(single(point.fault, point.number), cuts=True)]
+    return [Errand(single(point.fault, point.number, point.kind), cuts=True)]
 
 
-def single(name: str, number: int) -> Fault:
+def single(name: str, number: int, kind: Kind | None = None) -> Fault:
     """The fault of a name, of one process alone."""
     known: Any = name
-    return Fault(known, number)
+    return Fault(known, number, kind)
 
 
 def _auditor() -> Callable[[World, str], list[Breach]] | None:

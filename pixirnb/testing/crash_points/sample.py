@@ -1,7 +1,7 @@
 """A few points that meet every fault with every kind of operation: what a test has the time for.
 
 Where an operation is to be found is read from the journal of a run, so that the sample needs no numbers and does not age.
-The next run may make its operations in another order, by a place or two: what was met is told by what was struck.
+The next run may make its operations in another order: those of the sample are counted among their own kind.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def sample(bench: Bench, shapes: Sequence[str], faults: Sequence[str]) -> Iterat
             continue
         for salt, kind in enumerate(KINDS):
             shape = next(turns)
-            numbers = _numbers(journals[shape], single(fault, 1), kind)
-            if numbers:
-                yield Point(shape, fault, _one(numbers, salt + len(fault)))
+            count = len(_numbers(journals[shape], single(fault, 1), kind))
+            if count:
+                yield Point(shape, fault, _one(count, salt + len(fault)), kind=kind)
         if fault in ONLY_WRITES:
             for salt, shape in enumerate(shapes):
-                numbers = _numbers(journals[shape], single(fault, 1), "write")
-                yield Point(shape, fault, _one(numbers, salt))
+                count = len(_numbers(journals[shape], single(fault, 1), "write"))
+                yield Point(shape, fault, _one(count, salt))
 
 
 def _doubles(
@@ -45,9 +45,9 @@ def _doubles(
     ]  # the first is the run's beginning; what follows the second may come in another order
     recovery = bench.journal(SHAPES[shape], Fault(name, number))
     for salt, kind in enumerate(KINDS):
-        numbers = _numbers(recovery, Fault(again, 1), kind)
-        if numbers:
-            yield Point(shape, fault, number, _one(numbers, salt))
+        count = len(_numbers(recovery, Fault(again, 1), kind))
+        if count:
+            yield Point(shape, fault, number, _one(count, salt), kind)
 
 
 def _numbers(journal: Sequence[str], fault: Fault, kind: Kind, name: str = "") -> list[int]:
@@ -60,5 +60,6 @@ def _numbers(journal: Sequence[str], fault: Fault, kind: Kind, name: str = "") -
     ]
 
 
-def _one(numbers: Sequence[int], salt: int) -> int:
-    return numbers[(salt * 5) % len(numbers)]
+def _one(count: int, salt: int) -> int:
+    """One of so many, but the last, which the next run may not come to."""
+    return (salt * 5) % max(1, count - 1) + 1
