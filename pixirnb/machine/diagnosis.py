@@ -204,7 +204,9 @@ def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
         told = f"What attempt {attempt} of {step} printed is not there any more: {path} is missing."
         yield Finding("output_missing", "warning", told, step, {"path": path, "attempt": attempt})
     if around.requests:
-        told = f"{len(around.requests)} requests were left and nobody answered: whoever asked has been told."
+        count = len(around.requests)
+        were = "A request was" if count == 1 else f"{count} requests were"
+        told = f"{were} left and nobody answered: whoever asked has been told."
         evidence = {"requests": list(around.requests[:_LISTED])} | _rest(around.requests)
         if not around.is_held:
             yield Finding("requests_waiting", "warning", told, None, evidence)

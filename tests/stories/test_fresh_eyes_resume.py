@@ -47,3 +47,15 @@ def test_a_run_folder_under_another_name_is_diagnosed_as_what_it_is(tmp_path: Pa
     moved = tmp_path / "elsewhere" / "r-20260101-000000-aaaaaa"
     shutil.copytree(run.folder, moved)
     assert api.open_run(moved).diagnose().document()["findings"] == []
+
+
+def test_what_to_do_next_is_never_what_would_be_refused_or_change_nothing(tmp_path: Path) -> None:
+    gate = {"id": "gate", "ask": {"question": "Ship it?"}}
+    run, _ = ended(tmp_path, gate, shell("ship", mark("ship"), "gate"))
+    run.decide("gate", "reject", resume=False)
+    assert [each["action"] for each in run.outcome.next_actions] == ["resume_run"]
+    assert [each["action"] for each in run.outcome.step("gate").next_actions] == ["resume_run"]
+    rejected = api.resume(run.id, workspace=tmp_path).wait()
+    again = rejected.next_actions[0]
+    assert (again["action"], again["step"]) == ("rerun_step", "gate")
+    assert "retry_failed_steps" not in [each["action"] for each in rejected.next_actions]
