@@ -1,7 +1,7 @@
 """Old logs open for ever: the log each closed issue left, read by the code of today.
 
 `engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
-phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed, edited, parked, decided and completed.
+phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed: edited, parked, decided, completed.
 Places and names were made neutral, and the lines chained again.
 """
 
