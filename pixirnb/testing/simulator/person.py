@@ -101,8 +101,8 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     step = _picked(waiting or list(plan.index), op)
     choices = (run.step(step).request or {}).get("choices") or []
     pick = int(op.get("pick", 0))
-    # One answer in four is none of the choices, and has to be refused.
-    is_fitting = bool(choices) and pick % 4 != 3
+    # One answer in three is none of the choices, and has to be refused.
+    is_fitting = bool(choices) and pick % 3 != 2
     value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
     return {
         "step": step,
