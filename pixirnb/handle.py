@@ -15,7 +15,7 @@ import anyio
 
 from pixirnb import courses, launch
 from pixirnb.engine.broadcast import News, topic_of
-from pixirnb.errors import Cannot, HeldByAnother
+from pixirnb.errors import Cannot, HeldByAnother, PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request, grant
@@ -192,11 +192,17 @@ class Run(Record):
     # --- display ------------------------------------------------------------------------------------------------
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        edges = edges_of(self.compiled())
-        return mimebundle("outcome", self.outcome.document(), edges, plan=self.plan.document())
+        try:
+            edges = edges_of(self.compiled())
+            return mimebundle("outcome", self.outcome.document(), edges, plan=self.plan.document())
+        except PixirnbError as error:  # removed since, or damaged from its first line on
+            return {"text/plain": f"{self!r}\n{error}"}
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {self.status}>"
+        try:
+            return f"<Run {self.id}: {self.status}>"
+        except PixirnbError as error:
+            return f"<Run {self.id}: {error.code}>"
 
     def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
         """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""

@@ -65,8 +65,12 @@ def bring(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[],
             continue
         was_left = True
         inbox.leave(asked)
-        if _is_answered(store, run_id, inbox, asked, owner):
-            return None
+        try:
+            if _is_answered(store, run_id, inbox, asked, owner):
+                return None
+        except KeyboardInterrupt:
+            inbox.withdraw(asked.id)  # nobody waits for it any more, so it must not be done later
+            raise
         unowned_until = time.monotonic() + _SETTLING_S
 
 

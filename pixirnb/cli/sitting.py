@@ -70,7 +70,7 @@ def _perform(tokens: Sequence[str]) -> int:
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
-        fix = "Whatever was running is ended and recorded; `pixirnb runs` shows it."
+        fix = "A run that this command drove is ended and recorded, any other goes on: see `pixirnb runs`."
         return _refuse(RunInterrupted("Interrupted before there was an answer.", fix), screen)
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told

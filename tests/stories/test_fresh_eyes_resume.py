@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
-from storyline import effects, ended, mark, shell, spec, statuses
+from storyline import effects, ended, facts, mark, python, shell, spec, statuses, until
 
 from pixirnb import api, housekeeping
 from pixirnb.errors import Cannot
@@ -59,3 +60,35 @@ def test_what_to_do_next_is_never_what_would_be_refused_or_change_nothing(tmp_pa
     again = rejected.next_actions[0]
     assert (again["action"], again["step"]) == ("rerun_step", "gate")
     assert "retry_failed_steps" not in [each["action"] for each in rejected.next_actions]
+
+
+def test_what_was_asked_and_interrupted_is_not_done_later(tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text(
+        "name: f\nsteps: [{id: a, run: 'echo a >> effects.txt; sleep 60'}]\n"
+    )
+    owner = python("-m", "pixirnb", "run", "flow.yaml", cwd=tmp_path)
+    until(lambda: effects(tmp_path) or owner.poll() is not None)
+    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
+    owner.send_signal(signal.SIGSTOP)
+    try:
+        asker = python("-m", "pixirnb", "checkpoint", folder.name, "here", cwd=tmp_path)
+        until(lambda: list((folder / "inbox").glob("*.json")) or asker.poll() is not None)
+        asker.send_signal(signal.SIGINT)
+        asker.communicate()
+        assert asker.returncode == 130
+        assert list((folder / "inbox").iterdir()) == []
+    finally:
+        owner.send_signal(signal.SIGCONT)
+        owner.send_signal(signal.SIGINT)
+        owner.communicate()
+    assert "here" not in {
+        saved["name"] for saved in facts(api.open_run(folder), "checkpoint_saved")
+    }
+
+
+def test_a_run_that_was_removed_still_shows_itself(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, shell("make", "echo made"))
+    gone = api.open_run(run.folder)
+    shutil.rmtree(run.folder)
+    assert repr(gone) == f"<Run {run.id}: unknown_run>"
+    assert "unknown_run" in gone._repr_mimebundle_()["text/plain"]
