@@ -25,6 +25,7 @@ from typing import Any, Final
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.interruptions import unbroken
+from pixirnb.spec.limits import nests_too_deep
 
 INLINE_LIMIT: Final = 16 * 1024
 """Bytes of text or JSON that may stand in the log itself; anything larger is a blob."""
@@ -165,7 +166,8 @@ def _make_key(path: Path) -> None:
 
 
 def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue, bytes | None]:
-    if len(data) <= INLINE_LIMIT:
+    # An event takes nothing that nests without end; in a blob it is bytes like any other.
+    if len(data) <= INLINE_LIMIT and not nests_too_deep(value):
         return {"format": form, "value": value, "bytes": len(data)}, None
     return {"format": form, "bytes": len(data)}, data
 

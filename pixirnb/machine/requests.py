@@ -21,6 +21,7 @@ from pixirnb.history.state import RunState, StepState
 from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
+from pixirnb.spec.limits import NESTING, nests_too_deep
 
 NOTE_LIMIT: Final = 4096
 VALUE_LIMIT: Final = 16 * 1024
@@ -112,13 +113,22 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             code="not_a_choice",
         )
     try:
-        _within("value", json.dumps(value, allow_nan=False).encode(), VALUE_LIMIT)
-    except (TypeError, ValueError) as error:
+        text = json.dumps(value, allow_nan=False)
+        value = json.loads(text)  # what an inbox would have made of it: keys are texts
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArguments(
             f"The value is not plain JSON: {error}.",
             fix="Give a text, number, list or mapping.",
             code="value_not_json",
         ) from error
+    _within("value", text.encode(), VALUE_LIMIT)
+    if nests_too_deep(value):
+        raise InvalidArguments(
+            f"The value nests deeper than {NESTING} levels.",
+            fix="Flatten it.",
+            code="limit_exceeded",
+            details={"limit": "nesting"},
+        )
     return Draft(
         "decision_recorded",
         {

@@ -175,7 +175,10 @@ def shown(value: object) -> str:
     """`value` as a sentence shows it: short."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # endless digits, endless depth
+        return f"this {type(value).__name__}"
     return text if len(text) <= 40 else text[:37] + "..."
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pixirnb.spec.fields import shown
+from pixirnb.spec.limits import nests_too_deep
 from pixirnb.spec.mistakes import Mistake, problems, refusal
 from pixirnb.spec.places import Places
 from pixirnb.spec.policies import Input, InputType
@@ -82,7 +83,7 @@ def _is_of(kind: InputType, value: Any) -> bool:
         case "string":
             return isinstance(value, str)
         case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and _is_json(value)
         case "number":
             return (
                 isinstance(value, int | float)
@@ -99,10 +100,19 @@ def _is_of(kind: InputType, value: Any) -> bool:
 
 def _is_json(value: Any) -> bool:
     try:
-        json.dumps(value, allow_nan=False)
+        back = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         return False
-    return True
+    return not nests_too_deep(value) and _keys(value) == _keys(back)
+
+
+def _keys(value: Any) -> list[Any]:
+    """The keys of all mappings: JSON turns those that are no text into text."""
+    if isinstance(value, Mapping):
+        return [*value, *(key for inner in value.values() for key in _keys(inner))]
+    return (
+        [key for inner in value for key in _keys(inner)] if isinstance(value, list | tuple) else []
+    )
 
 
 def _example(kind: InputType) -> str:

@@ -9,6 +9,7 @@ order and bear one fixed time: the same run is packed to the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -59,7 +60,10 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
             count = write(file)
         aside.replace(target)
     except BaseException as error:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(
+            OSError
+        ):  # where a file stands for a folder, nothing can be missing
+            aside.unlink(missing_ok=True)
         if claimed:
             target.unlink(missing_ok=True)
         if isinstance(error, FileExistsError):

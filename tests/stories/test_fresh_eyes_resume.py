@@ -10,7 +10,7 @@ import pytest
 from storyline import effects, ended, facts, mark, python, shell, spec, statuses, until
 
 from pixirnb import api, housekeeping
-from pixirnb.errors import Cannot
+from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec
 
 pytestmark = pytest.mark.story
 
@@ -92,3 +92,52 @@ def test_a_run_that_was_removed_still_shows_itself(tmp_path: Path) -> None:
     shutil.rmtree(run.folder)
     assert repr(gone) == f"<Run {run.id}: unknown_run>"
     assert "unknown_run" in gone._repr_mimebundle_()["text/plain"]
+
+
+def nested(depth: int) -> object:
+    value: object = None
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_an_answer_that_no_log_can_hold_is_refused_and_the_run_lives_on(tmp_path: Path) -> None:
+    gate = {"id": "gate", "ask": {"question": "Ship it?"}}
+    run, _ = ended(tmp_path, gate, shell("ship", "echo {{ steps.gate.output }}", "gate"))
+    for depth in (51, 129, 5000):
+        with pytest.raises(InvalidArguments):
+            run.decide("gate", "accept", value=nested(depth))
+    assert run.decide("gate", "accept", value={1: nested(49)}).wait().ok
+    assert run.value("gate") == {"1": nested(49)}
+
+
+def test_a_value_that_nests_deep_is_kept_and_ends_no_run(tmp_path: Path) -> None:
+    (tmp_path / "deepwork.py").write_text(
+        "def make():\n    value = None\n    for _ in range(200):\n        value = [value]\n    return value\n"
+    )
+    run, outcome = ended(tmp_path, {"id": "make", "call": "deepwork:make"})
+    assert outcome.ok
+    assert run.value("make") == nested(200)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("array", nested(200)),
+        ("object", {1: 2}),
+        ("object", {"a": [{2: 3}]}),
+        ("integer", 10**5000),
+    ],
+    ids=["deep", "number for a key", "number for a key inside", "endless"],
+)
+def test_an_input_that_no_log_can_hold_is_refused(tmp_path: Path, kind: str, value: object) -> None:
+    with pytest.raises(InvalidSpec):
+        ended(tmp_path, shell("a", "true"), inputs={"n": {"type": kind}}, given={"n": value})
+
+
+def test_an_export_below_a_file_says_that_it_cannot_be_written(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, shell("make", "echo made"))
+    (tmp_path / "file").touch()
+    with pytest.raises(Cannot) as caught:
+        housekeeping.export(run.store, run.id, tmp_path / "file" / "run.zip")
+    assert caught.value.code == "file_unwritable"
