@@ -103,6 +103,6 @@ def _expanded(word: str, namespace: Mapping[str, Any]) -> str:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

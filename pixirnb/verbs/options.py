@@ -84,7 +84,7 @@ def value_of(text: str | None) -> Any:
         return None
     try:
         return json_text.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

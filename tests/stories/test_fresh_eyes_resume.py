@@ -141,3 +141,13 @@ def test_an_export_below_a_file_says_that_it_cannot_be_written(tmp_path: Path) -
     with pytest.raises(Cannot) as caught:
         housekeeping.export(run.store, run.id, tmp_path / "file" / "run.zip")
     assert caught.value.code == "file_unwritable"
+
+
+def test_an_answer_of_five_thousand_brackets_is_a_text_like_any_other(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, {"id": "gate", "ask": {"question": "Ship it?"}})
+    asked = python(
+        "-m", "pixirnb", "decide", run.id, "gate", "accept", "--value", "[" * 5000, cwd=tmp_path
+    )
+    asked.communicate()
+    assert asked.returncode == 0
+    assert run.value("gate") == "[" * 5000
