@@ -142,6 +142,17 @@ def _drained() -> Tape:
     return play(tape, "a!")
 
 
+def _work_on(exhibit: Exhibit) -> None:
+    """It was a cancel, and `a` went on for a minute."""
+    reasons = exhibit.events[exhibit.place(at("run_finished"))].data["reasons"]
+    reasons[0]["code"] = "cancelled"
+    for n, seen in enumerate(exhibit.sightings):
+        if seen.what == "wished":
+            exhibit.sightings[n] = replace(seen, detail="cancel")
+        elif seen.what == "ended":
+            exhibit.sightings[n] = replace(seen, at=seen.at + 60)
+
+
 def _answered() -> Tape:
     tape = begun(spec({"id": "gate", "ask": {"question": "Ship?"}}, shell("a")))
     tape.decide("gate")
@@ -370,6 +381,7 @@ TRIALS: list[Trial] = [
         of(pair, seen=True),
         lambda x: x.see("wished", 1, detail="cancel"),
     ),
+    ("stop_ends_work", "cancelled, and worked on", of(_drained, seen=True), _work_on),
     (
         "stop_is_said",
         "stopped, and its end does not say so",

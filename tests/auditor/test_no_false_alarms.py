@@ -112,6 +112,7 @@ def _move(tape: Tape, chance: Random) -> None:
     moves += ["release"] * bool(left) + ["cancel", "both"]
     match chance.choice(moves):
         case "turn":
+            _obey(tape)  # at once: time does not pass over a wish
             tape.turn(chance.choice([1, 5, 20, 45]))
             _obey(tape)
         case "end":
@@ -147,6 +148,9 @@ def _obey(tape: Tape) -> None:
 def _end(tape: Tape, step: str, how: dict[str, Any]) -> None:
     """The attempt ends as drawn; one that times out does so when it is time."""
     if how.get("status") == "timed_out":
+        _obey(tape)
+        if step not in tape.running:
+            return
         deadline = tape.board.running[tape.plan.index[step]].deadline
         tape.turn(max(0.0, (deadline or tape.now) - tape.now))
         _obey(tape)

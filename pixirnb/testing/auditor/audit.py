@@ -120,7 +120,12 @@ RULES: Final[tuple[Rule, ...]] = (
         resume_rules.no_op_is_silent,
         logging_rules.fork_from_checkpoint,
     ),
-    *_rules("operator", decision_rules.stop_is_stop, decision_rules.stop_is_said),
+    *_rules(
+        "operator",
+        decision_rules.stop_is_stop,
+        decision_rules.stop_ends_work,
+        decision_rules.stop_is_said,
+    ),
 )
 """Every promise, each named once."""
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pixirnb.testing.auditor.breaches import Finding
+from pixirnb.testing.auditor.breaches import Finding, Sighting
 from pixirnb.testing.auditor.record import OPERATOR_CODES, Course, Fact, Record
 from pixirnb.testing.auditor.standing import Standing
 
 _ACCEPTED: Final = "accepted_by_human"
+_HEARD_S: Final = 1.0
+"""An owner hears a wish within a second: what ends by itself until then was not to be stopped."""
+_GRACE_S: Final = 10.0
+"""What is asked to stop has five seconds to do so politely; the rest is for hearing and ending it."""
 
 
 def decision_by_word(record: Record) -> Iterator[Finding]:
@@ -101,6 +105,44 @@ def stop_is_stop(record: Record) -> Iterator[Finding]:
                 continue
             if seen.detail in OPERATOR_CODES or seen.step == fact.step:
                 yield fact.seq, fact.step, f"It began after the operator's {seen.detail}."
+
+
+def stop_ends_work(record: Record) -> Iterator[Finding]:
+    """What is under way when the operator cancels or interrupts it is made to end; only a drain lets it finish."""
+    for wish, _ in record.heard:
+        if wish.detail == "drain":
+            continue
+        place = next(n for n, seen in enumerate(record.sightings) if seen is wish)
+        for begun in _at_work(record.sightings[:place]):
+            if wish.step not in {None, begun.step}:
+                continue
+            over = _over(record.sightings[place:], begun)
+            spent, is_own_end = over.at - wish.at, over.detail in {"completed", "failed"}
+            if spent > _GRACE_S or (is_own_end and spent > _HEARD_S):
+                told = f"went on for {spent:g} s after the operator's {wish.detail}"
+                yield None, begun.step, f"Attempt {begun.attempt} {told}."
+
+
+def _at_work(seen: Sequence[Sighting]) -> list[Sighting]:
+    """What had begun and not ended."""
+    found: dict[tuple[str | None, int | None], Sighting] = {}
+    for each in seen:
+        if each.what == "began":
+            found[each.step, each.attempt] = each
+        elif each.what == "ended":
+            found.pop((each.step, each.attempt), None)
+        elif each.what in {"died", "acquired"}:
+            found.clear()  # it belongs to a course that is over
+    return list(found.values())
+
+
+def _over(seen: Sequence[Sighting], begun: Sighting) -> Sighting:
+    """What ended it: its runner, the death of its process, or that nobody looked on."""
+    for each in seen:
+        is_its_end = each.what == "ended" and each.step == begun.step
+        if each.what in {"died", "acquired"} or (is_its_end and each.attempt == begun.attempt):
+            return each
+    return seen[-1]
 
 
 def stop_is_said(record: Record) -> Iterator[Finding]:

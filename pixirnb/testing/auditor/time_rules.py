@@ -87,7 +87,7 @@ def _is_run_over(record: Record, course: Course, fact: Fact) -> bool:
 
 
 def timeouts_enforced(record: Record) -> Iterator[Finding]:
-    """Nothing is under way long after its time-out, and no run goes on long after its own."""
+    """Nothing is under way long after its time-out; once the run's own is over nothing begins, and it soon ends."""
     if not record.is_wall_true:
         return
     for attempt in record.attempts:
@@ -105,6 +105,11 @@ def timeouts_enforced(record: Record) -> Iterator[Finding]:
         last = record.facts[course.last_word]
         if record.elapsed(course.opening, last) > timeout / 1000 + PATIENCE_S:
             yield last.seq, None, f"The run went on long after its {timeout / 1000:g} s."
+    for course, fact in record.of("step_scheduled"):
+        timeout = course.reading.workflow.timeout
+        spent_ms = record.elapsed(course.opening, fact) * 1000
+        if timeout is not None and spent_ms > timeout + _EARLY_MS:
+            yield fact.seq, fact.step, f"It began after the run's {timeout / 1000:g} s were over."
 
 
 def _last_seen(record: Record, attempt: Attempt) -> Fact:
