@@ -40,6 +40,7 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.catalogue import Catalogue, Identity, Row
 from pixirnb.store.files import FileStore
 from pixirnb.store.inspection import look_around
+from pixirnb.store.lease import live_owner
 from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
 from pixirnb.views.comparison import Side, comparison
 from pixirnb.views.drawing import edges_of
@@ -264,6 +265,10 @@ def prune(
         ):
             continue
         size = bytes_of(folder)
+        if is_preview and (owner := live_owner(folder)) is not None:
+            held = f"{run_id} was last held by process {owner.pid} on {owner.host}."
+            failed.append({"run_id": run_id, "code": "held_by_another", "message": held})
+            continue
         if not is_preview:
             try:
                 remove_run(folder, partial(_is_still, memo, run_id, seen.get(run_id)))

@@ -74,6 +74,8 @@ def finish_removals(runs: Path) -> int:
 def bytes_of(folder: Path) -> int:
     """Bytes of all files of a run folder, links not followed; what cannot be looked at counts nothing."""
     total = 0
+    if folder.is_symlink():
+        return total
     for place, _, names in os.walk(folder):
         for name in names:
             try:

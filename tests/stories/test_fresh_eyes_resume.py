@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 from pathlib import Path
@@ -151,3 +152,23 @@ def test_an_answer_of_five_thousand_brackets_is_a_text_like_any_other(tmp_path: 
     asked.communicate()
     assert asked.returncode == 0
     assert run.value("gate") == "[" * 5000
+
+
+def test_a_preview_names_what_would_be_refused_and_counts_nothing_behind_a_link(
+    tmp_path: Path,
+) -> None:
+    run, _ = ended(tmp_path, shell("make", "echo made"))
+    lease = {"host": "elsewhere", "pid": 5, "started": 1.0, "instance": "x", "since": "then"}
+    (run.folder / "lease.json").write_text(json.dumps(lease))
+    (run.folder / "lease.json").chmod(0o600)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "large").write_text("x" * 5000)
+    (run.folder.parent / "r-20260101-000000-aaaaaa").symlink_to(outside)
+    wish = housekeeping.Wish(statuses=("completed", "unreadable"))
+    shown = housekeeping.prune(run.store, api.row_of_live(run.store), wish)
+    assert [each["run_id"] for each in shown["failed"]] == [run.id]
+    assert shown["bytes"] == 0
+    removed = housekeeping.prune(run.store, api.row_of_live(run.store), wish, is_preview=False)
+    assert [each["run_id"] for each in removed["failed"]] == [run.id]
+    assert (outside / "large").is_file()
