@@ -95,7 +95,9 @@ class FileLog:
         except LogWriteFailed as failed:
             self._refusal = failed.message
             raise
-        except StateUnusable as refused:  # no folder for a blob: to the log it is one more write that failed
+        except (
+            StateUnusable
+        ) as refused:  # no folder for a blob: to the log it is one more write that failed
             self._refusal = refused.message
             raise self._write_failed(self._refusal) from refused
         try:
