@@ -62,10 +62,9 @@ class StepState:
     is_selected: bool = True
     """False: left out of the present course by the person; not run again."""
     kept: str | None = None
-    """Checkpoint status before the resume, of a step that keeps it if its fingerprint turns out unchanged.
-
-    Until then it has none.
-    """
+    """Checkpoint status before it was set back, of a step that keeps it if its fingerprint turns out unchanged."""
+    kept_subagent: str = "queued"
+    """Its subagent status before a hold, of a step that may keep what it had."""
     is_lost: bool = False
     """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
     errors: list[dict[str, Any]] = field(default_factory=list)
@@ -164,7 +163,7 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
 
 
 def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
-    """What came before happened in another run: its time and its warnings are not this one's."""
+    # What came before happened in another run: its time and its warnings are not this one's.
     run.forked = data
     run.started_at = event.at
     run.finished = None
@@ -185,10 +184,11 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
     for entry in data["steps"]:
         step = run.step(entry["step_id"])
         step.tried_before = step.attempt
-        action = entry["action"]
-        step.is_selected = entry["reason"] != "not_selected"
-        if action == "rerun" or not step.is_selected:
-            _reset(step, entry["reason"])
+        action, reason = entry["action"], entry["reason"]
+        step.is_selected = reason != "not_selected"
+        is_held = step.checkpoint_status == "held"
+        if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
+            _reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
 
 
 def _pin(run: RunState, data: dict[str, Any]) -> None:
@@ -200,15 +200,19 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
     run.owner = data["owner"]
 
 
-def _reset(step: StepState, reason: str) -> None:
+_MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
+"""Reasons of a rerun that an equal fingerprint ends."""
+
+
+def _reset(step: StepState, reason: str, *, may_keep: bool) -> None:
     """Back to idle, remembering what an equal fingerprint would let the step keep."""
-    may_keep = reason in {"upstream_changed", "not_selected"}
-    if step.stage in {"settled", "asking"}:
-        is_spoken = step.decision is not None and step.checkpoint_status != "held"
-        has_worth = step.checkpoint_status == "checkpoint_ready" or is_spoken
+    if step.stage in {"settled", "asking"} and step.checkpoint_status != "held":
+        has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
         step.kept = step.checkpoint_status if may_keep and has_worth else None
+    elif may_keep and step.stage == "settled":
+        step.subagent_status = step.kept_subagent
     elif not may_keep or step.stage != "idle":
-        step.kept = None  # idle, it was set back by a course that did not come to it: it may still keep what it had
+        step.kept = None  # set back by a course that did not come to it, or held it, it may still keep what it had
     step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
     step.reason = reason
     step.stage = "idle"
@@ -322,9 +326,11 @@ def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.stage = "settled"
     step.checkpoint_status = "held"
     step.held_by = data["held_by"]
-    # What it might have kept it did not get back: a word on what it was then is no word on what it will be.
-    step.kept = step.request = step.decision = None
-    step.decided = False
+    step.kept_subagent = step.subagent_status
+    if step.kept is None:
+        # A word on what it was then is no word on what it will be.
+        step.request = step.decision = None
+        step.decided = False
     step.subagent_status = (
         "cancelled" if data["held_by"]["kind"] == "cancelled" else "not_applicable"
     )

@@ -269,7 +269,9 @@ def _counts(plan: Plan, run: RunState) -> dict[str, int]:
 
 def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
     state = run.step(step.id)
-    ended = state.ended or {}
+    # What a held step keeps of an earlier course is no part of how it stands.
+    is_held = state.checkpoint_status == "held"
+    ended = {} if is_held else state.ended or {}
     agent_id = getattr(step.spec, "agent", None)
     return StepOutcome(
         step_id=step.id,
@@ -283,7 +285,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         summary=_step_summary(state),
         elapsed_ms=ended.get("elapsed_ms"),
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
-        error=state.error,
+        error=None if is_held else state.error,
         checkpoint=bundle(step.id, state, agent_id=agent_id),
         next_actions=step_actions(run.run_id, step, state),
         posture=step.posture,
@@ -295,7 +297,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
 
 
 def _step_summary(state: StepState) -> str:
-    if state.ended is not None:
+    if state.ended is not None and state.checkpoint_status != "held":
         return str(state.ended.get("summary") or "")
     if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
         return str(state.request["question"])

@@ -93,7 +93,7 @@ def plan_resume(
         is_fresh = index not in forced and standing in {"ready", "decided"}
         if index in forced:
             entry = _entry(step, "rerun", "selected")
-        elif selection.is_decision and not state.is_selected and standing == "held":
+        elif selection.is_decision and not state.is_selected and _is_held(state):
             entry = _entry(step, "hold", "not_selected")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
             entry = _entry(step, "hold", _WHY[standing])
@@ -150,10 +150,11 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
     if not is_known:
         return "new"
     is_spoken = state.decided or state.recheck or state.stage in {"settled", "asking"}
-    if state.decision is not None and is_spoken and state.checkpoint_status != "held":
+    if state.decision is not None and is_spoken and (state.recheck or not _is_held(state)):
         return "decided"
-    # What a course set back and did not come to before it died still is what it was.
-    status = state.kept if state.stage == "idle" else state.checkpoint_status
+    # What a course set back and then held, or did not come to before it died, still is what it was.
+    was_set_back = state.stage == "idle" or _is_held(state)
+    status = state.kept if was_set_back else state.checkpoint_status
     if state.stage == "ended":
         # The attempt's end is in the log and its verdict was torn off: what was finished is not done twice.
         status = judge(step, state, is_lenient=plan.workflow.readiness == "lenient").status
@@ -172,6 +173,10 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
             return "asking" if state.stage == "asking" else "partial"
         case _:
             return "held"
+
+
+def _is_held(state: StepState) -> bool:
+    return state.checkpoint_status == "held"
 
 
 def _changed(

@@ -239,3 +239,44 @@ def test_a_run_that_a_failure_stopped_says_so_when_the_failure_was_accepted() ->
     assert play.started() == ["a", "d"]
     assert told.status == "partial"
     assert told.reasons == [{"code": "step_run_stopped", "step": "c"}]
+
+
+def test_what_a_failed_edit_held_is_kept_when_the_edit_is_taken_back() -> None:
+    steps = [{"id": "a", "run": "x"}, {"id": "b", "run": "x", "depends_on": ["a"]}]
+    play = begun(*steps, {"id": "c", "run": "x", "depends_on": ["b"]})
+    for name in "abc":
+        play.end(name, value=name)
+    typo = plan_of(
+        flow({"id": "a", "run": "typo"}, steps[1], {"id": "c", "run": "x", "depends_on": ["b"]})
+    )
+    broken = play.resume(plan=typo).end("a", "failed", error="exit")
+    assert broken.statuses() == {"a": "failed", "b": "held", "c": "held"}
+    assert broken.outcome().step("b").summary == ""
+    assert broken.entries(plan=play.plan)["b"] == ("rerun", "upstream_changed")
+    mended = broken.resume(plan=play.plan).end("a", value="a")
+    assert mended.started() == ["a"]
+    assert set(mended.statuses().values()) == {"checkpoint_ready"}
+    other = broken.resume(plan=play.plan).end("a", value="other")
+    assert other.started() == ["a", "b"]
+
+
+def test_what_was_left_out_and_held_is_reused_when_nothing_had_changed_after_all() -> None:
+    play = begun(
+        {"id": "a", "run": "x"},
+        {"id": "b", "run": "x", "depends_on": ["a"]},
+        {"id": "c", "run": "x"},
+    )
+    play.end("a", value=1).end("c", value=1).end("b", value=1)
+    edited = plan_of(
+        flow(
+            {"id": "a", "run": "y"},
+            {"id": "b", "run": "x", "depends_on": ["a"]},
+            {"id": "c", "run": "x"},
+        )
+    )
+    left = play.resume(Selection(only="c"), plan=edited).end("c", value=1)
+    assert left.statuses() == {"a": "held", "b": "held", "c": "checkpoint_ready"}
+    assert left.entries(plan=play.plan)["b"] == ("reuse", "ready")
+    back = left.resume(plan=play.plan)
+    assert back.started() == []
+    assert set(back.statuses().values()) == {"checkpoint_ready"}

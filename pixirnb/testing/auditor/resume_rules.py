@@ -37,6 +37,8 @@ def _planned(record: Record) -> Iterator[tuple[Course, StepReading, Standing, st
 
 def worth(step: StepReading, before: Standing) -> str:
     """What a step stood for when its last course was over: its status, or where an attempt was left."""
+    if before.status == "held" and before.kept is not None:
+        return worth(step, before.kept)
     if before.is_by_word:
         return "decided"
     if before.stage == "ended":
@@ -97,7 +99,7 @@ def _is_repeated(
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
     """Whether what no log shows, a file that was read or a blob that is gone, may be why it was not reused."""
-    output = (before.ended or {}).get("output") or {}
+    output = ((before.kept or before).ended or {}).get("output") or {}
     return step.said("reuse") == "reads" or "blob" in output
 
 
@@ -146,7 +148,8 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 flags = course.opening.data["flags"]
                 is_true = step.id not in allowed(course) or bool(flags.get("decided"))
             case "value_not_trusted":
-                is_true = "blob" in stored(before) or stored(before).get("format") == "pickle"
+                left = stored(before.kept or before)
+                is_true = "blob" in left or left.get("format") == "pickle"
             case _:
                 continue  # in_flight and what changed have rules of their own
         if not is_true:

@@ -86,10 +86,23 @@ def resumed(before: Standing, entry: dict[str, Any] | None) -> Standing:
     if entry is None:
         return replace(before, tries=0, entry=None)
     planned = (entry["action"], entry["reason"])
+    was_held = before.status == "held" and before.stage == "settled"
+    if entry["action"] == "reuse" and was_held:
+        return replace(
+            before,
+            stage="idle",
+            status=None,
+            held_by=None,
+            subagent="queued",
+            tries=0,
+            entry=planned,
+        )
     if entry["action"] == "reuse" or (entry["action"] == "hold" and planned[1] != "not_selected"):
         return replace(before, tries=0, entry=planned)
     kept = None
-    if planned[1] in {"upstream_changed", "not_selected"} and before.stage != "idle":
+    if planned[1] in {"upstream_changed", "not_selected"} and was_held:
+        kept = before.kept
+    elif planned[1] in {"upstream_changed", "not_selected"} and before.stage != "idle":
         kept = before if before.has_worth else None
     elif planned[1] in {"upstream_changed", "not_selected", "held"}:
         kept = before.kept
@@ -173,7 +186,7 @@ def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
 
 
 def held(before: Standing, data: dict[str, Any]) -> Standing:
-    """It will not start in this course."""
+    """It will not start in this course. What it was worth before it was set back it may get again in the next."""
     kind = data["held_by"]["kind"]
     return Standing(
         stage="settled",
@@ -184,6 +197,7 @@ def held(before: Standing, data: dict[str, Any]) -> Standing:
         scheduled_at=before.scheduled_at,
         settled_at=before.settled_at,
         entry=before.entry,
+        kept=before.kept,
     )
 
 
