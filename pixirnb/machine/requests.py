@@ -72,7 +72,7 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
         case "neighbour" if is_run_id(str(said.get("run_id"))):
             return Grant(_neighbour(str(said.get("run_id")), run))
         case "cancel" if said.get("step") is not None:
-            return Grant(cancelled=_step(said.get("step"), plan))
+            return Grant(cancelled=_cancelled(_step(said.get("step"), plan), run))
         case "cancel" if said.get("how", "cancel") in _STOPS:
             return Grant(stop=_STOPS[said.get("how", "cancel")])
         case _:
@@ -81,6 +81,17 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
                 fix="Ask with the pixirnb that drives the run; this one may be newer or older.",
                 code="request_unknown",
             )
+
+
+def _cancelled(step: str, run: RunState) -> str:
+    state = run.steps.get(step) or StepState()
+    if state.stage == "settled":
+        raise InvalidArguments(
+            f"`{step}` is {state.checkpoint_status} already: there is nothing to cancel.",
+            fix="Cancel a step that runs or waits, or the whole run.",
+            code="nothing_to_cancel",
+        )
+    return step
 
 
 def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
@@ -103,6 +114,12 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             f"`{step}` needs no decision: it is {stands}.",
             fix="Decide a step that is waiting for a decision or partial.",
             code="nothing_to_decide",
+        )
+    if verdict == "accept" and value is not None and (state.ended or {}).get("output"):
+        raise InvalidArguments(
+            f"`{step}` is accepted with what it left; a value would be dropped.",
+            fix="Leave out the value, or say it in the note.",
+            code="value_not_taken",
         )
     choices = (state.request or {}).get("choices") or []
     if verdict == "accept" and choices and value not in choices:

@@ -144,6 +144,13 @@ def _check(plan: Plan, selection: Selection) -> None:
                 fix="Name one of its steps: " + ", ".join(list(plan.index)[:8]) + ".",
                 code="unknown_step",
             )
+    if selection.from_ and selection.until:
+        after = _reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
+        if plan.index[selection.until] not in after:
+            raise InvalidArguments(
+                f"`{selection.until}` does not come after `{selection.from_}`, so nothing would run.",
+                fix="Name a step of --until that waits for the one of --from.",
+            )
 
 
 def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:

@@ -9,6 +9,7 @@ no more, for nobody knows what lies on the disk until it is read again.
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from functools import partial
@@ -95,9 +96,8 @@ class FileLog:
         except LogWriteFailed as failed:
             self._refusal = failed.message
             raise
-        except (
-            StateUnusable
-        ) as refused:  # no folder for a blob: to the log it is one more write that failed
+        except StateUnusable as refused:
+            # No folder for a blob: to the log it is one more write that failed.
             self._refusal = refused.message
             raise self._write_failed(self._refusal) from refused
         try:
@@ -105,6 +105,9 @@ class FileLog:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
             _sync_data(self._descriptor)
+            if os.fstat(self._descriptor).st_nlink == 0:
+                # What is written to a file without a name is gone when it is closed.
+                raise FileNotFoundError(errno.ENOENT, "it has been deleted")
         except OSError as error:
             self._refusal = error.strerror or str(error)
             raise self._write_failed(self._refusal) from error

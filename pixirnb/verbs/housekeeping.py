@@ -111,7 +111,8 @@ def add(app: App) -> None:
         wish = Wish(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(Path.cwd(), state_of(common))
         document = housekeeping.prune(store, api.row_of_live(store), wish, is_preview=not yes)
-        return Answer("prune", document, is_json=is_json(common))
+        code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
+        return Answer("prune", document, code, is_json=is_json(common))
 
 
 def _limit(limit: int) -> int | None:

@@ -182,6 +182,15 @@ def edited(workflow: dict[str, Any], chance: Random) -> dict[str, Any]:
     return other
 
 
+def followers(plan: Plan, start: str) -> list[str]:
+    """A step and all that wait for it, directly or not."""
+    found = [start]
+    for name in found:
+        known = plan.steps[plan.index[name]]
+        found += [plan.steps[i].id for i in known.dependents if plan.steps[i].id not in found]
+    return found
+
+
 def selection(plan: Plan, chance: Random) -> Selection:
     """What a resume is asked for: as often as not, nothing."""
     names = [step.id for step in plan.steps]
@@ -195,6 +204,7 @@ def selection(plan: Plan, chance: Random) -> Selection:
         case 3:
             return Selection(until=chance.choice(names))
         case 4:
-            return Selection(from_=chance.choice(names), until=chance.choice(names))
+            start = chance.choice(names)
+            return Selection(from_=start, until=chance.choice(followers(plan, start)))
         case _:
             return Selection()

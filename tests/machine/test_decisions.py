@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.histories import Rehearsal, plan_of
 
@@ -180,3 +184,24 @@ def test_what_has_been_answered_is_not_asked_again_but_to_be_resumed() -> None:
     told = answered.outcome()
     assert [action["action"] for action in told.next_actions] == ["resume_run"]
     assert [action["action"] for action in told.step("q").next_actions] == ["resume_run"]
+
+
+def test_a_word_that_would_be_dropped_or_changes_nothing_is_refused() -> None:
+    play = begun({"id": "a", "task": "x", "agent": "w"}, {"id": "b", "run": "x"})
+    play.end("a", value=3, report={"checkpoint_status": "partial"})
+    said = {"step": "a", "verdict": "accept", "value": 4}
+    assert refused(play, "decide", **said) == "value_not_taken"
+    assert grant(
+        Request("1" * 16, "decide", {**said, "value": None}), play.plan, play.board.run
+    ).facts
+    assert refused(play, "cancel", step="a") == "nothing_to_cancel"
+    assert (
+        grant(Request("2" * 16, "cancel", {"step": "b"}), play.plan, play.board.run).cancelled
+        == "b"
+    )
+
+
+def refused(play: Rehearsal, verb: str, **arguments: Any) -> str:
+    with pytest.raises(InvalidArguments) as caught:
+        grant(Request("0" * 16, verb, arguments), play.plan, play.board.run)
+    return caught.value.code

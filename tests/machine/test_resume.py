@@ -202,7 +202,13 @@ def test_a_when_that_was_false_does_not_spoil_a_selected_rerun() -> None:
 
 
 @pytest.mark.parametrize(
-    "selection", [Selection(only="zz"), Selection(only="a", from_="b"), Selection(until="zz")]
+    "selection",
+    [
+        Selection(only="zz"),
+        Selection(only="a", from_="b"),
+        Selection(until="zz"),
+        Selection(from_="c", until="a"),
+    ],
 )
 def test_a_selection_that_makes_no_sense_is_refused(selection: Selection) -> None:
     with pytest.raises(InvalidArguments):
@@ -242,7 +248,10 @@ def test_a_run_that_a_failure_stopped_says_so_when_the_failure_was_accepted() ->
 
 
 def test_what_a_failed_edit_held_is_kept_when_the_edit_is_taken_back() -> None:
-    steps = [{"id": "a", "run": "x"}, {"id": "b", "run": "x", "depends_on": ["a"]}]
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": "x"},
+        {"id": "b", "run": "x", "depends_on": ["a"]},
+    ]
     play = begun(*steps, {"id": "c", "run": "x", "depends_on": ["b"]})
     for name in "abc":
         play.end(name, value=name)

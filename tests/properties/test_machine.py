@@ -156,7 +156,15 @@ def _selections(draw: st.DrawFn, play: Rehearsal) -> Selection:
         return Selection(only=draw(names))
     if draw(st.integers(0, 3)) == 0:
         return Selection(is_decision=True)
-    return Selection(from_=draw(names), until=draw(names))
+    start = draw(names)
+    if start is None:
+        return Selection(until=draw(names))
+    following = [start]  # until a step that does not come after it is refused
+    for name in following:
+        known = play.plan.steps[play.plan.index[name]]
+        found = [play.plan.steps[index].id for index in known.dependents]
+        following += [each for each in found if each not in following]
+    return Selection(from_=start, until=draw(st.none() | st.sampled_from(following)))
 
 
 def _come_to_rest(play: Rehearsal, data: st.DataObject) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -385,3 +386,13 @@ def test_an_event_whose_blob_finds_no_folder_is_a_write_that_failed(tmp_path: Pa
                 log.append([event(1, text="x" * 300_000)])
     finally:
         log.close()
+
+
+def test_a_log_that_was_deleted_under_its_holder_takes_no_more_events(tmp_path: Path) -> None:
+    log = FileStore(tmp_path / "state").create(RUN)
+    log.append([event(1)])
+    assert log.folder is not None
+    shutil.rmtree(log.folder)
+    with pytest.raises(LogWriteFailed, match="deleted"):
+        log.append([event(2)])
+    log.close()
