@@ -195,7 +195,10 @@ def _changed(
 ) -> ResumeReason | None:
     """Whether the step now says something else, or is given other inputs, than when it became ready."""
     known = (state.fingerprint or {}).get("static")
-    if known != fingerprint.static(step, plan.sources) or step.spec.reuse == "never":
+    # A word that nothing has followed yet is no reuse: it is acted on first.
+    is_open = state.decision is not None and not state.decided
+    is_never = step.spec.reuse == "never" and not is_open
+    if known != fingerprint.static(step, plan.sources) or is_never:
         return "spec_changed"
     asked = [reference for reference in step.references if reference.source == "input"]
     if any(_input(before, reference) != _input(given, reference) for reference in asked):

@@ -216,6 +216,13 @@ class Record:
                 if course.start >= since and not (is_held and is_over):
                     self.heard.append((seen, course))
                     break
+        # Of an end that the disk refused only a witness knows that its thread goes on.
+        lost = {(s.step, s.attempt) for s in self.sightings if s.detail == "detached"}
+        self.threads += [
+            each
+            for each in self.attempts
+            if each.ended is None and (each.step, each.number) in lost
+        ]
 
     def elapsed(self, earlier: Fact, later: Fact) -> float:
         """Seconds between two events, by their own clock."""

@@ -206,7 +206,8 @@ def stale_not_reused(record: Record) -> Iterator[Finding]:
     for course, step, before, action, _ in _planned(record):
         if action != "reuse":
             continue
-        if step.said("reuse") == "never":
+        is_open = before.decision is not None and not before.is_decided
+        if step.said("reuse") == "never" and not is_open:
             yield course.opening.seq, step.id, "It is never to be reused, and is."
         elif is_unchanged(record, course, step, before) is False:
             yield course.opening.seq, step.id, "It is reused, and what it was made of has changed."

@@ -164,7 +164,12 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
         if stood.stage == "retrying" and _may_be_due(record, place, stood):
             waiting_before.append(step.id)  # ready again: what conflicts with it waits behind it
         is_waiting = _is_waiting(record, course, place, step, stood)
-        if not is_waiting or record.wishes(course, place, "cancel_step", step=step.id):
+        if not is_waiting:
+            continue
+        if record.wishes(course, place, "cancel_step", step=step.id):
+            waiting_before.append(
+                step.id
+            )  # given up, perhaps a moment later: what conflicts with it waited so long
             continue
         asks = (
             stood.entry is not None and stood.entry[1] == "in_flight" and step.step.rerun == "ask"

@@ -304,7 +304,8 @@ class _Player:
                 return
             found = self.records.outcome(run_id)
             now = _statuses(found)
-            if self._is_same(now, before) and self._is_at_rest(found):
+            is_settled = self._is_same(now, before) and self._is_at_rest(found)
+            if is_settled or (found.ok and self._has_no_rest(run_id)):
                 self.life.ends[run_id] = now
                 return
             before = now
@@ -326,6 +327,11 @@ class _Player:
         return {k for k, v in now.items() if v == _READY} == {
             k for k, v in before.items() if v == _READY
         }
+
+    def _has_no_rest(self, run_id: str) -> bool:
+        """Whether every resume does some step anew: then to have been completed is all that can be asked."""
+        plan, _ = self.records.known(run_id)
+        return any(step.spec.reuse == "never" for step in plan.steps)
 
     def _is_at_rest(self, found: RunOutcome) -> bool:
         """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""

@@ -102,7 +102,9 @@ class Records:
         twice = _handled_twice(bytes(run.data))
         if twice is not None:
             self.witness.breach("handled_once", f"The request {twice} was handled twice.")
-        blobs = {**self.lost.get(run_id, {}), **run.blobs.stored}
+        # A fork could not copy what its source had lost: all that ever was lost may still be read.
+        lost = {name: data for each in self.lost.values() for name, data in each.items()}
+        blobs = {**lost, **run.blobs.stored}
         seen = self.witness.sightings.get(run_id, [])
         for breach in _audited(bytes(run.data), blobs, found or self.outcome(run_id), seen):
             self.witness.breaches.append(breach)
