@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -219,7 +219,7 @@ class Record:
         # Of an end that the disk refused only a witness knows that its thread goes on.
         lost = {(s.step, s.attempt) for s in self.sightings if s.detail == "detached"}
         self.threads += [
-            each
+            replace(each, over=each.place)
             for each in self.attempts
             if each.ended is None and (each.step, each.number) in lost
         ]

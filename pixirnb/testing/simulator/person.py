@@ -89,7 +89,9 @@ class Operator:
     def _leave(self, verb: str, arguments: Document) -> Request:
         assert self.process.inbox is not None
         self.number += 1
-        request_id = f"q{self.process.number}-{self.process.groups}-{self.number}"
+        # The history only grows, so that no later course of this process asks under the same name.
+        known = 0 if self.process.scheduler is None else len(self.process.scheduler.durable)
+        request_id = f"q{self.process.number}-{known}-{self.number}"
         request = Request(request_id, verb, arguments, BY)
         self.process.inbox.leave(request)
         return request
