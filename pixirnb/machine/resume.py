@@ -89,7 +89,9 @@ def plan_resume(
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()
         standing = _standing(plan, step, state, is_known=step.id in known)
-        stale = [plan.steps[i].id for i in step.depends_on if planned[i]["action"] == "rerun"]
+        before = [plan.steps[i].id for i in step.depends_on]
+        again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
+        stale = [name for name in before if name in again or _has_open_word(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
         if index in forced:
             entry = _entry(step, "rerun", "selected")
@@ -180,6 +182,12 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
             return "asking" if state.stage == "asking" else "partial"
         case _:
             return "held"
+
+
+def _has_open_word(run: RunState, name: str) -> bool:
+    """Whether a person has spoken on a step and nothing has followed yet: what it will leave is not known."""
+    state = run.steps.get(name)
+    return state is not None and state.decision is not None and not state.decided
 
 
 def _is_held(state: StepState) -> bool:

@@ -139,7 +139,11 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "held":
                 is_true = was in {"held", "asking", "idle"}
             case "upstream_changed":
-                again = {n for n, (act, _) in course.entries.items() if act == "rerun"}
+                again = {
+                    name
+                    for name, (act, _) in course.entries.items()
+                    if act == "rerun" or _has_open_word(record, course, name)
+                }
                 because = _because(course, step.id)
                 is_true = bool(because) and set(because) <= again & set(step.depends_on)
             case "selected":
@@ -154,6 +158,12 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 continue  # in_flight and what changed have rules of their own
         if not is_true:
             yield course.opening.seq, step.id, f"To {action} because {reason}; it stood {was}."
+
+
+def _has_open_word(record: Record, course: Course, name: str) -> bool:
+    """Whether a person had spoken on a step, and nothing had followed."""
+    stood = record.standing(name, course.start)
+    return stood.decision is not None and not stood.is_decided
 
 
 def _because(course: Course, step: str) -> list[str]:
