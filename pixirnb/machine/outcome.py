@@ -194,8 +194,11 @@ def as_damaged(found: RunOutcome, damage: Damage) -> RunOutcome:
     if damage.code == "torn_tail":
         return warned
     kept = [reason for reason in found.reasons if reason["code"] != "owner_died"]
+    # Whether the end was recorded cannot be told of a log whose end cannot be read.
+    known = [each for each in warned.warnings if each is not _UNFINISHED]
     return replace(
         warned,
+        warnings=known,
         status="interrupted" if found.ok or found.status == "running" else found.status,
         reasons=[{"code": "log_damaged", "step": None}, *kept],
         next_actions=[],

@@ -54,7 +54,6 @@ def _quiet_acts(chance: Random) -> list[Document]:
 def _acts(
     chance: Random, edits: Random, written: Document, known: dict[str, list[Document]]
 ) -> list[Document]:
-    names = [step["id"] for step in written["steps"]]
     now = written
     acts: list[Document] = [_under_way(chance, {"form": "start"})]
     for _ in range(chance.randint(0, 4)):
@@ -89,15 +88,14 @@ def _acts(
                     act["checkpoint"] = f"mark{chance.randrange(3)}"
                 act["twice"] = chance.random() < 0.3
             case "flags":
-                act["flags"] = _flags(chance, names)
+                act["flags"] = _flags(chance, now)
             case "edit":
                 if chance.random() < 0.3:
                     act["inputs"] = {"n": chance.randint(0, 3)}
                 else:
                     now = act["workflow"] = _edited(edits, now, known)
-                    names = [step["id"] for step in now["steps"]]
                 if chance.random() < 0.2:
-                    act["flags"] = _flags(chance, names)
+                    act["flags"] = _flags(chance, now)
             case "fork":
                 act["form"] = "fork"
                 act["pick"] = chance.randrange(100)
@@ -113,10 +111,17 @@ def _word(chance: Random, act: Document) -> None:
     act["value"] = chance.choice([None, "v1", {"n": 2}])
 
 
-def _flags(chance: Random, names: list[str]) -> Document:
+def _flags(chance: Random, now: Document) -> Document:
+    names = [step["id"] for step in now["steps"]]
     one, other = chance.choice(names), chance.choice(names)
+    # A step that does not come after the first is refused: as often as not one that does is named.
+    after = [one]
+    for name in after:
+        found = [step["id"] for step in now["steps"] if name in step.get("depends_on", ())]
+        after += [each for each in found if each not in after]
+    last = other if names.index(other) % 2 else after[names.index(other) % len(after)]
     return chance.choice(
-        [{"from": one}, {"from": one}, {"only": one}, {"until": one}, {"from": one, "until": other}]
+        [{"from": one}, {"from": one}, {"only": one}, {"until": one}, {"from": one, "until": last}]
     )
 
 
