@@ -91,7 +91,7 @@ def plan_resume(
         standing = _standing(plan, step, state, is_known=step.id in known)
         before = [plan.steps[i].id for i in step.depends_on]
         again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
-        stale = [name for name in before if name in again or _has_open_word(run, name)]
+        stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
         if index in forced:
             entry = _entry(step, "rerun", "selected")
@@ -184,10 +184,12 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
             return "held"
 
 
-def _has_open_word(run: RunState, name: str) -> bool:
-    """Whether a person has spoken on a step and nothing has followed yet: what it will leave is not known."""
+def _is_undecided(run: RunState, name: str) -> bool:
+    """Whether what a step leaves is not known yet: its verdict was torn off, or nothing has followed a person's word."""
     state = run.steps.get(name)
-    return state is not None and state.decision is not None and not state.decided
+    if state is None:
+        return False
+    return state.stage == "ended" or (state.decision is not None and not state.decided)
 
 
 def _is_held(state: StepState) -> bool:

@@ -289,3 +289,17 @@ def test_what_was_left_out_and_held_is_reused_when_nothing_had_changed_after_all
     back = left.resume(plan=play.plan)
     assert back.started() == []
     assert set(back.statuses().values()) == {"checkpoint_ready"}
+
+
+def test_behind_a_verdict_that_was_torn_off_nothing_is_said_to_be_reused_before_it_is_known() -> (
+    None
+):
+    chain: list[dict[str, Any]] = [
+        {"id": "a", "run": "x"},
+        {"id": "b", "run": "x", "depends_on": ["a"]},
+    ]
+    play = begun(*chain).end("a", value=1).end("b", value=1)
+    again = play.resume(Selection(from_="a", until="a")).end("a", value=2)
+    cut = max(e.seq for e in again.events if e.kind == "attempt_ended")
+    torn = Rehearsal(play.plan, again.events[:cut])
+    assert torn.entries()["b"] == ("rerun", "upstream_changed")

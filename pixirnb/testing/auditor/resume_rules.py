@@ -37,7 +37,7 @@ def _planned(record: Record) -> Iterator[tuple[Course, StepReading, Standing, st
 
 def worth(step: StepReading, before: Standing) -> str:
     """What a step stood for when its last course was over: its status, or where an attempt was left."""
-    if before.status == "held" and before.kept is not None:
+    if before.kept is not None and (before.status == "held" or before.stage == "idle"):
         return worth(step, before.kept)
     if before.is_by_word:
         return "decided"
@@ -142,7 +142,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 again = {
                     name
                     for name, (act, _) in course.entries.items()
-                    if act == "rerun" or _has_open_word(record, course, name)
+                    if act == "rerun" or _is_undecided(record, course, name)
                 }
                 because = _because(course, step.id)
                 is_true = bool(because) and set(because) <= again & set(step.depends_on)
@@ -160,10 +160,10 @@ def reason_true(record: Record) -> Iterator[Finding]:
             yield course.opening.seq, step.id, f"To {action} because {reason}; it stood {was}."
 
 
-def _has_open_word(record: Record, course: Course, name: str) -> bool:
-    """Whether a person had spoken on a step, and nothing had followed."""
+def _is_undecided(record: Record, course: Course, name: str) -> bool:
+    """Whether a step had ended, or a person had spoken on it, and no verdict had followed."""
     stood = record.standing(name, course.start)
-    return stood.decision is not None and not stood.is_decided
+    return stood.stage == "ended" or (stood.decision is not None and not stood.is_decided)
 
 
 def _because(course: Course, step: str) -> list[str]:
