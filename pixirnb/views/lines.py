@@ -95,7 +95,8 @@ def _sheet(
     for line, (start, end) in enumerate(zip(line_starts, ends, strict=True)):
         upper, lower = 0.0, placing.height
         if len(line_starts) > 1:
-            levels = [y for on, curve in pieces if on == line for _, y in curve.points]
+            own = [curve for on, curve in pieces if on == line and not curve.is_extra]
+            levels = [y for curve in own for _, y in curve.points]
             tops = [box.y for box in placing.boxes if at[box.id] == line]
             upper = min([*levels, *tops]) - grid.margin
             lower = max([*levels, *(y + grid.height for y in tops)]) + grid.margin

@@ -64,7 +64,7 @@ def kind_shape(kind: str | None) -> str:
     return _KINDS.get(kind or "", "")
 
 
-def placed(shape: str, x: float, y: float, size: float, tone: str) -> str:
+def shape_at(shape: str, x: float, y: float, size: float, tone: str) -> str:
     """A shape inside a picture; `tone` is a class of the palette."""
     scale = f" scale({size / 16:.3g})" if size != 16 else ""
     return (

@@ -46,6 +46,8 @@ class Curve:
     source: str
     target: str
     points: tuple[tuple[float, float], ...]
+    is_extra: bool = False
+    """Drawn beside the graph's own edges: nothing makes room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def layout(
     crossings = _untangle(columns, column, lane, pairs)
     rows, spans = _rows(columns, lane, pairs)
     seen = set(pairs)
+    own = len(pairs)
     for a, b in also:
         pair = (index.get(a, -1), index.get(b, -1))
         if -1 not in pair and pair not in seen:
@@ -106,6 +109,7 @@ def layout(
         rows,
         spans,
         pairs,
+        own=own,
         grid=grid,
         crossings=crossings,
         columns=len(columns),
@@ -233,6 +237,7 @@ def _drawn(
     spans: list[tuple[int, int]],
     pairs: list[tuple[int, int]],
     *,
+    own: int,
     grid: Grid,
     crossings: int,
     columns: int,
@@ -257,7 +262,8 @@ def _drawn(
     )
     taken = {(box.column, box.row) for box in boxes}
     curves = tuple(
-        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid)) for a, b in pairs
+        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid), place >= own)
+        for place, (a, b) in enumerate(pairs)
     )
     bands = tuple(
         (tops[first] - (grid.lane_gap - 4 if many else 6), tops[last - 1] + grid.height + 6)
