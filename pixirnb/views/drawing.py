@@ -36,6 +36,8 @@ class Node:
     elapsed_ms: int | None = None
     note: str = ""
     stands_for: tuple[tuple[Mark, int], ...] = ()
+    steps: tuple[str, ...] = ()
+    """The steps it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def folded(
             PLANNED,
             note=f"{len(hidden):,} more{what}",
             stands_for=tuple(tally(whole.nodes[step].mark for step in hidden)),
+            steps=tuple(hidden),
         )
         stand_in.update(dict.fromkeys(hidden, name))
         column.append(name)

@@ -62,6 +62,10 @@ LOST: Final = Mark("interrupted", "was running", "■", "half")
 """A step that was running when the process that drove its run died: nothing runs any more, and nothing was recorded."""
 _LOST: Final = "lost"
 
+STEP_MARKS: Final[tuple[Mark, ...]] = tuple(_STEP.values())
+"""Every look a step can have."""
+RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
+"""Every look a run can have."""
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
 _FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})

@@ -45,7 +45,7 @@ _THIN: Final = (
     'fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" '
     'stroke-linejoin="round"'
 )
-_KINDS: Final = {
+KIND_SHAPES: Final[dict[str, str]] = {
     "shell": f'<path d="M2 4l4 4-4 4M8.5 12.5H14" {_THIN}/>',
     "python": f'<path d="M10.8 2.6C8.4 1.9 8 4 7.7 6L6.6 12.2c-.3 1.7-1.5 2-2.8 1.4M4.8 6.6h5.6" {_THIN}/>',
     "agent": '<path d="M8 .8 9.7 6.3 15.2 8 9.7 9.7 8 15.2 6.3 9.7.8 8 6.3 6.3z" fill="currentColor"/>',
@@ -61,7 +61,7 @@ def status_shape(mark: Mark) -> str:
 
 def kind_shape(kind: str | None) -> str:
     """The shape of a kind; empty for one that is unknown."""
-    return _KINDS.get(kind or "", "")
+    return KIND_SHAPES.get(kind or "", "")
 
 
 def shape_at(shape: str, x: float, y: float, size: float, tone: str) -> str:
