@@ -23,6 +23,7 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.ports import Damage, Reading
+from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.files import FileStore
 from pixirnb.views.digraph import digraph
@@ -32,6 +33,7 @@ from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
 from pixirnb.views.frame import frame
 from pixirnb.views.mermaid import mermaid
+from pixirnb.views.svg import picture
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
@@ -147,6 +149,19 @@ class Record:
     def to_dot(self) -> str:
         """The run as a DOT graph."""
         return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def to_svg(self) -> str:
+        """The run as the notebook draws it: an SVG document that loads nothing. Large runs are folded as they are there."""
+        return picture(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def save_picture(self, path: str | Path) -> Path:
+        """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, as the name ends.
+
+        A file of that name is replaced. Nothing is folded: thousands of steps take minutes. Raises InvalidArguments
+        (`picture_format`), Cannot (`dot_missing` where Graphviz is not installed, `picture_failed`, `file_unwritable`).
+        """
+        plan, told, edges = self.plan.document(), self.outcome.document(), edges_of(self.compiled())
+        return publish(path, lambda resolution: dot(plan, told, edges, resolution=resolution))
 
     def to_networkx(self) -> nx.DiGraph[str]:
         """The run as a networkx graph of step ids; see `views.digraph`."""

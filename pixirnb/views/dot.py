@@ -1,4 +1,7 @@
-"""A plan or an outcome as Graphviz DOT. Node names are numbers; run data stands only in quoted labels."""
+"""A plan or an outcome as Graphviz DOT. Node names are numbers; run data stands only in quoted labels, as the text it is.
+
+DOT has three languages within a quoted string: its own quotes, escapes such as `\\N`, and HTML's entities. All are taken away.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.views.drawing import Edges, Node, drawing
+from pixirnb.views.marks import PLANNED, run_mark
 from pixirnb.views.plain import line
 from pixirnb.views.spans import span
 from pixirnb.views.style import COLOURS
@@ -18,6 +22,8 @@ _SHAPES: Final = {
     "merge": "invhouse",
 }
 
+_MEANT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
+
 
 def dot(
     plan: Mapping[str, Any] | None,
@@ -25,15 +31,22 @@ def dot(
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,
+    resolution: int | None = None,
 ) -> str:
-    """A `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded."""
+    """A `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded.
+
+    `resolution` is dots an inch, for pictures made of dots.
+    """
     shown = drawing(plan, outcome, edges, kinds=kinds)
     names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
     held = set(shown.holds)
+    mark = PLANNED if outcome is None else run_mark(outcome.get("status"))
+    title = _quoted(f"{mark.symbol} {line(shown.workflow, 80)}: {mark.word}")
+    fine = "" if resolution is None else f", dpi={resolution:d}"
     lines = [
-        f"digraph {_quoted(shown.workflow)} {{",
-        "  rankdir=LR;",
-        '  node [fontname="sans-serif", fontsize=11];',
+        'digraph "workflow" {',
+        f'  graph [rankdir=LR, fontname="sans-serif", fontsize=12, labelloc=t, label={title}{fine}];',
+        '  node [fontname="sans-serif", fontsize=11, penwidth=1.4]; edge [arrowsize=0.7, color="#59616e"];',
     ]
     lines += [f"  {names[step]} [{_attributes(node)}];" for step, node in shown.nodes.items()]
     for wave in shown.waves:
@@ -60,6 +73,6 @@ def _attributes(node: Node) -> str:
 
 
 def _quoted(*rows: str) -> str:
-    """A double-quoted string: a backslash and a quote are the only signs with a meaning inside one."""
-    escaped = (line(row, 200).replace("\\", "\\\\").replace('"', '\\"') for row in rows)
+    """A double-quoted string: a backslash, a quote and an ampersand are the only signs with a meaning inside one."""
+    escaped = (line(row, 200).translate(_MEANT) for row in rows)
     return '"' + "\\n".join(escaped) + '"'

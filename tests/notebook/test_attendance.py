@@ -22,7 +22,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     opened.close()
 
 
-@pytest.mark.parametrize("allowed", [True, False, True])
+@pytest.mark.parametrize("allowed", [True, False])
 def test_a_kernel_knows_of_each_cell_whether_its_sender_could_ask_a_person(
     notebook: Notebook, allowed: bool
 ) -> None:
