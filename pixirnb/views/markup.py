@@ -11,6 +11,11 @@ _ESCAPES: Final = str.maketrans(
 )
 
 
+def escaped(clean: str) -> str:
+    """Text that is clean already, as markup text."""
+    return clean.translate(_ESCAPES)
+
+
 def text(value: object, limit: int = 300) -> str:
     """One line of run data as markup text."""
     return line(value, limit).translate(_ESCAPES)

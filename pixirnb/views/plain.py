@@ -12,7 +12,8 @@ from typing import Final
 _SEEN: Final = 64_000
 """Characters looked at: what lies beyond is cut before any pattern runs, so that cleaning is linear."""
 
-_BODY: Final = r"[^\x07\x1b\x9c]{0,4096}"
+# A body ends at the next opener: ten thousand openers that never end would each be looked at again otherwise.
+_BODY: Final = r"[^\x07\x1b\x90\x98\x9c-\x9f]{0,4096}"
 _SEQUENCES: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     rf"|(?:\x1b\]|\x9d){_BODY}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links, clipboards
@@ -33,11 +34,15 @@ def plain(text: object, limit: int = 2_000) -> str:
     shown = str(text)
     is_cut = len(shown) > _SEEN
     shown = _BREAKS.sub("\n", shown[:_SEEN])
-    shown = _INVISIBLE.sub("", _SEQUENCES.sub("", shown)).replace("\t", "    ")
-    shown = _SURROGATES.sub("\ufffd", shown)
+    shown = visible(_SEQUENCES.sub("", shown))
     if len(shown) > limit or is_cut:
         return shown[: max(0, limit - 1)].rstrip() + "…"
     return shown
+
+
+def visible(text: str) -> str:
+    """`text` without control, bidi and invisible characters, tabs as blanks; newlines and sequences are the caller's."""
+    return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text)).replace("\t", "    ")
 
 
 def line(text: object, limit: int = 200) -> str:
