@@ -84,6 +84,7 @@ class Retry(SpecModel):
     jitter: Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
     """Share of the delay by which it may differ either way."""
     max_delay: Delay = 300_000
+    """No delay is longer."""
     timeout_scale: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
     """Each attempt's time-out is the one before times this."""
     include_failure_context: StrictBool = False
@@ -96,13 +97,17 @@ class Check(SpecModel):
     """One declared check: exactly one kind key, and for a command its exit code and time-out."""
 
     command: Command | None = None
+    """A command that must end with its `exit_code`, 0 unless said."""
     exit_code: StrictInt | None = None
     """A check of its own, or what a `command` check must exit with."""
     timeout: Duration | None = None
     """Of a `command` or `python` check."""
     file_exists: Annotated[str, Field(min_length=1)] | None = None
+    """A glob that at least one file must match."""
     git_changes: Annotated[str, Field(min_length=1)] | None = None
+    """A glob that at least one changed file of the repository must match."""
     output_contains: Annotated[str, Field(min_length=1)] | None = None
+    """Text that must be in what it printed."""
     output_matches: str | None = None
     """A regular expression, searched for."""
     python: str | None = None
@@ -169,22 +174,31 @@ class Agent(SpecModel):
     """Who a task is delegated to."""
 
     runner: Runner = "scripted"
+    """What drives it."""
     role: str = ""
     """Text put before every task."""
     model: str | None = None
+    """Provider and model, for llm."""
     command: Command | None = None
     """Program and arguments, for acp, cli and pty."""
     script: dict[str, list[list[dict[str, Any]]]] | None = None
     """For scripted: step id or `*` to one list of actions per attempt; the last list repeats."""
     tools: Texts = ()
+    """Tools it is given."""
     posture: PostureKey | None = None
+    """Of its steps that say nothing themselves."""
     permission_mode: Literal["read_only", "ask", "auto"] | None = None
+    """What happens when it wants to do more than read."""
     cwd: str | None = None
+    """Folder its steps work in; may lie outside the workspace."""
     additional_paths: Texts = ()
+    """Further folders it may look at."""
     pass_env: Texts = ()
     """Names of environment variables handed on; agents inherit nothing else."""
     timeout: Duration | None = None
+    """Of an attempt of its steps."""
     retry: Retry | None = None
+    """Of its steps that say nothing themselves."""
 
     @field_validator("script", mode="before")
     @classmethod
@@ -196,9 +210,13 @@ class Input(SpecModel):
     """A typed parameter of the workflow; required when it has no default."""
 
     type: InputType
+    """What a value must be."""
     default: Json = None
+    """Used where a run is given none; without it the input is required."""
     enum: list[Json] | None = None
+    """The only values it may take."""
     description: str = ""
+    """For people."""
 
     @property
     def is_required(self) -> bool:
@@ -210,13 +228,16 @@ class Phase(SpecModel):
     """A unit of work as a person calls it."""
 
     name: Name
+    """Names the phase, and its checkpoint."""
     steps: Texts = ()
+    """Its steps, by id."""
 
 
 class Question(SpecModel):
     """What a human is asked."""
 
     question: Annotated[str, Field(min_length=1)]
+    """The question, one or a few sentences."""
     choices: list[Json] = Field(default_factory=list)
     """The values an accepting answer may carry; empty: any."""
 

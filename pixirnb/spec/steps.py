@@ -63,27 +63,43 @@ class Shared(SpecModel):
     """What a step may say whatever its kind, and what `defaults` may say for all of them."""
 
     description: str = ""
+    """For people; nothing depends on it."""
     timeout: Duration | None = None
     """Of one attempt, its checks included."""
     allow_long_timeout: StrictBool = False
+    """Accepts a time-out over 30 minutes without a warning."""
     retry: Retry | None = None
+    """When a failed attempt is followed by another."""
     verify: tuple[Check, ...] = ()
+    """What must hold before the step counts as ready, beside a clean end."""
     output: Output | None = None
     """JSON schema, or `package.module:Model`, of the typed payload."""
     artifacts: Texts = ()
     """Globs of files kept as blobs."""
     posture: PostureKey | None = None
+    """Whether it only reads or also writes. A `write_set` makes a writer."""
     read_set: Texts | None = None
+    """Globs of what it reads, relative to the workspace, or `repos.NAME:glob`."""
     write_set: Texts | None = None
+    """Globs of what it may write. Two steps whose claims could meet in one path do not run at once."""
     workspace: Literal["shared", "isolated"] | None = None
+    """The run's own folder, or a copy of it whose changes are merged later."""
     cwd: str | None = None
+    """Folder to work in, below the workspace or a repository: `sub`, `repos.NAME/sub`."""
     additional_paths: Texts = ()
+    """Folders outside the workspace that it may look at."""
     env: dict[str, str] = Field(default_factory=dict)
+    """Environment variables to set."""
     seams: Texts = ()
+    """Places where its work must fit that of others, and somebody has to say that it does."""
     process: StrictBool | None = None
+    """Whether a python step runs in a process of its own, which can be ended, or in a thread."""
     carry: Texts = ()
+    """Ignored files and folders that an isolated workspace is given all the same."""
     reuse: Literal["spec", "reads", "never"] = "spec"
+    """What must be unchanged for a resume to keep its result: step and input; files of its `read_set` too; never kept."""
     rerun: Literal["auto", "ask"] = "auto"
+    """After a death in the middle of it: run it again, or ask a person first."""
 
     @field_validator("env")
     @classmethod
@@ -101,7 +117,9 @@ class Defaults(Shared):
     """What steps say when they do not say it themselves."""
 
     arguments: JsonObject | None = Field(default=None, alias="with")
+    """Arguments of python steps."""
     agent: str | None = None
+    """Who tasks go to that name nobody."""
 
 
 class StepBase(Shared):
@@ -110,9 +128,13 @@ class StepBase(Shared):
     kind: ClassVar[StepKind]
 
     id: Name
+    """Names the step within the workflow."""
     depends_on: Annotated[Texts, Field(max_length=limits.DEPENDS_ON)] = ()
+    """Steps that must be `checkpoint_ready` before it starts."""
     phase: Name | None = None
+    """The phase it belongs to, where `phases` does not list it."""
     when: str | None = None
+    """A condition on inputs and results; where it is false the step is held, and the run is none the worse."""
 
 
 class ShellStep(StepBase):
@@ -121,6 +143,7 @@ class ShellStep(StepBase):
     kind: ClassVar[StepKind] = "shell"
 
     run: Command
+    """Text for `sh -c`, or program and arguments."""
 
 
 class PythonStep(StepBase):
@@ -129,7 +152,9 @@ class PythonStep(StepBase):
     kind: ClassVar[StepKind] = "python"
 
     call: str
+    """`package.module:function`, or `:name` for a function of the notebook."""
     arguments: JsonObject = Field(default_factory=dict, alias="with")
+    """Arguments by name; references are put in."""
 
     @field_validator("call")
     @classmethod
@@ -143,7 +168,9 @@ class AgentStep(StepBase):
     kind: ClassVar[StepKind] = "agent"
 
     task: Annotated[str, Field(min_length=1)]
+    """What the subagent is told to do."""
     agent: str | None = None
+    """Who does it: one of `agents`."""
 
 
 class DecisionStep(StepBase):
@@ -152,6 +179,7 @@ class DecisionStep(StepBase):
     kind: ClassVar[StepKind] = "decision"
 
     ask: Question
+    """What a person is asked."""
 
 
 class MergeStep(StepBase):
@@ -160,6 +188,7 @@ class MergeStep(StepBase):
     kind: ClassVar[StepKind] = "merge"
 
     merge: Annotated[Texts, Field(min_length=1)]
+    """Isolated steps whose changes it brings back."""
 
 
 def _tag(value: Any) -> StepKind | None:

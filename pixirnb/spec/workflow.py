@@ -21,20 +21,33 @@ class Workflow(SpecModel):
     """What was asked."""
 
     name: Name
+    """Names the workflow, in lists of runs and in cells."""
     description: str = ""
+    """For people; nothing depends on it."""
     max_concurrency: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CONCURRENCY)] = 6
+    """How many steps may run at once."""
     timeout: Duration | None = None
     """Of the whole run."""
     defaults: Defaults = Field(default_factory=Defaults)
+    """What steps say when they do not say it themselves."""
     agents: dict[Name, Agent] = Field(default_factory=dict)
+    """Who tasks may be delegated to."""
     never_copy: Texts = ()
+    """Globs of files that are never copied into an isolated workspace."""
     repos: dict[Name, str] = Field(default_factory=dict)
+    """Further repositories, by path relative to the workflow's folder; `repos.NAME:glob` claims in one."""
     phases: tuple[Phase, ...] = ()
+    """Units of work as people call them; each leaves a checkpoint when it ends well. Unassigned steps are `rest`."""
     undeclared_writers: Literal["allow", "serialize"] = "allow"
+    """What shell steps claim that declare neither posture nor sets: nothing, or everything."""
     on_failure: Literal["continue", "stop"] = "continue"
+    """After a step that is not ready: go on with what does not need it, or start nothing more."""
     readiness: Literal["strict", "lenient"] = "strict"
+    """Whether agents must earn readiness by a report or a check, or a clean end is enough."""
     inputs: dict[Name, Input] = Field(default_factory=dict)
+    """Typed parameters, given anew for each run."""
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=limits.STEPS)]
+    """What is to be done. Their order breaks ties and nothing else."""
 
     _places: Places = PrivateAttr(default_factory=Places)
 

@@ -2,7 +2,7 @@
 
     runner = ToldRunner()
     job = await runner.wait_started("make")
-    runner.emit("make", Output("stdout", b"half way\n"))
+    runner.emit("make", Output("stdout", b"half way\\n"))
     runner.end("make")                    # or runner.end("make", Ended("failed", "exit", exit_code=2))
 
 It watches `job.stop` as a runner must, unless it is deaf: then only `end` ends the work, as with a thread.

@@ -1,0 +1,29 @@
+"""What `--help` says of every verb, asked of the same grammar that the command line and the cells parse with."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from pixirnb.verbs.answers import Desk
+from pixirnb.verbs.grammar import build
+
+
+def page(_site: Path) -> str:
+    """One section a verb, as Markdown."""
+    app = build(Desk())
+    sections = [f"```text\n{_help(())}\n```"]
+    sections += [
+        f"## {verb}\n\n```text\n{_help((verb,))}\n```"
+        for verb in sorted(name for name in app if not name.startswith("-"))
+    ]
+    return "\n\n".join(sections)
+
+
+def _help(tokens: tuple[str, ...]) -> str:
+    paper = io.StringIO()
+    console = Console(file=paper, width=88, color_system=None, legacy_windows=False)
+    build(Desk()).help_print(list(tokens), console=console)
+    return "\n".join(line.rstrip() for line in paper.getvalue().strip("\n").splitlines())
