@@ -20,7 +20,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeStep, StoredValue
 from pixirnb.history.state import RunState, fold
 from pixirnb.machine.requirement import required
-from pixirnb.machine.resume import Selection, is_no_op, plan_resume
+from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
@@ -52,6 +52,13 @@ class Resumption:
     inputs: dict[str, Any]
     steps: list[ResumeStep]
     is_no_op: bool
+
+    def preview(self) -> list[ResumeStep]:
+        """The steps, as a person is shown them: those that would be asked about first say so."""
+        asks = asking(self.plan, self.run, self.steps)
+        return [
+            {**entry, "asks": True} if entry["step_id"] in asks else entry for entry in self.steps
+        ]
 
 
 def resumption(

@@ -164,6 +164,8 @@ class ResumeStep(TypedDict):
     action: ResumeAction
     reason: ResumeReason
     because: list[str]
+    asks: NotRequired[bool]
+    """Of a preview, never logged: a person is asked before the step runs again."""
 
 
 class RunStarted(TypedDict):

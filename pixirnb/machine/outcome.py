@@ -27,7 +27,7 @@ _UNFINISHED: dict[str, Any] = {
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StepOutcome:
     """How one step stands: what its attempt did, and whether others may build on it."""
 
@@ -52,10 +52,21 @@ class StepOutcome:
     write_set: list[str]
     workspace: str
     held_by: dict[str, Any] | None
+    retry: dict[str, Any] | None = None
+    """While it waits for its next attempt: which, in how long, the retry class, and why the last was not ready."""
+    recheck: bool = False
+    """It was ready before, and is kept if what it depends on comes out unchanged."""
 
     def document(self) -> dict[str, Any]:
-        """The JSON of spellings.md."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """The JSON of spellings.md; `retry` and `recheck`, which no status tells, only while they say something."""
+        document = {name: getattr(self, name) for name in self.__slots__}
+        for passing in ("retry", "recheck"):
+            if not document[passing]:
+                del document[passing]
+        return document
+
+    def __repr__(self) -> str:
+        return f"<StepOutcome {self.step_id}: {self.checkpoint_status or self.subagent_status}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,7 +188,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         seam_obligations=[],
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, status=status),
-        summary=_summary(plan, counts, reasons),
+        summary=_summary(plan, run, counts, reasons),
         counts=counts,
         warnings=warnings,
         elapsed_ms=run.elapsed_ms if run.finished is not None or is_live else None,
@@ -296,6 +307,8 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         write_set=list(step.write_set),
         workspace=step.workspace,
         held_by=state.held_by,
+        retry=state.retry if state.stage == "retrying" else None,
+        recheck=state.stage == "idle" and state.recheck,
     )
 
 
@@ -307,7 +320,9 @@ def _step_summary(state: StepState) -> str:
     return ""
 
 
-def _summary(plan: Plan, counts: dict[str, int], reasons: list[dict[str, Any]]) -> str:
+def _summary(
+    plan: Plan, run: RunState, counts: dict[str, int], reasons: list[dict[str, Any]]
+) -> str:
     total = len(plan.steps)
     ready = counts.get("checkpoint_ready", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
@@ -318,9 +333,13 @@ def _summary(plan: Plan, counts: dict[str, int], reasons: list[dict[str, Any]]) 
         ("needs_orchestrator", "waiting for a decision"),
         ("held", "held"),
         ("running", "was running" if has_died else "running"),
+        ("retrying", "was to retry" if has_died else "waiting to retry"),
         ("queued", "not started"),
     )
-    parts += [f"{counts[name]} {word}" for name, word in words if counts.get(name)]
+    # Among those that do not run, some have run: "not started" would be wrong of them.
+    waiting = sum(run.step(step.id).stage == "retrying" for step in plan.steps)
+    told = {**counts, "retrying": waiting, "queued": counts.get("queued", 0) - waiting}
+    parts += [f"{told[name]} {word}" for name, word in words if told.get(name)]
     notes = {
         "owner_died": "the process that ran it died",
         "cancelled": "cancelled by the operator",

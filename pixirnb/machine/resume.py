@@ -7,7 +7,7 @@ machine keeps what it had, and says so in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -120,6 +120,19 @@ def plan_resume(
         if entry["action"] == "rerun" and not kept(index):
             planned[index] = _entry(plan.steps[index], "hold", "not_selected")
     return [planned[step.index] for step in plan.steps]
+
+
+def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]:
+    """Steps that a resume by these entries would not run again before a person was asked: see `rerun: ask`."""
+    found: set[str] = set()
+    for entry in entries:
+        state = run.steps.get(entry["step_id"]) or StepState()
+        has_died = state.is_lost or entry["reason"] == "in_flight"
+        is_plain = entry["action"] == "rerun" and entry["reason"] != "selected"
+        step = plan.steps[plan.index[entry["step_id"]]]
+        if is_plain and has_died and step.spec.rerun == "ask":
+            found.add(step.id)
+    return found
 
 
 def is_no_op(entries: list[ResumeStep]) -> bool:

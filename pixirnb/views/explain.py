@@ -24,15 +24,19 @@ _SOURCES: Final = {
 }
 
 
-def explain(plan: Plan, run: RunState, step_id: str) -> list[str]:
-    """Sentences about one step, most telling first. Raises KeyError for a step that the plan does not have."""
+def explain(plan: Plan, run: RunState, step_id: str, *, is_live: bool = True) -> list[str]:
+    """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished.
+
+    Raises KeyError for a step that the plan does not have.
+    """
     step = plan.steps[plan.index[step_id]]
     state = run.steps.get(step_id) or StepState()
     return [
         # A message that is a sentence itself brought its own end.
         sentence[:-1] if sentence.endswith(("..", "?.", "!.", "….")) else sentence
         for sentence in (
-            _standing(plan, run, step, state),
+            _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
+            _lost(state),
             _again(state),
             *_tries(state),
             *_checks(state),
@@ -46,7 +50,9 @@ def explain(plan: Plan, run: RunState, step_id: str) -> list[str]:
     ]
 
 
-def _standing(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> str:
+def _standing(
+    plan: Plan, run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
+) -> str:
     """The first sentence: where the step stands and the one reason for it."""
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
@@ -70,13 +76,16 @@ def _standing(plan: Plan, run: RunState, step: PlannedStep, state: StepState) ->
     if state.stage == "retrying" and state.retry is not None:
         retry = state.retry
         delay, kind = span(retry.get("delay_ms")), line(retry.get("retry_class"), 40)
-        return f"{name} waits {delay} for attempt {retry.get('attempt')} (retry class {kind})."
+        waits = "was to wait" if is_over else "waits"
+        return f"{name} {waits} {delay} for attempt {retry.get('attempt')} (retry class {kind})."
     if state.stage in {"running", "scheduled"}:
-        if run.finished is None:
+        if not is_over:
             return f"{name} is running: attempt {state.attempt}."
         return f"Attempt {state.attempt} of {name} was under way when the run ended."
     if state.stage == "ended":
         return f"Attempt {state.attempt} of {name} ended and is not judged yet."
+    if is_over and run.started_at is not None:
+        return f"{name} had not started when the run ended."
     return _waiting(plan, run, step)
 
 
@@ -126,11 +135,18 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 
 
 def _held(step: PlannedStep, state: StepState) -> str:
-    held = held_phrase(state.held_by)
+    held = held_phrase(state.held_by, attempt=state.attempt)
     if (state.held_by or {}).get("kind") == "when":
         written = getattr(step.spec, "when", None)
         return f"{held}: {line(written, 200)}" if written else held
     return held
+
+
+def _lost(state: StepState) -> str:
+    """What became of an attempt that a death cut short, and that nothing has followed."""
+    if not state.is_lost:
+        return ""
+    return f"Attempt {state.attempt} was under way when its process died; what it changed may be there half."
 
 
 def _again(state: StepState) -> str:

@@ -21,12 +21,15 @@ REUSE: Final = Mark("checkpoint_ready", "reuse", "✓", "ready")
 RERUN: Final = Mark("running", "run", "▸", "live")
 MAYBE: Final = Mark("maybe", "run if changed", "▹", "live")
 """A step behind one that runs: if that leaves an equal result, this one is kept after all."""
+ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
+"""A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
-_ORDER: Final = (REUSE, RERUN, MAYBE, HOLD)
+_ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
 _TOLD: Final = {
     REUSE: "reuse {count}",
     RERUN: "run {count}",
     MAYBE: "run {count} only if a result before them changes",
+    ASK: "ask about {count} first",
     HOLD: "hold {count}",
 }
 _ACTIONS: Final = {"reuse": REUSE, "rerun": RERUN, "hold": HOLD}
@@ -70,7 +73,7 @@ def forecast(entries: Iterable[Mapping[str, Any]]) -> list[tuple[Mark, list[Row]
 
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each, and that nothing has happened yet."""
-    if not any(mark in {RERUN, MAYBE} for mark, _ in groups):
+    if not any(mark in {RERUN, MAYBE, ASK} for mark, _ in groups):
         return "Nothing has run, and nothing would."
     told = [
         _TOLD.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")
@@ -85,4 +88,6 @@ def _mark(entry: Mapping[str, Any]) -> Mark:
     known = _ACTIONS.get(action) if isinstance(action, str) else None
     if known is None:
         return Mark("unknown", line(action, 20) or "unknown", "?", "idle")
+    if known is RERUN and entry.get("asks") is True:
+        return ASK
     return MAYBE if known is RERUN and entry.get("reason") == "upstream_changed" else known

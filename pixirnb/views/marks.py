@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pixirnb.history.state import StepState
 from pixirnb.views.plain import line
 
 
@@ -52,15 +53,20 @@ _STEP: Final = {
         Mark("detached", "detached", "⊖", "late"),
         Mark("running", "running", "▸", "live"),
         Mark("ended", "ended, not judged", "◌", "live"),
+        Mark("retrying", "waits to retry", "↻", "late"),
+        Mark("recheck", "may be kept", "◍", "idle"),
+        Mark("lost", "was running", "■", "half"),
+        Mark("unretried", "was to retry", "↺", "half"),
         Mark("queued", "not started", "○", "idle"),
     )
 }
 PLANNED: Final = Mark("planned", "planned", "○", "idle")
 REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
-LOST: Final = Mark("interrupted", "was running", "■", "half")
+LOST: Final = _STEP["lost"]
 """A step that was running when the process that drove its run died: nothing runs any more, and nothing was recorded."""
-_LOST: Final = "lost"
+_AT_REST: Final = {"running": "lost", "retrying": "unretried"}
+"""Looks that a run at rest cannot have, and what they become."""
 
 STEP_MARKS: Final[tuple[Mark, ...]] = tuple(_STEP.values())
 """Every look a step can have."""
@@ -77,18 +83,41 @@ def run_mark(status: Any) -> Mark:
 
 
 def step_mark(step: Mapping[str, Any]) -> Mark:
-    """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none."""
+    """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
+
+    `retry` and `recheck` of the document, or `stage` where the fold itself is asked, tell apart what no status does.
+    """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
     if checkpoint is not None:
         if checkpoint == "failed" and attempt in _FAILED_AS:
             return _STEP[attempt]
+        if checkpoint == "held" and attempt == "cancelled" and step.get("attempt"):
+            return _STEP["cancelled"]  # it had run, so it was not merely kept from starting
         return _look(_STEP, checkpoint)
-    if attempt == _LOST:
-        return LOST
+    if isinstance(attempt, str) and attempt in _AT_REST.values():
+        return _STEP[attempt]
+    if step.get("retry") is not None or step.get("stage") == "retrying":
+        return _STEP["retrying"]
+    if step.get("recheck") is True:
+        return _STEP["recheck"]
     if attempt in {"running", "queued"}:
         return _STEP[attempt]
     # Ended, and no checkpoint decided yet: whatever the attempt claims of itself, nothing may build on it.
     return _STEP["queued" if attempt in {None, "not_applicable"} else "ended"]
+
+
+def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
+    """The look of a step's folded state, the same as of its outcome in a run that is live, or at rest."""
+    mark = step_mark(
+        {
+            "checkpoint_status": state.checkpoint_status,
+            "subagent_status": state.subagent_status,
+            "attempt": state.attempt,
+            "stage": state.stage,
+            "recheck": state.stage == "idle" and state.recheck,
+        }
+    )
+    return mark if is_live else _STEP.get(_AT_REST.get(mark.key, ""), mark)
 
 
 def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -104,16 +133,18 @@ def count_mark(name: str, *, run_status: Any = "running") -> Mark:
 
 
 def at_rest(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The outcome document, where a run that is over has no step that looks as if it still ran."""
+    """The outcome document, where a run that is over has no step that looks as if it still ran, or would try again."""
     steps = document.get("steps") or []
-    if document.get("status") == "running" or not any(map(_is_running, steps)):
+    if document.get("status") == "running":
         return document
-    told = [{**step, "subagent_status": _LOST} if _is_running(step) else step for step in steps]
+    looks = [_AT_REST.get(step_mark(step).key) for step in steps]
+    if not any(looks):
+        return document
+    told = [
+        {**step, "subagent_status": look} if look else step
+        for step, look in zip(steps, looks, strict=True)
+    ]
     return {**document, "steps": told}
-
-
-def _is_running(step: Mapping[str, Any]) -> bool:
-    return step.get("checkpoint_status") is None and step.get("subagent_status") == "running"
 
 
 def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:

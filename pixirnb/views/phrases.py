@@ -14,7 +14,7 @@ _REASONS: Final = {
     "step_partial": "{step} is partial",
     "step_needs_decision": "{step} needs a decision",
     "step_not_selected": "{step} was not selected and is stale",
-    "step_cancelled": "{step} was cancelled before it started",
+    "step_cancelled": "{step} was cancelled",
     "step_run_stopped": "{step} was not started, because the run stopped before",
     "run_timed_out": "the time-out of the whole run passed",
     "owner_died": "the process that ran it died",
@@ -44,6 +44,12 @@ _HELD: Final = {
     "cancelled": "cancelled before it started",
     "not_selected": "not selected in this resume",
 }
+_HELD_AGAIN: Final = {
+    "run_stopped": "the run stopped before it could run again",
+    "run_timeout": "the run's time-out passed before it could run again",
+    "cancelled": "cancelled before it could run again",
+}
+"""The same of a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
     "decided": "decided, and the question is unchanged",
@@ -60,9 +66,19 @@ _RESUME: Final = {
 }
 
 
-def held_phrase(held_by: Any) -> str:
-    """Why a step did not start; empty where nothing holds it."""
-    return _phrase(_HELD, held_by, "kind")
+def held_phrase(held_by: Any, *, attempt: Any = 0) -> str:
+    """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
+    has_run = isinstance(attempt, int) and attempt > 0
+    return _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+
+
+def retry_phrase(retry: Any) -> str:
+    """What a step waits for that is to be tried again, and why; empty where it is not."""
+    if not isinstance(retry, Mapping):
+        return ""
+    told = f"waits {span(retry.get('delay_ms'))} for attempt {line(retry.get('attempt'), 12)}"
+    why = error_phrase(retry.get("error"))
+    return f"{told}: {why}" if why else told
 
 
 def reason_phrase(reason: Any) -> str:
@@ -91,7 +107,9 @@ def error_phrase(error: Any, limit: int = 300) -> str:
 def why(step: Mapping[str, Any], limit: int = 300) -> str:
     """What a reader of a step outcome asks first: its error, what holds it, the question, or what it did."""
     if step.get("held_by") is not None:
-        return held_phrase(step["held_by"])
+        return held_phrase(step["held_by"], attempt=step.get("attempt"))
+    if step.get("retry") is not None:
+        return retry_phrase(step["retry"])
     if step.get("error") is not None:
         allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
         told = error_phrase(step["error"], limit)

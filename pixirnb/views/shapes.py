@@ -32,6 +32,11 @@ _STATUS: Final = {
     "maybe": f'{_RING} stroke-dasharray="3.2 2.2"/><path d="M6.4 4.9v6.2L11.4 8z" fill="none" '
     'stroke="currentColor" stroke-width="1.4" stroke-linejoin="round"/>',
     "ended": f'{_RING} stroke-dasharray="1.2 2.4"/><circle cx="8" cy="8" r="2.2" fill="currentColor"/>',
+    "retrying": f'<path d="M13.2 9.6A5.6 5.6 0 1 1 12.6 4.8M13.4 1.6v3.8H9.6" stroke="currentColor" {_LINE}/>'
+    '<circle cx="8" cy="8" r="1.7" fill="currentColor"/>',
+    "unretried": f'<path d="M2.8 9.6A5.6 5.6 0 1 0 3.4 4.8M2.6 1.6v3.8h3.8" stroke="currentColor" {_LINE}/>',
+    "recheck": f'{_RING}/><path d="M8 4.6V8M8 11.2v.1M5 8h6" stroke="currentColor" {_LINE}/>',
+    "lost": '<rect x="2" y="2" width="12" height="12" rx="1.5" fill="currentColor"/>',
     "queued": f"{_RING}/>",
     "planned": f"{_RING}/>",
     "warning": '<path d="M8 1.2 15.4 14.6H.6z" fill="currentColor"/>'
