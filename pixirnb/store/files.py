@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_run_id
-from pixirnb.ports import Blobs, Reading
+from pixirnb.ports import Blobs, Lease, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.folders import (
     make_private,
@@ -264,6 +264,10 @@ class FileStore:
         if not decoded.events and decoded.damage is None and owner is None:
             raise _never_began(run_id)
         return Reading(decoded.events, decoded.damage, owner)
+
+    def owner(self, run_id: str) -> Lease | None:
+        """Who drives the run now; the log is not read. Raises UnknownRun, StateUnusable."""
+        return live_owner(self._folder(run_id))
 
     def follow(self, run_id: str) -> LogFollower:
         """Follow a run from its first event on. Raises UnknownRun, LogDamaged, StateUnusable."""

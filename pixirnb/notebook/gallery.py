@@ -1,0 +1,111 @@
+"""Which runs this kernel's notebooks show live, and how: one live view a run, however many outputs show it.
+
+attended, not too large     a live view; the file keeps the picture beside it
+else, in a notebook         a picture that is redrawn
+in a terminal               text, once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from IPython.display import display
+
+from pixirnb.handle import Run
+from pixirnb.notebook.attendance import is_attended
+from pixirnb.notebook.live_view import LiveView
+from pixirnb.notebook.pictures import Picture
+from pixirnb.views.scene import LIVE_STEPS
+
+MOST_VIEWS: Final = 12
+"""Live views a kernel keeps; the oldest whose run is at rest gives way and leaves its picture."""
+
+
+@dataclass(slots=True)
+class Gallery:
+    """The live views of this kernel, oldest first."""
+
+    views: dict[str, LiveView] = field(default_factory=dict)
+    """By the folder of the run."""
+    _cells: dict[str, str] = field(default_factory=dict)
+    """Which view each cell's output shows."""
+
+    def show(self, run: Run, shell: Any, *, is_staying: bool = False) -> Callable[[], None]:
+        """Show a run in the current cell; returns what brings its saved picture up to date. `is_staying`: the cell waits."""
+        if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
+            is_notebook = getattr(shell, "kernel", None) is not None
+            picture = Picture(run, is_moving=is_notebook)
+            # A terminal cannot redraw: there a cell that stays shows only the end.
+            if is_notebook or not is_staying:
+                picture.show()
+            return picture.settle
+        view = self._view(run)
+        cell = _cell_of(shell)
+        if cell is not None:
+            self._leave(cell, str(run.folder))
+            self._cells[cell] = str(run.folder)
+        view.show(cell)
+        return view.settle
+
+    def take_up(self, run: Run) -> None:
+        """A run goes on: a view of it follows."""
+        view = self.views.get(str(run.folder))
+        if view is not None:
+            view.take_up(run)
+
+    def close(self) -> None:
+        """Close every view; each leaves its picture."""
+        for view in list(self.views.values()):
+            view.close()
+        self.views.clear()
+        self._cells.clear()
+
+    def _view(self, run: Run) -> LiveView:
+        key = str(run.folder)
+        view = self.views.get(key)
+        if view is None:
+            resting = [key for key, old in self.views.items() if not old.run.is_live_here]
+            for old in resting[: max(0, len(self.views) + 1 - MOST_VIEWS)]:
+                self.views.pop(old).close()
+            view = self.views[key] = LiveView(run)
+        elif run.live is not None and run.live is not view.run.live:
+            view.take_up(run)
+        return view
+
+    def _leave(self, cell: str, key: str) -> None:
+        """The cell is run again: what it showed before is gone, and its view with it unless it hangs elsewhere."""
+        before = self._cells.get(cell)
+        view = self.views.get(before or "")
+        if view is None or view.forget(cell) or before == key:
+            return
+        if not view.run.is_live_here:
+            self.views.pop(str(before)).close()
+
+
+def _cell_of(shell: Any) -> str | None:
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    found = (parent.get("metadata") or {}).get("cellId")
+    return found if isinstance(found, str) else None
+
+
+GALLERY: Final = Gallery()
+"""The gallery of this kernel."""
+
+
+def show_runs(shell: Any) -> None:
+    """From now on a `Run` that is displayed shows itself live."""
+
+    def shown(run: Run) -> None:
+        if is_attended(shell) and len(run.compiled().steps) <= LIVE_STEPS:
+            GALLERY.show(run, shell)
+        else:
+            display(run._repr_mimebundle_(), raw=True)
+
+    shell.display_formatter.ipython_display_formatter.for_type(Run, shown)
+
+
+def forget_runs(shell: Any) -> None:
+    """Undo `show_runs`."""
+    shell.display_formatter.ipython_display_formatter.pop(Run, None)

@@ -1,0 +1,195 @@
+"""A run in the page: a widget kept true while the run moves, beside a picture that the saved file keeps.
+
+    engine's thread ──news──▶ queue ──▶ ticks, ten a second at most ──▶ widget
+    browser ──▶ questions and wishes ──▶ a worker ──▶ answers
+
+One view a run, however often it is shown. The engine never waits for it; nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.display import DisplayHandle, display
+
+from pixirnb.engine.broadcast import Live, News
+from pixirnb.errors import PixirnbError
+from pixirnb.handle import Run
+from pixirnb.history.events import Event
+from pixirnb.notebook.inquiries import Inquiries
+from pixirnb.notebook.pulses import Pulses, now_ms
+from pixirnb.notebook.sources import Source
+from pixirnb.views.display import mimebundle
+from pixirnb.views.drawing import edges_of
+from pixirnb.views.heading import heading
+from pixirnb.views.scene import look, scene
+from pixirnb.views.tape import Tape
+
+if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take a while
+    from pixirnb.notebook.widget import RunWidget
+
+TICK_S: Final = 0.1
+REST_S: Final = 1.0
+"""How often a run at rest is looked at: another process may take it up again."""
+WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+class LiveView:
+    """The live view of one run. `show` may be called again: each output is another window on the same state."""
+
+    def __init__(self, run: Run) -> None:
+        from pixirnb.notebook.widget import RunWidget
+
+        self.run = run
+        self._source = Source(run)
+        self._pulses = Pulses()
+        self._handles: list[tuple[str | None, DisplayHandle]] = []
+        """Outputs that show it, each with the cell it belongs to."""
+        self._lock = threading.RLock()
+        self._is_at_rest = True
+        self._closed = threading.Event()
+        self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._inquiries = Inquiries(run, on_taken_up=self.take_up)
+        self._tape = Tape(run.compiled())
+        self._take(self._source.poll())
+        self.widget: RunWidget = RunWidget(
+            look=look(), scene=self._scene(), tape=self._tape.entries, head=self._head(), pulse={}
+        )
+        self.widget.on_msg(self._hear)
+        for name, work in (("ticks", self._tick), ("answers", self._answer)):
+            threading.Thread(target=work, name=f"pixirnb-view-{name}", daemon=True).start()
+
+    # --- what a cell does ---------------------------------------------------------------------------------------
+
+    def show(self, cell: str | None = None) -> None:
+        """Show it in the current cell."""
+        with self._lock:
+            handle = display(self._bundle(), raw=True, display_id=True)
+            if handle is not None:
+                self._handles.append((cell, handle))
+
+    def forget(self, cell: str) -> bool:
+        """The output of a cell is gone. True while others show it."""
+        with self._lock:
+            self._handles = [entry for entry in self._handles if entry[0] != cell]
+            return bool(self._handles)
+
+    def take_up(self, run: Run) -> None:
+        """The run goes on: from now on its new course is followed."""
+        with self._lock:
+            self.run = run
+            self._source.leave()
+            self._source = Source(run)
+            self._is_at_rest = False
+
+    def settle(self) -> None:
+        """Bring everything up to date, the saved picture too."""
+        with self._lock:
+            self._refresh()
+
+    def close(self) -> None:
+        """Leave the final picture in every output and take the widget off the page."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+            self._asked.put(None)
+            self._source.leave()
+            for _, handle in self._handles:
+                handle.update(self._picture(), raw=True)
+            self.widget.close()
+
+    # --- ticks --------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        while not self._closed.wait(REST_S if self._is_at_rest else TICK_S):
+            with self._lock:
+                if not self._closed.is_set():
+                    self._refresh()
+
+    def _refresh(self) -> None:
+        """Take what is new and tell the browser. Called with the lock held."""
+        try:
+            news = self._source.poll()
+            is_live = self._source.is_live()
+        except PixirnbError:
+            return  # its folder was removed: what was seen stays to be seen
+        grown = len(self._tape.entries)
+        if self._take(news):
+            with self.widget.hold_sync():
+                self.widget.scene, self.widget.tape = self._scene(), self._tape.entries
+            grown = len(self._tape.entries)
+        if len(self._tape.entries) > grown:
+            self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
+        pulse = self._pulses.told(self._tape)
+        if pulse is not None:
+            self.widget.pulse = pulse
+        was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
+        if len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
+            if self._is_at_rest or was_at_rest:
+                self.widget.head = self._head()
+            if self._is_at_rest:
+                self._save()
+
+    def _take(self, news: list[News]) -> bool:
+        """Fold news in. True where the workflow itself changed, so that everything is to be drawn anew."""
+        is_other = False
+        for piece in news:
+            if isinstance(piece, Live):
+                self._pulses.take(piece, self._tape)
+                continue
+            if piece.seq <= self._tape.run.seq:
+                continue  # the log tells again what the loop had told
+            is_other = is_other or self._is_edit(piece)
+            self._tape.take(piece)
+        if is_other:
+            events = self.run.history()
+            self._tape = Tape(self.run.compiled())
+            self._tape.extend(events)
+        return is_other
+
+    def _is_edit(self, event: Event) -> bool:
+        return event.kind == "run_resumed" and event.data.get("spec") is not None
+
+    # --- documents ----------------------------------------------------------------------------------------------
+
+    def _scene(self) -> dict[str, Any]:
+        return scene(self.run.id, self.run.compiled(), self.run.plan.document())
+
+    def _head(self) -> dict[str, Any]:
+        live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
+        return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
+
+    def _picture(self) -> dict[str, Any]:
+        outcome = self.run.outcome.document()
+        edges = edges_of(self.run.compiled())
+        return dict(mimebundle("outcome", outcome, edges, plan=self.run.plan.document()))
+
+    def _bundle(self) -> dict[str, Any]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {**self._picture(), WIDGET_VIEW: view}
+
+    def _save(self) -> None:
+        """What the file keeps."""
+        bundle = self._bundle()
+        for _, handle in self._handles:
+            handle.update(bundle, raw=True)
+
+    # --- the browser's questions --------------------------------------------------------------------------------
+
+    def _hear(self, _widget: object, message: Any, _buffers: object) -> None:
+        # On the kernel's main thread or on a subshell's: neither may wait.
+        if isinstance(message, Mapping):
+            self._asked.put(message)
+
+    def _answer(self) -> None:
+        while (message := self._asked.get()) is not None:
+            if message.get("ask") == "tape":
+                with self._lock:
+                    entries = list(self._tape.entries)
+                self.widget.send({"tape": {"from": 0, "entries": entries}})
+                continue
+            self.widget.send(self._inquiries.answer(message))

@@ -1,0 +1,63 @@
+"""Where a view hears of its run: from the loop of this process while that drives it, else from the log on disk."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+
+from pixirnb.engine.broadcast import News
+from pixirnb.errors import LogDamaged
+from pixirnb.handle import Run
+
+
+class Source:
+    """News of one run, each event once and in order, whoever drives it. Belongs to one thread at a time."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._arrived: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._leave: Callable[[], None] | None = None
+        self._follower = run.store.follow(run.id)
+        self.damage: LogDamaged | None = None
+        self.listen()
+
+    def listen(self) -> None:
+        """Hear the loop of this process, if that drives the run."""
+        live = self._run.live
+        if live is None or live.ended.is_set() or self._leave is not None:
+            return
+        known, leave = live.ask(
+            lambda loop: (list(loop.durable), loop.broadcast.listen(self._arrived.put))
+        )
+        self._leave = leave
+        for event in known:
+            self._arrived.put(event)
+
+    def poll(self) -> list[News]:
+        """What there is since the last time. Events may come twice: the reader goes by their numbers."""
+        live = self._run.live
+        if self._leave is not None and live is not None:
+            is_over = live.ended.is_set()
+            news: list[News] = []
+            while not self._arrived.empty():
+                news.append(self._arrived.get())
+            if is_over:
+                self.leave()
+            return news
+        if self.damage is not None:
+            return []
+        try:
+            return list(self._follower.poll())
+        except LogDamaged as damage:
+            self.damage = damage
+            return []
+
+    def is_live(self) -> bool:
+        """Whether anybody drives the run now."""
+        return self._run.is_live_here or self._run.store.owner(self._run.id) is not None
+
+    def leave(self) -> None:
+        """Hear nothing more of the loop."""
+        if self._leave is not None:
+            self._leave()
+            self._leave = None

@@ -1,0 +1,114 @@
+// Where one looks at the graph: a shift and a scale. Drag to pan; pinch, or Ctrl and the wheel, to zoom; keys and buttons for both.
+
+const LEAST_SCALE = 0.03;
+const MOST_SCALE = 2.5;
+
+class Camera {
+  constructor(frame, moved) {
+    this.frame = frame; // the element that shows a part of the sheet
+    this.moved = moved;
+    this.x = 0;
+    this.y = 0;
+    this.scale = 1;
+    this.sheet = { width: 1, height: 1 };
+    frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    frame.addEventListener("pointerdown", (event) => this.grab(event));
+  }
+
+  /** The part of the sheet that is seen: `[left, top, right, bottom]` in the sheet's pixels. */
+  seen() {
+    const { clientWidth: width, clientHeight: height } = this.frame;
+    return [-this.x / this.scale, -this.y / this.scale, (width - this.x) / this.scale, (height - this.y) / this.scale];
+  }
+
+  set(x, y, scale) {
+    const kept = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, scale));
+    [this.x, this.y, this.scale] = [...this.held(x, y, kept), kept];
+    this.moved();
+  }
+
+  /** At least a corner of the sheet stays in sight; a sheet smaller than the frame stays in its middle. */
+  held(x, y, scale) {
+    const hold = (shift, room, size) =>
+      size <= room ? (room - size) / 2 : Math.min(40, Math.max(room - size - 40, shift));
+    return [
+      hold(x, this.frame.clientWidth, this.sheet.width * scale),
+      hold(y, this.frame.clientHeight, this.sheet.height * scale),
+    ];
+  }
+
+  /** As large as can be read, and the whole if it can be; never larger than drawn. */
+  open(sheet) {
+    this.sheet = sheet;
+    const whole = this.fitting();
+    this.set(0, 0, whole >= 0.6 ? Math.min(1, whole) : Math.min(1, Math.max(0.75, this.frame.clientWidth / sheet.width)));
+  }
+
+  fitting() {
+    return Math.min(this.frame.clientWidth / this.sheet.width, this.frame.clientHeight / this.sheet.height);
+  }
+
+  fit() {
+    this.set(0, 0, Math.min(1, this.fitting()));
+  }
+
+  /** Zoom about a point of the frame; by default its middle. */
+  zoom(factor, at = [this.frame.clientWidth / 2, this.frame.clientHeight / 2]) {
+    const next = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, this.scale * factor));
+    const grown = next / this.scale;
+    this.set(at[0] - (at[0] - this.x) * grown, at[1] - (at[1] - this.y) * grown, next);
+  }
+
+  pan(x, y) {
+    this.set(this.x + x, this.y + y, this.scale);
+  }
+
+  /** Bring a box into sight, with the least movement. */
+  reveal(x, y, width, height, { close = false } = {}) {
+    const scale = close ? Math.max(this.scale, 0.8) : this.scale;
+    const [roomX, roomY] = [this.frame.clientWidth, this.frame.clientHeight];
+    const shift = (now, start, size, room) => {
+      const [from, to] = [now + start * scale, now + (start + size) * scale];
+      if (from >= 12 && to <= room - 12 && scale === this.scale) return now;
+      return scale === this.scale && size * scale < room - 24
+        ? now + (from < 12 ? 12 - from : room - 12 - to)
+        : room / 2 - (start + size / 2) * scale;
+    };
+    this.set(shift(this.x, x, width, roomX), shift(this.y, y, height, roomY), scale);
+  }
+
+  wheel(event) {
+    if (!(event.ctrlKey || event.metaKey)) return; // the page scrolls
+    event.preventDefault();
+    const frame = this.frame.getBoundingClientRect();
+    this.zoom(Math.exp(-event.deltaY * 0.004), [event.clientX - frame.left, event.clientY - frame.top]);
+  }
+
+  grab(event) {
+    if (event.button !== 0) return;
+    const [fromX, fromY] = [event.clientX - this.x, event.clientY - this.y];
+    let isMoving = false;
+    const move = (moved) => {
+      const [x, y] = [moved.clientX - fromX, moved.clientY - fromY];
+      if (!isMoving && Math.hypot(x - this.x, y - this.y) < 4) return;
+      if (!isMoving) this.frame.setPointerCapture(event.pointerId);
+      isMoving = true;
+      this.frame.classList.add("pixirnb-grabbed");
+      this.set(x, y, this.scale);
+    };
+    const drop = () => {
+      this.frame.removeEventListener("pointermove", move);
+      this.frame.removeEventListener("pointerup", drop);
+      this.frame.removeEventListener("pointercancel", drop);
+      this.frame.classList.remove("pixirnb-grabbed");
+      if (!isMoving) return;
+      // A drag that ends over a step is no click on it; the click, if one comes, comes before any timer.
+      const swallow = (click) => click.stopPropagation();
+      this.frame.addEventListener("click", swallow, { capture: true });
+      setTimeout(() => this.frame.removeEventListener("click", swallow, { capture: true }), 0);
+    };
+    this.frame.addEventListener("pointermove", move);
+    this.frame.addEventListener("pointerup", drop);
+    this.frame.addEventListener("pointercancel", drop);
+  }
+}

@@ -1,0 +1,413 @@
+// The graph: boxes in wave columns where the kernel placed them, and lines for who waits on whom. Only what is in sight is in the
+// page, and only what looks different is touched. Far away, a box is its shape alone.
+
+const FAR = 0.42; // below this scale names cannot be read
+const MANY_EDGES = 4000; // in sight: then they are one path without states
+
+class Graph {
+  constructor(stage) {
+    this.stage = stage;
+    this.boxes = new Map(); // step -> element in the page
+    this.lines = new Map(); // curve -> element in the page
+    this.shown = new Map(); // step -> what its element shows
+    this.found = null; // steps that match the search, or null
+    this.marked = null; // key of a mark whose steps stand out, or null
+    this.withConflicts = false;
+    this.bands = s("g");
+    this.edges = s("g", { "aria-hidden": "true" });
+    this.extras = s("g", { "aria-hidden": "true" });
+    this.nodes = s("g");
+    this.world = s("g", {}, this.bands, this.edges, this.extras, this.nodes);
+    this.picture = s("svg", {
+      class: "pixirnb-graph pixirnb-picture",
+      role: "group",
+      "aria-label": `Steps of ${stage.scene.workflow}, in columns by wave`,
+    }, this.world);
+    this.frame = h("div", { class: "pixirnb-frame", on: { keydown: (event) => this.key(event), click: (event) => this.click(event) } }, this.picture);
+    this.camera = new Camera(this.frame, () => this.moved());
+    this.takeSheet();
+  }
+
+  /** Take the sheet that is to be shown, and draw it from nothing. */
+  takeSheet() {
+    const { scene } = this.stage;
+    this.sheet = scene.sheets[this.stage.sheet];
+    this.spot = new Map(this.sheet.boxes.map(([step, x, y]) => [step, [x, y]]));
+    this.sheet.more.forEach(([x, y], number) => this.spot.set(-1 - number, [x, y]));
+    this.into = Array.from(scene.ids, () => []);
+    this.sheet.curves.forEach(([, target], place) => this.into[target]?.push(place));
+    this.standIn = new Map();
+    this.sheet.more.forEach(([, , , steps], number) => steps.forEach((step) => this.standIn.set(step, -1 - number)));
+    this.extents = this.sheet.curves.map(([source, target]) => this.extent(source, target));
+    for (const kept of [this.boxes, this.lines, this.shown]) kept.clear();
+    fill(this.bands, this.sheet.bands.map((band) => this.band(band)));
+    for (const part of [this.edges, this.nodes, this.extras]) fill(part);
+    this.isFar = null;
+  }
+
+  /** Once the frame has a size: look where one looked before, else at the beginning. */
+  open() {
+    const height = Math.min(Math.max(this.sheet.height + 8, 120), 560);
+    this.frame.style.height = `${height}px`;
+    this.camera.sheet = this.sheet;
+    const { camera } = this.stage;
+    if (camera) this.camera.set(...camera);
+    else this.camera.open(this.sheet);
+  }
+
+  extent(source, target) {
+    const [width, height] = this.sheet.box;
+    const [[x, y], [u, v]] = [this.spot.get(source) ?? [0, 0], this.spot.get(target) ?? [0, 0]];
+    return [Math.min(x, u), Math.min(y, v) - 60, Math.max(x, u) + width, Math.max(y, v) + height + 60];
+  }
+
+  band([name, x, y, width, height]) {
+    return [
+      s("rect", { class: "pixirnb-band", x, y, width, height, rx: 6 }),
+      s("text", { class: "pixirnb-small", x: x + 8, y: y + 13 }, name),
+    ];
+  }
+
+  // --- what is in sight ---
+
+  moved() {
+    const { x, y, scale } = this.camera;
+    this.stage.camera = [x, y, scale];
+    this.world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
+    this.gather();
+  }
+
+  /** Bring into the page what came into sight, take away what left it. */
+  gather() {
+    const [left, top, right, bottom] = this.camera.seen();
+    const [width, height] = this.sheet.box;
+    const isFar = this.camera.scale < FAR;
+    if (isFar !== this.isFar) {
+      this.isFar = isFar;
+      this.boxes.clear();
+      this.shown.clear();
+      fill(this.nodes);
+    }
+    const focused = this.frame.contains(document.activeElement) ? document.activeElement : null;
+    for (const [step, [x, y]] of this.spot) {
+      const isSeen = x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80;
+      const element = this.boxes.get(step);
+      if (isSeen && !element) this.bring(step, x, y);
+      else if (!isSeen && element && element !== focused) {
+        element.remove();
+        this.boxes.delete(step);
+        this.shown.delete(step);
+      }
+    }
+    const seen = [];
+    this.extents.forEach(([x, y, u, v], place) => {
+      if (u >= left && x <= right && v >= top && y <= bottom) seen.push(place);
+    });
+    this.isMany = seen.length > MANY_EDGES;
+    if (this.isMany) {
+      this.lines.clear();
+      const all = seen.map((place) => this.sheet.curves[place][2]).join("");
+      fill(this.edges, s("path", { class: "pixirnb-edge", d: all }));
+    } else {
+      this.gatherLines(new Set(seen));
+    }
+    if (!this.anchor || !this.boxes.has(this.anchor)) this.rove([...this.boxes.keys()].find((step) => step >= 0));
+  }
+
+  gatherLines(seen) {
+    if (!this.lines.size) fill(this.edges);
+    for (const [place, line] of this.lines) {
+      if (!seen.has(place)) {
+        line.remove();
+        this.lines.delete(place);
+      }
+    }
+    for (const place of seen) {
+      if (this.lines.has(place)) continue;
+      const line = s("path", { d: this.sheet.curves[place][2] });
+      this.lines.set(place, line);
+      this.edges.append(line);
+      this.drawLine(place);
+    }
+  }
+
+  bring(step, x, y) {
+    const element = s("g", { class: "pixirnb-step", transform: `translate(${x} ${y})`, tabindex: "-1" });
+    element.step = step;
+    this.boxes.set(step, element);
+    this.nodes.append(element);
+    if (step >= 0) this.drawBox(step);
+    else this.drawMore(step);
+  }
+
+  // --- drawing ---
+
+  /** The steps in `touched` look different, or all may. */
+  refresh(touched = null) {
+    const steps = touched ?? this.stage.scene.ids.keys();
+    const moreTouched = new Set();
+    for (const step of steps) {
+      if (this.boxes.has(step)) this.drawBox(step);
+      else if (this.standIn.has(step)) moreTouched.add(this.standIn.get(step));
+    }
+    for (const number of moreTouched) if (this.boxes.has(number)) this.drawMore(number);
+    if (this.isMany) return;
+    if (touched === null) {
+      for (const place of this.lines.keys()) this.drawLine(place);
+      return;
+    }
+    for (const step of touched) {
+      for (const place of this.into[step] ?? []) if (this.lines.has(place)) this.drawLine(place);
+      for (const next of this.after(step)) {
+        for (const place of this.into[next] ?? []) if (this.lines.has(place)) this.drawLine(place);
+      }
+    }
+  }
+
+  after(step) {
+    this.followers ??= this.stage.scene.needs.reduce((found, needs, place) => {
+      for (const need of needs) found[need].push(place);
+      return found;
+    }, this.stage.scene.ids.map(() => []));
+    return this.followers[step];
+  }
+
+  /** Running steps' clocks. */
+  tick() {
+    for (const step of this.boxes.keys()) if (step >= 0 && this.stage.markAt(step).key === "running") this.drawBox(step);
+  }
+
+  drawBox(step) {
+    const { stage } = this;
+    const element = this.boxes.get(step);
+    const mark = stage.markAt(step);
+    const look = stage.lookOf(step);
+    const small = this.smallOf(step, mark, look);
+    const state = [
+      stage.chosen === step ? "pixirnb-chosen" : "",
+      this.found && !this.found.has(step) ? "pixirnb-dim" : "",
+      this.found?.has(step) ? "pixirnb-found" : "",
+      this.marked && this.marked !== mark.key ? "pixirnb-dim" : "",
+      small.isStalled ? "pixirnb-stalled" : "",
+    ].filter(Boolean).join(" ");
+    const drawn = `${mark.key}|${look.attempt}|${small.left}|${small.right}|${small.fraction}|${state}`;
+    if (this.shown.get(step) === drawn) return;
+    this.shown.set(step, drawn);
+    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : ""} ${state}`);
+    element.setAttribute("role", "button");
+    element.setAttribute("aria-pressed", String(stage.chosen === step));
+    element.setAttribute("aria-label", this.told(step, mark, look, small));
+    fill(element, this.isFar ? this.farBox(mark) : this.nearBox(step, mark, look, small));
+  }
+
+  /** The second line of a box: kind or what is odd on the left, time on the right. */
+  smallOf(step, mark, look) {
+    const { stage } = this;
+    const kind = stage.scene.kinds[step];
+    if (mark.key !== "running") return { left: kind, right: spanOf(look.elapsed), fraction: null, isStalled: false };
+    const now = stage.moment;
+    const right = clockOf(now - stage.story.beganAt(look));
+    const sign = stage.signOf(step);
+    const quiet = sign ? now - sign[1] : 0;
+    const isStalled = Boolean(sign?.[2]);
+    const left = isStalled ? `stalled ${clockOf(quiet)}` : quiet >= 5000 ? `quiet ${clockOf(quiet)}` : kind;
+    return { left, right, fraction: sign?.[3] ?? null, isStalled, note: sign?.[4] ?? "" };
+  }
+
+  nearBox(step, mark, look, small) {
+    const [width, height] = this.sheet.box;
+    const tries = look.attempt > 1 ? `×${look.attempt}` : "";
+    const name = fitted(this.stage.scene.ids[step], width - 36 - widthOf(tries, 10.5) * 1.7, 12.9);
+    const kind = this.stage.look.kinds[this.stage.scene.kinds[step]];
+    const room = width - 36 - (kind ? 14 : 0) - (small.right ? widthOf("59 m 59 s", 10.5) + 8 : 0);
+    return [
+      s("title", {}, this.told(step, mark, look, small)),
+      this.into[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
+      s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
+      mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
+      s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeOf(mark.shape)),
+      s("text", { class: "pixirnb-name", x: 30, y: 16 }, name),
+      tries ? s("text", { class: "pixirnb-small", x: width - 8, y: 16, "text-anchor": "end" }, tries) : null,
+      kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeOf(kind)) : null,
+      s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, fitted(small.left, room, 10.5)),
+      small.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, small.right) : null,
+      small.fraction === null
+        ? null
+        : s("rect", { class: "pixirnb-progress", x: 4, y: height - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
+    ];
+  }
+
+  farBox(mark) {
+    const [width, height] = this.sheet.box;
+    const size = height - 6;
+    return [
+      s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
+      s("rect", { class: mark.tone === "idle" ? "pixirnb-blank" : "pixirnb-tint", width, height, rx: 7 }),
+      s("g", { class: `pixirnb-${mark.tone}`, transform: `translate(${(width - size) / 2} 3) scale(${size / 16})` }, shapeOf(mark.shape)),
+    ];
+  }
+
+  drawMore(number) {
+    const element = this.boxes.get(number);
+    const [, , words, steps] = this.sheet.more[-1 - number];
+    const [width, height] = this.sheet.box;
+    const counts = new Map();
+    for (const step of steps) {
+      const { word } = this.stage.markAt(step);
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    const told = [...counts].map(([word, count]) => `${count.toLocaleString("en-US")} ${word}`).join(", ");
+    if (this.shown.get(number) === told) return;
+    this.shown.set(number, told);
+    element.setAttribute("role", "button");
+    element.setAttribute("aria-label", `${words}: ${told}. Show them all.`);
+    fill(element, [
+      s("title", {}, `${words}: ${told}. Click to show them all.`),
+      s("rect", { class: "pixirnb-band", width, height, rx: 7 }),
+      s("text", { class: "pixirnb-name", x: 10, y: 16 }, fitted(`… ${words}`, width - 18, 12.9)),
+      s("text", { class: "pixirnb-small", x: 10, y: 31 }, fitted(told, width - 18, 10.5)),
+    ]);
+  }
+
+  drawLine(place) {
+    const [source, target] = this.sheet.curves[place];
+    const { stage } = this;
+    let state = "pixirnb-edge";
+    if (target >= 0 && source >= 0) {
+      const mark = stage.markAt(target);
+      if (mark.key === "held" && stage.lookOf(target).holder === source) state = `pixirnb-hold pixirnb-${stage.markAt(source).tone}`;
+      else if (stage.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
+    }
+    if (stage.chosen >= 0 && (source === stage.chosen || target === stage.chosen)) state += " pixirnb-near";
+    const line = this.lines.get(place);
+    if (line.getAttribute("class") !== state) line.setAttribute("class", state);
+  }
+
+  told(step, mark, look, small) {
+    const { scene } = this.stage;
+    const holder = look.holder >= 0 ? `, held by ${scene.ids[look.holder]}` : "";
+    const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step`];
+    if (look.attempt > 1) parts.push(`attempt ${look.attempt}`);
+    if (small.right) parts.push(small.right);
+    if (small.left !== scene.kinds[step]) parts.push(small.left);
+    if (small.fraction !== null) parts.push(`${Math.round(small.fraction * 100)} %`);
+    if (small.note) parts.push(small.note);
+    return parts.join(", ");
+  }
+
+  // --- conflicts ---
+
+  /** Lines between steps that cannot run together, and from the one that goes first to the one that waits. */
+  drawConflicts() {
+    const { scene, chosen } = this.stage;
+    fill(this.extras);
+    if (!this.withConflicts) return;
+    const [width, height] = this.sheet.box;
+    const middle = (step) => {
+      const spot = this.spot.get(step) ?? this.spot.get(this.standIn.get(step));
+      return spot ? [spot[0] + width / 2, spot[1] + height / 2] : null;
+    };
+    const draw = (a, b, kind, words) => {
+      const [from, to] = [middle(a), middle(b)];
+      if (!from || !to || (from[0] === to[0] && from[1] === to[1])) return;
+      const bend = from[0] === to[0] ? width * 0.62 : 0;
+      const d = `M${from[0]} ${from[1]}Q${(from[0] + to[0]) / 2 + bend} ${(from[1] + to[1]) / 2} ${to[0]} ${to[1]}`;
+      this.extras.append(s("path", { class: kind, d }, s("title", {}, words)));
+    };
+    for (const [a, b, rule, paths] of scene.conflicts) {
+      if (chosen >= 0 && a !== chosen && b !== chosen) continue;
+      draw(a, b, "pixirnb-conflict", `${scene.ids[a]} and ${scene.ids[b]}: ${rule.replace("_", "/")} on ${paths.join(", ")}`);
+    }
+    for (const [step, after] of scene.serialized) {
+      if (chosen >= 0 && step !== chosen && after !== chosen) continue;
+      draw(after, step, "pixirnb-serial", `${scene.ids[step]} waits its turn after ${scene.ids[after]}`);
+    }
+  }
+
+  // --- hands ---
+
+  click(event) {
+    const element = event.target.closest(".pixirnb-step");
+    if (!element) return;
+    this.pick(element.step);
+  }
+
+  pick(step) {
+    if (step < 0) {
+      this.stage.unfold(this.stage.scene.sheets.length - 1);
+      return;
+    }
+    this.rove(step);
+    this.stage.choose(this.stage.chosen === step ? -1 : step);
+  }
+
+  /** Exactly one box can be reached by Tab; arrows go on from there. */
+  rove(step) {
+    if (step === undefined) return;
+    this.boxes.get(this.anchor)?.setAttribute("tabindex", "-1");
+    this.anchor = step;
+    this.boxes.get(step)?.setAttribute("tabindex", "0");
+  }
+
+  reveal(step, { focus = false, close = false } = {}) {
+    const spot = this.spot.get(step);
+    if (!spot) {
+      if (this.standIn.has(step)) this.stage.unfold(this.stage.scene.sheets.length - 1);
+      return;
+    }
+    this.camera.reveal(...spot, ...this.sheet.box, { close });
+    this.rove(step);
+    if (focus) this.boxes.get(step)?.focus({ preventScroll: true });
+  }
+
+  key(event) {
+    const here = event.target.closest?.(".pixirnb-step")?.step;
+    const moves = {
+      ArrowLeft: () => this.step(here, -1, 0),
+      ArrowRight: () => this.step(here, 1, 0),
+      ArrowUp: () => this.step(here, 0, -1),
+      ArrowDown: () => this.step(here, 0, 1),
+      Enter: () => here !== undefined && this.pick(here),
+      " ": () => here !== undefined && this.pick(here),
+      Escape: () => this.stage.choose(-1),
+      "+": () => this.camera.zoom(1.25),
+      "-": () => this.camera.zoom(0.8),
+      0: () => this.camera.fit(),
+    };
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook has keys of its own
+    move();
+  }
+
+  /** The nearest box in a direction: along the rows for right and left, along the column for up and down. */
+  step(here, right, down) {
+    if (here === undefined) return;
+    const [x, y] = this.spot.get(here);
+    let best;
+    let least = Infinity;
+    for (const [step, [u, v]] of this.spot) {
+      const [ahead, aside] = right ? [(u - x) * right, Math.abs(v - y)] : [(v - y) * down, Math.abs(u - x)];
+      if (ahead <= 0) continue;
+      const far = right ? ahead + aside * 2 : ahead + aside * 8;
+      if (far < least) [best, least] = [step, far];
+    }
+    if (best !== undefined) this.reveal(best, { focus: true });
+  }
+
+  /** Steps whose id holds `words` stand out; returns them in order. */
+  search(words) {
+    const wanted = words.trim().toLowerCase();
+    const ids = this.stage.scene.ids;
+    const hits = wanted ? [...ids.keys()].filter((step) => ids[step].toLowerCase().includes(wanted)) : [];
+    this.found = wanted ? new Set(hits) : null;
+    this.refresh();
+    return hits;
+  }
+
+  highlight(key) {
+    this.marked = key;
+    this.refresh();
+  }
+}

@@ -1,0 +1,197 @@
+// What all views of one run share: its traits, its story, where on the story they stand, which step is chosen; and the
+// questions to the kernel. One stage a widget; a reload makes it anew from the traits.
+
+const PATIENCE_MS = 20_000;
+
+class Stage {
+  constructor(model) {
+    this.model = model;
+    this.views = new Set();
+    this.waiting = new Map();
+    this.number = 0;
+    this.position = null; // null: at the end, and moving with it
+    this.chosen = -1;
+    this.tab = "graph";
+    this.sheet = 0;
+    this.camera = null; // where the last view looked, so that a redrawn output looks there too
+    this.heard = performance.now();
+    this.origin = 0;
+    this.reset();
+    model.on("change:scene", () => this.reset());
+    model.on("change:tape", () => this.reset());
+    model.on("change:head", () => this.turned());
+    model.on("change:pulse", () => this.pulsed());
+    model.on("msg:custom", (message) => this.hear(message));
+  }
+
+  /** Begin anew from the traits. */
+  reset() {
+    this.look = this.model.get("look");
+    this.scene = this.model.get("scene");
+    const keys = this.look.marks.map((mark) => mark.key);
+    this.markOf = Object.fromEntries(keys.map((key, place) => [key, place]));
+    this.story = new Story(this.scene.ids.length, this.markOf.queued);
+    this.story.extend(this.model.get("tape") ?? []);
+    this.head = this.model.get("head");
+    this.pulse = this.model.get("pulse");
+    this.place = new Map(this.scene.ids.map((id, step) => [id, step]));
+    this.setClock(this.head.now);
+    if (this.chosen >= this.scene.ids.length) this.chosen = -1;
+    if (this.position !== null) this.position = Math.min(this.position, this.story.length);
+    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
+    this.tell("reset");
+  }
+
+  turned() {
+    const before = this.head;
+    this.head = this.model.get("head");
+    this.setClock(this.head.now);
+    this.tell("head", before);
+    if (!this.isLive) this.keepTape();
+  }
+
+  pulsed() {
+    this.pulse = this.model.get("pulse");
+    if (this.pulse.now) this.setClock(this.pulse.now);
+    this.tell("pulse");
+  }
+
+  /** What the page knows of the history goes into the trait at rest, for files that keep the state of widgets. */
+  keepTape() {
+    const kept = this.model.get("tape");
+    if (Array.isArray(kept) && kept.length < this.story.length) kept.push(...this.story.entries.slice(kept.length));
+  }
+
+  hear(message) {
+    if (message.tape) this.grow(message.tape);
+    if ("re" in message) {
+      const answered = this.waiting.get(message.re);
+      this.waiting.delete(message.re);
+      answered?.(message);
+    }
+  }
+
+  grow({ from, entries }) {
+    const known = this.story.length;
+    if (from > known) {
+      this.model.send({ ask: "tape", from: known }); // something was missed while the page was away
+      return;
+    }
+    const fresh = entries.slice(known - from);
+    if (!fresh.length) return;
+    const touched = this.story.extend(fresh);
+    this.setClock(Math.max(fresh[fresh.length - 1][AT], this.now()));
+    this.tell("tape", touched);
+  }
+
+  // --- time ---
+
+  setClock(milliseconds) {
+    this.heard = performance.now();
+    this.origin = milliseconds;
+  }
+
+  /** Milliseconds since the run's first event: of the kernel's clock, as far as the page has heard of it. */
+  now() {
+    return this.origin + (performance.now() - this.heard);
+  }
+
+  /** The moment that is shown. */
+  get moment() {
+    return this.position === null && this.isLive ? this.now() : this.story.timeAt(this.at);
+  }
+
+  // --- where it stands ---
+
+  /** Entries told: the place on the tape that is shown. */
+  get at() {
+    return this.position ?? this.story.length;
+  }
+
+  get isLive() {
+    return this.head.live !== "";
+  }
+
+  get isPast() {
+    return this.position !== null && this.position < this.story.length;
+  }
+
+  get status() {
+    return this.isPast ? this.story.statusAt(this.position) : this.head.status;
+  }
+
+  get statusMark() {
+    return this.look.run[this.status] ?? this.look.run.running;
+  }
+
+  /** How a step looks where the story stands. What ran when its process died does not run any more. */
+  lookOf(step) {
+    return this.story.look(step, this.at);
+  }
+
+  markAt(step) {
+    const mark = this.look.marks[this.lookOf(step).mark];
+    const isLost = mark.key === "running" && this.status !== "running" && !this.isPast;
+    return isLost ? { ...this.look.run.interrupted, key: "lost", word: "was running" } : mark;
+  }
+
+  /** `[attempt, output_ms, stalled, fraction, note]` of a step that runs now, or null. */
+  signOf(step) {
+    if (this.isPast) return null;
+    const sign = this.pulse.steps?.[step];
+    return sign && sign[0] === this.lookOf(step).attempt ? sign : null;
+  }
+
+  choose(step) {
+    if (step === this.chosen) return;
+    this.chosen = step;
+    this.tell("chosen");
+  }
+
+  show(tab) {
+    this.tab = tab;
+    this.tell("tab");
+  }
+
+  /** Go to a place on the tape; `null` is the end, and stays there. */
+  go(position) {
+    const next = position === null || position >= this.story.length ? null : Math.max(0, position);
+    if (next === this.position) return;
+    this.position = next;
+    this.tell("position");
+  }
+
+  unfold(sheet) {
+    this.sheet = sheet;
+    this.camera = null;
+    this.tell("sheet");
+  }
+
+  // --- the kernel ---
+
+  /** Ask the kernel, or tell it a wish; resolves to its message, or to an error of the same shape. */
+  ask(message) {
+    const id = ++this.number;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(id);
+        resolve({ ok: false, error: SILENT });
+      }, PATIENCE_MS);
+      this.waiting.set(id, (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      });
+      this.model.send({ id, ...message });
+    });
+  }
+
+  tell(what, detail) {
+    for (const view of this.views) view.hear(what, detail);
+  }
+}
+
+const SILENT = {
+  code: "kernel_silent",
+  message: "The kernel does not answer: it is busy with a cell, or gone.",
+  fix: "When it is idle, ask again; after a restart, run the cell that shows this run.",
+};
