@@ -38,9 +38,12 @@ Source = Workflow | Mapping[str, Any] | str | Path
 
 
 @collector.held_back()
-def load(source: Source) -> Workflow:
-    """Read a workflow. Raises InvalidSpec with every mistake at once, those of paths included."""
-    return _required(_loaded(source), None)
+def load(source: Source, *, functions: Mapping[str, str] | None = None) -> Workflow:
+    """Read a workflow. Raises InvalidSpec with every mistake at once, those of paths included.
+
+    `functions` are sources of notebook functions, as for `plan`.
+    """
+    return _required(_loaded(source), None, functions)
 
 
 @collector.held_back()
@@ -55,7 +58,7 @@ def plan(
     `functions` are sources of notebook functions (`{":name": text}`); by default those of `__main__`.
     """
     loaded = _loaded(source)
-    workflow = loaded.workflow or _required(loaded, workspace)
+    workflow = loaded.workflow or _required(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
     found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
     if not found.ok:
@@ -75,9 +78,8 @@ def start(
 ) -> Run:
     """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
     loaded = _loaded(source)
-    workflow = loaded.workflow or _required(
-        loaded, workspace
-    )  # its plan, below, refuses what else is wrong
+    # Its plan, below, refuses what else is wrong.
+    workflow = loaded.workflow or _required(loaded, workspace, functions)
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
@@ -242,7 +244,9 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
         if not inspect.isfunction(function):
             continue
         try:
-            found[name] = textwrap.dedent(inspect.getsource(function))
+            source = inspect.getsource(function)
+            # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
+            found[name] = textwrap.dedent(source) if source[:1].isspace() else source
         except (OSError, TypeError):
             continue  # typed at a prompt that keeps no source: the plan then says the function is missing
     return found
@@ -274,7 +278,11 @@ def _loaded(source: Source) -> loader.Loaded:
     return loader.load(source)
 
 
-def _required(loaded: loader.Loaded, workspace: str | Path | None) -> Workflow:
+def _required(
+    loaded: loader.Loaded,
+    workspace: str | Path | None,
+    functions: Mapping[str, str] | None = None,
+) -> Workflow:
     """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go."""
     try:
         return require(loaded)
@@ -284,13 +292,14 @@ def _required(loaded: loader.Loaded, workspace: str | Path | None) -> Workflow:
         if written is None:
             raise
         place = workspace_of(written, workspace)
-        return require(loaded, survey(written, place, notebook_functions(written)))
+        known = notebook_functions(written) if functions is None else functions
+        return require(loaded, survey(written, place, known))
 
 
 def _edit(
     spec: Source | None, inputs: Mapping[str, Any] | None, functions: Mapping[str, str] | None
 ) -> Edit:
-    workflow = None if spec is None else load(spec)
+    workflow = None if spec is None else load(spec, functions=functions)
     known = functions
     if known is None and workflow is not None:
         known = notebook_functions(workflow)

@@ -16,15 +16,17 @@ AWAITED: Final = "--awaited"
 """Tells the magic that its result is awaited; without it, it blocks."""
 
 _WAITING: Final = {
-    ("run_cell_magic", "workflow"),
-    ("run_line_magic", "pixir"),
+    ("run_cell_magic", "workflow"): "--wait",
+    ("run_line_magic", "pixir"): "--wait",
+    ("run_cell_magic", "step"): "--try",
 }
+"""The magics that can wait, and the word that makes them."""
 
 
 def await_waiting(lines: list[str]) -> list[str]:
     """The cell's lines, with `await` before each magic that waits."""
     text = "".join(lines)
-    if "--wait" not in text or "get_ipython().run_" not in text:
+    if "get_ipython().run_" not in text or not any(word in text for word in _WAITING.values()):
         return lines
     try:
         tree = ast.parse(text)
@@ -51,7 +53,7 @@ def _calls(node: ast.AST) -> Iterator[tuple[ast.Call, ast.Constant]]:
         case ast.Call(
             func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython")), attr=runner),
             args=[ast.Constant(value=magic), ast.Constant(value=str(text)) as options, *_],
-        ) if (runner, magic) in _WAITING and "--wait" in text.split():
+        ) if _WAITING.get((runner, str(magic))) in text.split():
             yield node, options
         case _:
             for child in ast.iter_child_nodes(node):

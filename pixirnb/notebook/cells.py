@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
+from pixirnb.notebook.drafts import Draft
+from pixirnb.notebook.shelf import SHELF
 from pixirnb.planning.facts import Facts
-from pixirnb.planning.report import PlanReport, report
+from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.places import Places
@@ -23,30 +26,45 @@ from pixirnb.spec.yaml_text import read_yaml
 from pixirnb.workspace.survey import survey
 
 _HERE: Final = "this cell"
+_STAND_IN: Final = "\nsteps: [{id: stand-in, run: 'true'}]\n"
+"""For the steps of a cell that leaves them to others: so that what it does say can be checked."""
 
 
-def define(
-    body: str, *, name: str | None = None, workspace: str | Path | None = None
-) -> PlanReport:
-    """The plan of the workflow a cell writes. Raises InvalidSpec with every mistake, InvalidArguments."""
+def define(body: str, *, name: str | None = None, workspace: str | Path | None = None) -> Draft:
+    """The workflow a cell writes, with the `%%step` cells that are there already.
+
+    Raises InvalidSpec with every mistake, InvalidArguments.
+    """
     text = _text(body, name)
-    loaded = load_text(text)
+    has_own_steps = not _is_header(text)
+    loaded = load_text(text if has_own_steps else text + _STAND_IN)
     differs = _name_differs(text, loaded.places, name)
     workflow = loaded.workflow
     if workflow is not None:
-        planned = report(workflow, facts_of(workflow, workspace))
-        if differs or planned.errors:
-            raise _refused((*differs, *planned.errors))
-        return planned
+        draft = SHELF.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
+        if differs:
+            raise _refused((*differs, *report(workflow, facts_of(workflow, workspace)).errors))
+        draft.checked(partial(facts_of, workspace=workspace))
+        return draft
     rest = None if loaded.salvage is None else loaded.salvage.workflow
     facts = Facts() if rest is None else facts_of(rest, workspace)
     raise _refused((*differs, *api.problems_of(loaded, facts)))
 
 
-def facts_of(workflow: Workflow, workspace: str | Path | None = None) -> Facts:
-    """What planning must know of the world: paths, repositories, functions of the notebook."""
+def facts_of(
+    workflow: Workflow, workspace: str | Path | None = None, draft: Draft | None = None
+) -> Facts:
+    """What planning must know of the world: paths, repositories, functions of the notebook and of a draft's cells."""
     place = api.workspace_of(workflow, workspace)
-    return survey(workflow, place, api.notebook_functions(workflow))
+    return survey(workflow, place, SHELF.functions(workflow, draft))
+
+
+def _is_header(text: str) -> bool:
+    """Whether a cell leaves its steps to `%%step` cells: a mapping without `steps`, to which they can be added."""
+    value = read_yaml(text).value
+    return (
+        isinstance(value, Mapping) and "steps" not in value and read_yaml(text + _STAND_IN).is_whole
+    )
 
 
 def _text(body: str, name: str | None) -> str:

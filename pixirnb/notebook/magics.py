@@ -1,4 +1,4 @@
-"""`%%workflow`, which writes a workflow in a cell, and `%pixir VERB`, the verbs of the command line in a cell.
+"""`%%workflow` and `%%step`, which write a workflow in cells, and `%pixir VERB`, the verbs of the command line in a cell.
 
 Both show a picture and go on at once, or stay with the run to its end (`--wait`). What goes wrong is a line or a few and stops
 the cells below: a mistake in the options is IPython's UsageError, all else an error of pixirnb's own tree.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from cyclopts.exceptions import CycloptsError
@@ -19,18 +20,21 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import Cannot, Problem
+from pixirnb.errors import Cannot, InvalidSpec, Problem
 from pixirnb.handle import Run
 from pixirnb.notebook.awaited import AWAITED
-from pixirnb.notebook.cells import define
+from pixirnb.notebook.cells import define, facts_of
+from pixirnb.notebook.draft_cards import draft_bundle, unseen_notes
+from pixirnb.notebook.drafts import Draft
 from pixirnb.notebook.faults import honest
 from pixirnb.notebook.pictures import Picture
-from pixirnb.notebook.rendering import answer_bundle, plan_bundle
+from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.notebook.shelf import SHELF, Wish
 from pixirnb.notebook.staying import Staying
+from pixirnb.notebook.step_cells import Asked, listed, step_cell
+from pixirnb.notebook.step_trials import Trial, trial
 from pixirnb.notebook.tail import Tail
-from pixirnb.notebook.words import Stay, statuses, take_stay, words
-from pixirnb.planning.report import PlanReport
+from pixirnb.notebook.words import Stay, plain_words, statuses, take_stay, words
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.workflow import Workflow
@@ -44,6 +48,10 @@ Waiting = Coroutine[Any, Any, None] | None
 """What a magic returns: something to await where the cell waits, else nothing."""
 
 
+def _nothing() -> None:
+    """For cells that have nothing to add."""
+
+
 def has_kernel(shell: Any) -> bool:
     """Whether outputs can be changed once shown, and cells awaited: a notebook, not a terminal."""
     return getattr(shell, "kernel", None) is not None
@@ -53,7 +61,7 @@ def has_kernel(shell: Any) -> bool:
 class PixirMagics(Magics):
     """The magics, bound to one shell."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ("workflow", "pixir")
+    NAMES: ClassVar[tuple[str, ...]] = ("workflow", "step", "pixir")
     shell: Any
 
     @no_var_expand
@@ -91,10 +99,58 @@ class PixirMagics(Magics):
                 return _finished(is_awaited=AWAITED in tokens)
             asked = parser.parse_args(tokens)
             stay = Stay(asked.wait, asked.awaited, statuses(asked.expect), asked.variable)
-            planned = define(cell, name=asked.name, workspace=asked.workspace)
+            draft = define(cell, name=asked.name, workspace=asked.workspace)
             if asked.dry_run or not (asked.run or asked.wait):
-                return self._define_only(planned, asked, stay)
-            return self._stay(self._started(planned.spec, asked), stay, Tail())
+                return self._define_only(draft, asked, stay)
+            return self._stay(self._started(draft, asked), stay, Tail())
+
+    @no_var_expand
+    @magic_arguments("%step")
+    @argument("id", metavar="ID", help="the step's id")
+    @argument("--workflow", metavar="NAME", required=True, help="the workflow it is a step of")
+    @argument(
+        "--after", action="append", metavar="a,b", help="steps whose outputs it sees, by their ids"
+    )
+    @argument(
+        "--use", action="append", metavar="x,y", help="values of the notebook to record as data"
+    )
+    @argument("--read", action="append", metavar="GLOB", help="files it reads")
+    @argument(
+        "--write",
+        action="append",
+        metavar="GLOB",
+        help="files it writes: a step of its own process",
+    )
+    @argument("--timeout", metavar="D", help="how long it may take: 45s, 15m, 1h30m")
+    @argument(
+        "--verify",
+        action="append",
+        metavar="CHECK",
+        help="KIND:ARGUMENT such as file_exists:out.csv, or :function; may be given several times",
+    )
+    @argument("--try", dest="is_tried", action="store_true", help="run it alone, now, and wait")
+    @argument(AWAITED, action="store_true", help=argparse.SUPPRESS)
+    @line_cell_magic
+    def step(self, line: str, cell: str | None = None) -> Waiting:
+        """Write a step in Python: its last expression, or what it returns, is the step's output."""
+        with honest():
+            tokens = plain_words(line)  # braces are globs and schemas here, nothing of the notebook
+            parser = self.step.parser
+            if cell is None or any(token in _HELP for token in tokens):
+                sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
+                return _finished(is_awaited=AWAITED in tokens)
+            asked = parser.parse_args(tokens)
+            found = step_cell(_asked(asked), cell, self.shell.user_ns)
+            draft = SHELF.draft(found.workflow).with_cell(found)
+            place = SHELF.workspaces.get(draft.name)
+            facts = partial(facts_of, workspace=place, draft=draft)
+            draft.checked(facts, found.id)
+            SHELF.keep_step(draft)
+            if asked.is_tried:
+                return self._try(trial(draft, found, SHELF.runs.get(draft.name)), place, asked)
+            notes = unseen_notes(found, draft, self.shell.user_ns)
+            display(draft_bundle(draft, facts, notes), raw=True)
+            return _finished(is_awaited=asked.awaited)
 
     @no_var_expand
     @line_magic
@@ -121,27 +177,52 @@ class PixirMagics(Magics):
                     pass  # --help and --version have printed what they had to say
             return _finished(is_awaited=stay.is_awaited)
 
-    def _define_only(self, planned: PlanReport, asked: argparse.Namespace, stay: Stay) -> Waiting:
-        given = inputs_given(planned.spec, asked.input)
-        if given:
-            resolve_inputs(planned.spec, given)
-        SHELF.keep(planned.spec, asked.workspace)
-        self._bind(stay, planned.spec)
-        display(plan_bundle(planned), raw=True)
+    def _define_only(self, draft: Draft, asked: argparse.Namespace, stay: Stay) -> Waiting:
+        if draft.ids or stay.variable is not None or asked.input:
+            workflow = _required(draft)
+            given = inputs_given(workflow, asked.input)
+            if given:
+                resolve_inputs(workflow, given)
+            self._bind(stay, workflow)
+        SHELF.keep(draft, asked.workspace)
+        display(draft_bundle(draft, partial(facts_of, workspace=asked.workspace)), raw=True)
         return _finished(is_awaited=stay.is_awaited)
 
-    def _started(self, workflow: Workflow, asked: argparse.Namespace) -> Run:
+    def _try(self, tried: Trial, workspace: str | None, asked: argparse.Namespace) -> Waiting:
+        """Run one step alone and stay with it; what it returned is shown below."""
+        run = api.start(
+            tried.workflow, tried.inputs, workspace=workspace, functions=tried.functions
+        )
+
+        def show_value() -> None:
+            if run.outcome.ok and (value := run.value(asked.id)) is not None:
+                display(value)
+
+        stay = Stay(is_waiting=True, is_awaited=asked.awaited)
+        return self._stay(run, stay, Tail(), then=show_value)
+
+    def _started(self, draft: Draft, asked: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
+        workflow = _required(draft)
         given = inputs_given(workflow, asked.input)
         place = api.workspace_of(workflow, asked.workspace)
         state = api.store_of(place, asked.state).state
         live = SHELF.live(Wish(workflow, given, place, state))
-        run = live or api.start(workflow, given, workspace=place, state=state)
-        SHELF.keep(workflow, asked.workspace)
+        functions = SHELF.functions(workflow)
+        run = live or api.start(workflow, given, workspace=place, state=state, functions=functions)
+        SHELF.keep(draft, asked.workspace)
         return run
 
-    def _stay(self, run: Run, stay: Stay, tail: Tail, *, is_json: bool = False) -> Waiting:
-        """Show a run that is under way, and stay with it if asked."""
+    def _stay(
+        self,
+        run: Run,
+        stay: Stay,
+        tail: Tail,
+        *,
+        is_json: bool = False,
+        then: Callable[[], None] = _nothing,
+    ) -> Waiting:
+        """Show a run that is under way, and stay with it if asked; `then` is called once its end has been shown."""
         SHELF.take(run)
         self._bind(stay, run)
         if is_json:
@@ -159,7 +240,12 @@ class PixirMagics(Magics):
                 picture.show()
         if not stay.is_waiting:
             return None
-        staying = Staying(run, stay, tail, show)
+
+        def conclude() -> None:
+            show()
+            then()
+
+        staying = Staying(run, stay, tail, conclude)
         if stay.is_awaited:
             return staying.attend()
         staying.attend_blocking()
@@ -172,7 +258,7 @@ class PixirMagics(Magics):
 
 def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
     """The verb's answer. Raises UsageError for words that are none."""
-    desk = Desk(workflows=SHELF.workflows, listeners=lambda: (tail.hear,))
+    desk = Desk(SHELF.workflows, SHELF.functions, lambda: (tail.hear,))
     verbs = build(desk, name="%pixir")
     try:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
@@ -211,6 +297,29 @@ def _follow(run: Run) -> None:
         raise Cannot(
             f"No longer following {run.id}.", fix="It goes on.", code="interrupted"
         ) from None
+
+
+def _asked(told: argparse.Namespace) -> Asked:
+    return Asked(
+        told.id,
+        told.workflow,
+        after=listed(told.after),
+        use=listed(told.use),
+        read=listed(told.read),
+        write=listed(told.write),
+        timeout=told.timeout,
+        verify=tuple(told.verify or ()),
+    )
+
+
+def _required(draft: Draft) -> Workflow:
+    if not draft.ids:
+        raise InvalidSpec(
+            f"Workflow `{draft.name}` has no step yet.",
+            fix=f"Write one: under `steps`, or in a cell that begins with %%step ID --workflow {draft.name}",
+            code="missing_key",
+        )
+    return draft.workflow()
 
 
 def _finished(*, is_awaited: bool) -> Waiting:

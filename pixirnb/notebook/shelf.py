@@ -10,7 +10,9 @@ from typing import Any, Final
 from pixirnb import api
 from pixirnb.errors import Cannot
 from pixirnb.handle import Run
+from pixirnb.notebook.drafts import Draft
 from pixirnb.planning.digest import spec_digest
+from pixirnb.resumption import called
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 
@@ -27,21 +29,43 @@ class Wish:
 
 @dataclass(slots=True)
 class Shelf:
-    """Workflows by name, and the last run of each."""
+    """Workflows by name, the cells they are made of, and the last run of each."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """What the cells say so far, by the workflow's name."""
     workspaces: dict[str, str] = field(default_factory=dict)
     """Where the cell said so: the folder its workflow works in."""
     runs: dict[str, Run] = field(default_factory=dict)
     """The last run of each workflow, by the workflow's name."""
 
-    def keep(self, workflow: Workflow, workspace: str | None) -> None:
-        """A cell has defined it."""
-        self.workflows[workflow.name] = workflow
+    def draft(self, name: str) -> Draft:
+        """What the cells of this notebook say of a workflow; an empty one where none does."""
+        return self.drafts.get(name) or Draft(name)
+
+    def keep(self, draft: Draft, workspace: str | None) -> None:
+        """A `%%workflow` cell has defined it."""
+        self.keep_step(draft)
         if workspace is None:
-            self.workspaces.pop(workflow.name, None)
+            self.workspaces.pop(draft.name, None)
         else:
-            self.workspaces[workflow.name] = workspace
+            self.workspaces[draft.name] = workspace
+
+    def keep_step(self, draft: Draft) -> None:
+        """A `%%step` cell has added to it."""
+        self.drafts[draft.name] = draft
+        if draft.ids:
+            self.workflows[draft.name] = draft.workflow()
+        else:
+            self.workflows.pop(draft.name, None)
+
+    def functions(self, workflow: Workflow, draft: Draft | None = None) -> dict[str, str]:
+        """Sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
+
+        `draft`: cells that are not on the shelf yet.
+        """
+        ours = called(workflow, (draft or self.draft(workflow.name)).functions())
+        return {**api.notebook_functions(workflow), **ours}
 
     def take(self, run: Run) -> None:
         """A cell has started or continued it."""
@@ -68,12 +92,11 @@ class Shelf:
             details={"run_id": run.id},
         )
 
-    @staticmethod
-    def _is_same(run: Run, wish: Wish) -> bool:
+    def _is_same(self, run: Run, wish: Wish) -> bool:
         plan, state = run.compiled(), run.state
         return (
             spec_digest(plan.workflow) == spec_digest(wish.workflow)
-            and plan.sources == api.notebook_functions(wish.workflow)
+            and plan.sources == self.functions(wish.workflow)
             and state.inputs == resolve_inputs(wish.workflow, wish.inputs)
             and Path(state.workspace) == wish.workspace
             and run.store.state == wish.state

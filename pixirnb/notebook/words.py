@@ -52,11 +52,15 @@ class Stay:
 
 def words(line: str, namespace: Mapping[str, Any]) -> list[str]:
     """The line's words, expanded. Raises UsageError for a quote that is not closed."""
+    return [_expanded(word, namespace) for word in plain_words(line)]
+
+
+def plain_words(line: str) -> list[str]:
+    """The line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
     try:
-        found = shlex.split(line)
+        return shlex.split(line)
     except ValueError as error:
         raise UsageError(f"{error}: {line}") from error
-    return [_expanded(word, namespace) for word in found]
 
 
 def statuses(text: str | None) -> tuple[str, ...]:

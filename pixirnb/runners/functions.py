@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 TRACEBACK_LINES: Final = 20
+CELL_MARK: Final = "# %%step "
+"""Before the step's id at the end of a source's first line: line n of this source is line n of a notebook's `%%step` cell."""
 
 _path_lock = threading.Lock()
 
@@ -69,13 +71,15 @@ def call(
 
 
 def failure_of(error: BaseException) -> Failure:
-    """`ValueError: …` and the last lines of the traceback, our own frames left out."""
+    """`ValueError: …` and the last lines of the traceback, our own frames left out; of a cell's body, also its line."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames))
     lines = text.rstrip("\n").split("\n")
     message = "".join(traceback.format_exception_only(error)).strip()
+    if (line := _line_of_cell(error)) is not None:
+        message = f"line {line} of the cell: {message}"
     return Failure(
         "exception",
         message,
@@ -118,8 +122,11 @@ def _import(name: str) -> Any:
 def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     if source is None:
         raise FunctionMissing(f"the source of {name!r} was not pinned with the run.")
-    text = textwrap.dedent(source)
-    filename = f"<step function {name}>"
+    # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
+    text = textwrap.dedent(source) if source[:1].isspace() else source
+    head = text.split("\n", 1)[0]
+    is_cell = CELL_MARK in head
+    filename = f"<{head.rpartition('# ')[2]}>" if is_cell else f"<step function {name}>"
     # So that a traceback shows the author's lines, though there is no file.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"__name__": "__pixirnb_step__", "__builtins__": __builtins__}
@@ -128,6 +135,15 @@ def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     if not callable(function):
         raise FunctionMissing(f"the pinned source defines no function {name!r}.")
     found: Callable[..., Any] = function
+    return found
+
+
+def _line_of_cell(error: BaseException) -> int | None:
+    """The line of the cell at which its body failed; None where the failure came from elsewhere."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.startswith(f"<{CELL_MARK.removeprefix('# ')}"):
+            found = line
     return found
 
 

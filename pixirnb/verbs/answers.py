@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from pixirnb import api
 from pixirnb.engine.broadcast import Listener
 from pixirnb.errors import (
     EXIT_CANNOT,
@@ -93,6 +94,8 @@ class Desk:
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
     """Workflows defined in the notebook, by name: a name may stand for a file."""
+    functions: Callable[[Workflow], Mapping[str, str]] = api.notebook_functions
+    """Sources of the notebook functions a workflow calls."""
     listeners: Callable[[], Sequence[Listener]] = tuple
     """Made anew for each run that starts with `--tail`."""
 

@@ -31,6 +31,7 @@ from pixirnb.verbs.options import (
     Inputs,
     done,
     edges,
+    functions_of,
     inputs_given,
     is_json,
     source_of,
@@ -60,7 +61,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             file: A workflow's YAML file, or the name of one defined in this notebook.
             workspace: Folder to work in, instead of the file's own.
         """
-        report = api.plan(source_of(desk, file), workspace=workspace)
+        source = source_of(desk, file)
+        report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
         return plan_answer(report, edges(report.spec), is_json=is_json(common))
 
     @app.command
@@ -103,12 +105,14 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             )
         if dry_run:
             return plan(file, workspace=workspace, common=common)
-        workflow = api.load(source)
+        functions = functions_of(desk, source)
+        workflow = api.load(source, functions=functions)
         started = api.start(
             workflow,
             inputs_given(workflow, input_),
             workspace=workspace,
             state=state_of(common),
+            functions=functions,
             listeners=desk.listeners() if tail else (),
         )
         return Underway(started, tail, is_json(common))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,6 +63,11 @@ def source_of(desk: Desk, file: str) -> api.Source:
             code="spec_unreadable",
         )
     return Path(file)
+
+
+def functions_of(desk: Desk, source: api.Source) -> Mapping[str, str] | None:
+    """Sources of the notebook functions a workflow of this notebook calls; None: those of a file are looked up."""
+    return desk.functions(source) if isinstance(source, Workflow) else None
 
 
 def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:

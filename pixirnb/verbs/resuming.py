@@ -9,7 +9,7 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
-from pixirnb.verbs.options import Common, inputs_given, is_json, state_of
+from pixirnb.verbs.options import Common, functions_of, inputs_given, is_json, state_of
 from pixirnb.views.edits import edit_lines
 
 
@@ -37,7 +37,8 @@ def resume(
         )
     opened = api.open_run(run, state=state_of(common))
     pinned = opened.compiled().workflow
-    workflow = pinned if choice.spec is None else api.load(choice.spec)
+    functions = None if choice.spec is None else functions_of(desk, choice.spec)
+    workflow = pinned if choice.spec is None else api.load(choice.spec, functions=functions)
     asked: dict[str, Any] = {
         "spec": None if choice.spec is None else workflow,
         "inputs": inputs_given(workflow, choice.inputs),
@@ -45,6 +46,7 @@ def resume(
         "only": choice.only,
         "until": choice.until,
         "checkpoint": choice.checkpoint,
+        "functions": functions,
     }
     if dry_run:
         steps = api.plan_resume(opened.folder, **asked)

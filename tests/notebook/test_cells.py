@@ -28,8 +28,8 @@ def refused(body: str, name: str | None = None) -> list[tuple[str, int | None]]:
     ],
 )
 def test_the_magic_may_name_the_workflow(body: str) -> None:
-    planned = define(body, name="ours")
-    assert (planned.workflow, planned.ok) == ("ours", True)
+    draft = define(body, name="ours")
+    assert (draft.name, draft.ids) == ("ours", ("a",))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""What a cell that writes a part of a workflow shows: the plan so far, and in a line each what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pixirnb.notebook.drafts import Draft
+from pixirnb.notebook.step_cells import StepCell
+from pixirnb.notebook.step_source import parameter
+from pixirnb.planning.facts import Facts
+from pixirnb.spec.workflow import Workflow
+from pixirnb.views.cards import card
+from pixirnb.views.display import mimebundle
+from pixirnb.views.markup import block
+from pixirnb.views.plain import plain
+
+
+def draft_bundle(
+    draft: Draft, facts_of: Callable[[Workflow], Facts], notes: Sequence[str] = ()
+) -> dict[str, str]:
+    """The plan of what the cells have written so far; `notes` are lines of the cell that shows it."""
+    if not draft.ids:
+        line = f"`{draft.name}` has no step yet: write one with %%step ID --workflow {draft.name}."
+        return _lines([line])
+    planned, waiting = draft.so_far(facts_of)
+    lines = [*waiting, *notes]
+    spec = planned.spec
+    shown = mimebundle(
+        "plan",
+        planned.document(),
+        [(before, step.id) for step in spec.steps for before in step.depends_on],
+        kinds={step.id: step.kind for step in spec.steps},
+    )
+    if not lines:
+        return shown
+    told = _lines(lines)
+    return {
+        "text/plain": f"{told['text/plain']}\n{shown['text/plain']}",
+        "text/html": told["text/html"] + shown["text/html"],
+    }
+
+
+def unseen_notes(cell: StepCell, draft: Draft, notebook: Mapping[str, Any]) -> list[str]:
+    """A line for each name the body uses that it will not see when it runs, and what makes it seen."""
+    outputs = {parameter(step): step for step in draft.ids if step != cell.id}
+    notes = []
+    for name, line in cell.unseen:
+        if name in outputs:
+            fix = f"add --after {outputs[name]}"
+        elif name == "inputs" or name not in notebook:
+            fix = "import it or define it in this cell"
+        elif callable(notebook[name]) or type(notebook[name]).__name__ == "module":
+            fix = "it is the notebook's: import it or define it in this cell"
+        else:
+            fix = f"it is the notebook's: add --use {name}"
+        notes.append(f"Line {line}: the step does not see `{name}`; {fix}.")
+    return notes
+
+
+def _lines(lines: Sequence[str]) -> dict[str, str]:
+    return {
+        "text/plain": "\n".join(map(plain, lines)),
+        "text/html": card("".join(f"<p>{block(line)}</p>" for line in lines)),
+    }

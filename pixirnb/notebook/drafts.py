@@ -1,0 +1,181 @@
+"""A workflow as the cells of a notebook write it so far: what a `%%workflow` cell says, and its `%%step` cells.
+
+    Draft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
+          ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
+
+A Draft never changes: every cell that is run makes a new one, and the shelf keeps the last that is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.notebook.step_cells import StepCell
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.report import PlanReport, problems_of, report
+from pixirnb.spec.loader import Loaded, load, load_mapping
+from pixirnb.spec.mistakes import refusal
+from pixirnb.spec.places import PathParts, Places
+from pixirnb.spec.steps import Step
+from pixirnb.spec.workflow import Workflow
+
+WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unreachable"})
+"""Mistakes of a step whose predecessor's cell may still come."""
+
+
+class HeaderPlaces(Places):
+    """Lines of a `%%workflow` cell, in a workflow that has steps of other cells too: those have no line here."""
+
+    __slots__ = ("_own",)
+
+    def __init__(self, places: Places, own: int) -> None:
+        super().__init__(places.text, places.source, places.finder)
+        self._own = own
+
+    def line(self, parts: PathParts) -> int | None:
+        """As for Places; None for steps behind the cell's own."""
+        match parts:
+            case ("steps", int(position), *_) if position >= self._own:
+                return None
+        return super().line(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the cells say so far."""
+
+    name: str
+    header: Workflow | None = None
+    """What the `%%workflow` cell wrote."""
+    has_own_steps: bool = False
+    """Whether the header wrote steps; one that did not has a stand-in."""
+    cells: Mapping[str, StepCell] = field(default_factory=dict)
+    """`%%step` cells by step, in the order they were first run."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every step, in order."""
+        own = dict.fromkeys(step.id for step in self.own_steps)
+        return tuple({**own, **dict.fromkeys(self.cells)})
+
+    @property
+    def waits(self) -> dict[str, list[str]]:
+        """Steps of cells that name steps nobody has written yet, and those."""
+        known = set(self.ids)
+        missing = {
+            cell.id: [step for step in cell.after if step not in known]
+            for cell in self.cells.values()
+        }
+        return {step: names for step, names in missing.items() if names}
+
+    def with_cell(self, cell: StepCell) -> Draft:
+        """With one more `%%step` cell, or one in place of an earlier of its id. Raises InvalidArguments (`name_twice`)."""
+        for other in self.cells.values():
+            if other.id != cell.id and other.call == cell.call:
+                raise InvalidArguments(
+                    f"The cells of `{cell.id}` and `{other.id}` would make one function, `{cell.call[1:]}`.",
+                    fix="Give one of them an id that differs in more than - and _.",
+                    code="name_twice",
+                    line=1,
+                )
+        return replace(self, cells={**self.cells, cell.id: cell})
+
+    def with_header(self, header: Workflow, *, has_own_steps: bool) -> Draft:
+        """With another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
+        draft = replace(self, header=header, has_own_steps=has_own_steps)
+        found = tuple(
+            Problem(
+                "step_twice",
+                f"steps[{position}].id",
+                f"`{step.id}` is written here and by the cell `%%step {step.id} --workflow {self.name}`",
+                "keep one of the two; a cell that is gone is forgotten when the kernel restarts",
+                header.places.line(("steps", position)),
+            )
+            for position, step in enumerate(draft.own_steps)
+            if step.id in self.cells
+        )
+        if found:
+            raise refusal(found, "this cell")
+        return draft
+
+    def workflow(self) -> Workflow:
+        """The whole. Raises InvalidSpec for what a step's options or the header say wrongly."""
+        return self._loaded(None).require()
+
+    def preview(self) -> Workflow:
+        """What there is so far, without what waits."""
+        return self._loaded(set(self.ids)).require()
+
+    def functions(self) -> dict[str, str]:
+        """Pinned sources of its cells: `{":name": text}`."""
+        return {cell.call: cell.source for cell in self.cells.values()}
+
+    def checked(self, facts_of: Callable[[Workflow], Facts], cell: str | None = None) -> Workflow:
+        """The whole, looked at as a plan. Raises InvalidSpec with every mistake but those of steps that wait.
+
+        `cell`: the step whose `%%step` cell is being run; its mistakes stand on the first line of that cell.
+        """
+        loaded = self._loaded(None)
+        workflow, salvage = loaded.workflow, loaded.salvage
+        if workflow is not None:
+            errors = report(workflow, facts_of(workflow)).errors
+        else:
+            rest = None if salvage is None else salvage.workflow
+            errors = problems_of(loaded, None if rest is None else facts_of(rest))
+        waiting = {self.ids.index(step) for step in self.waits}
+        found = tuple(problem for problem in errors if not _is_waiting(problem, waiting))
+        if found or workflow is None:
+            told = found if cell is None else _seen_from(found, self.ids.index(cell))
+            raise refusal(tuple(sorted(told, key=lambda problem: problem.line or 0)), "this cell")
+        return workflow
+
+    def so_far(self, facts_of: Callable[[Workflow], Facts]) -> tuple[PlanReport, tuple[str, ...]]:
+        """The plan of what there is, and a line for each step that waits for a cell."""
+        notes = tuple(
+            f"`{step}` waits for the {'cell that defines' if len(names) == 1 else 'cells that define'} "
+            + ", ".join(f"`{name}`" for name in names)
+            + "."
+            for step, names in self.waits.items()
+        )
+        preview = self.preview()
+        return report(preview, facts_of(preview)), notes
+
+    @property
+    def own_steps(self) -> tuple[Step, ...]:
+        """The steps that the `%%workflow` cell wrote."""
+        return self.header.steps if self.header is not None and self.has_own_steps else ()
+
+    def _loaded(self, known: set[str] | None) -> Loaded:
+        """All cells together; steps said to come after others than those `known` come first."""
+        if not self.cells and self.header is not None:
+            return load(self.header)
+        header = {} if self.header is None else self.header.canonical()
+        inputs = header.get("inputs", {})
+        left = {step: cell.written(inputs, known) for step, cell in self.cells.items()}
+        own = [left.pop(s.id) if s.id in left else s.canonical() for s in self.own_steps]
+        loaded = load_mapping({**header, "name": self.name, "steps": [*own, *left.values()]})
+        if loaded.workflow is not None and self.header is not None:
+            loaded.workflow.with_places(HeaderPlaces(self.header.places, len(own)))
+        return loaded
+
+
+def _is_waiting(problem: Problem, waiting: set[int]) -> bool:
+    if not waiting or problem.code not in WAITING:
+        return False
+    return problem.code == "unreachable" or any(
+        problem.path.startswith(f"steps[{position}]") for position in waiting
+    )
+
+
+def _seen_from(found: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:
+    """Mistakes as the `%%step` cell at `steps[position]` sees them: its own are on its first line."""
+    prefix = f"steps[{position}]"
+    return tuple(
+        Problem(p.code, p.path.removeprefix(prefix).lstrip("."), p.message, p.fix, 1)
+        if p.path.startswith(prefix)
+        else p
+        for p in found
+    )
