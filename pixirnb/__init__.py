@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if (
     TYPE_CHECKING
 ):  # what a type checker and an editor see; at run time `__getattr__` below does the same, lazily
-    from pixirnb.api import load, open_run, plan, plan_resume, resume, run, runs, start
+    from pixirnb.api import expect, load, open_run, plan, plan_resume, resume, run, runs, start
     from pixirnb.errors import (
         Cannot,
         HeldByAnother,
@@ -35,7 +35,17 @@ if (
     from pixirnb.spec.workflow import Workflow
 
 _HOMES = {
-    "pixirnb.api": ("load", "open_run", "plan", "plan_resume", "resume", "run", "runs", "start"),
+    "pixirnb.api": (
+        "expect",
+        "load",
+        "open_run",
+        "plan",
+        "plan_resume",
+        "resume",
+        "run",
+        "runs",
+        "start",
+    ),
     "pixirnb.errors": (
         "Cannot",
         "HeldByAnother",
@@ -79,6 +89,7 @@ __all__ = [
     "StepOutcome",
     "UnknownRun",
     "Workflow",
+    "expect",
     "load",
     "load_ipython_extension",
     "open_run",

@@ -12,14 +12,14 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 from pixirnb import collector, housekeeping, launch
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
 from pixirnb.handle import Run
-from pixirnb.history.events import ResumeStep
+from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, problems_of, report, require
@@ -30,11 +30,14 @@ from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
-from pixirnb.views.display import Rows
+from pixirnb.views.listings import Forecast, Rows
 from pixirnb.workspace.survey import survey
 
 Source = Workflow | Mapping[str, Any] | str | Path
 """What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
+
+ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
+"""How a run can end."""
 
 
 @collector.held_back()
@@ -158,14 +161,15 @@ def plan_resume(
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
-) -> list[ResumeStep]:
-    """What `resume` would do with each step, and why; runs nothing. Raises as `resume`."""
+) -> Forecast:
+    """What `resume` would do with each step, and why: a list of `ResumeStep`; runs nothing. Raises as `resume`."""
     store, run_id = located(run_id, workspace=workspace, state=state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
     if checkpoint is not None:
         reading = Reading(history_at(reading, checkpoint))
-    return resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until)).steps
+    found = resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
+    return Forecast(found.steps, run_id)
 
 
 def open_run(
@@ -197,14 +201,23 @@ def wait(running: Run) -> RunOutcome:
         raise
 
 
-def expect(outcome: RunOutcome, statuses: Sequence[str] = ()) -> None:
-    """Raise RunNotCompleted (RunInterrupted) unless the run is completed or ended as one of `statuses`."""
+def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
+    """The outcome, unless the run ended as anything but `completed` or one of `statuses`; then an error.
+
+    For a cell or a script that must not go on otherwise: `pixirnb.expect(await run)`, `pixirnb.expect(await run, "partial")`.
+    Raises RunNotCompleted (RunInterrupted), InvalidArguments for a status that no run can end as.
+    """
+    if unknown := [status for status in statuses if status not in ENDS]:
+        raise InvalidArguments(
+            f"No run ends as {unknown[0]!r}.", fix=f"It ends as one of: {', '.join(ENDS)}."
+        )
     if outcome.ok or outcome.status in statuses:
-        return
+        return outcome
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
     action = outcome.next_actions[0] if outcome.next_actions else None
+    stands = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     raise kind(
-        f"{outcome.run_id} ended as {outcome.status}: {outcome.summary}",
+        f"{outcome.run_id} {stands}: {outcome.summary}",
         fix=f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else "",
         details={"run_id": outcome.run_id, "status": outcome.status},
     )

@@ -15,7 +15,6 @@ from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import InvalidArguments, LogDamaged
-from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, StepState, fold
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
@@ -32,6 +31,7 @@ from pixirnb.views.dot import dot
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
 from pixirnb.views.frame import frame
+from pixirnb.views.listings import History, Sentences
 from pixirnb.views.mermaid import mermaid
 from pixirnb.views.svg import picture
 
@@ -108,11 +108,11 @@ class Record:
 
     # --- what it left -------------------------------------------------------------------------------------------
 
-    def history(self) -> list[Event]:
-        """Every event on disk, in order. Of a run driven here never more than `state` knows."""
+    def history(self) -> History:
+        """Every event on disk, in order: a list. Of a run driven here never more than `state` knows."""
         if self.live is not None and not self.live.ended.is_set():
-            return self.live.ask(lambda scheduler: list(scheduler.durable))
-        return list(self._reading().events)
+            return self.live.ask(lambda scheduler: History(scheduler.durable))
+        return History(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:
         """The typed value a step left. `trust=True` loads a pickle of another user: it can run code."""
@@ -131,10 +131,11 @@ class Record:
         found = self.outcome.step(step).checkpoint
         return None if found is None else Bundle(found)
 
-    def explain(self, step: str) -> list[str]:
-        """Why the step ran, waits, was held, reused or rerun: a sentence each."""
+    def explain(self, step: str) -> Sentences:
+        """Why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
         _, run = self._step(step)
-        return explain(self.compiled(), run, step)
+        is_live = self.outcome.status == "running"
+        return Sentences(explain(self.compiled(), run, step, is_live=is_live))
 
     def diagnose(self) -> Diagnosis:
         """What is sound and what is not: chain, blobs, lease, strays, evidence, each finding with what to do next."""

@@ -11,16 +11,16 @@ from typing import Any, Final, assert_never
 from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
 from pixirnb.history.events import Event
-from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.notebook.cells import facts_of
 from pixirnb.notebook.shelf import SHELF
-from pixirnb.planning.report import PlanReport, report
+from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer
 from pixirnb.views import text
 from pixirnb.views.cards import card
-from pixirnb.views.display import mimebundle
+from pixirnb.views.display import mimebundle, step_bundle
+from pixirnb.views.display import plan_bundle as plan_bundle  # noqa: PLC0414 - magics ask for it here
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.housework import export_text
@@ -29,13 +29,6 @@ from pixirnb.views.plain import plain
 
 Bundle = dict[str, str]
 """Mime type to text."""
-
-
-def plan_bundle(planned: PlanReport) -> Bundle:
-    """A plan, with its picture."""
-    edges = [(before, step.id) for step in planned.spec.steps for before in step.depends_on]
-    kinds = {step.id: step.kind for step in planned.spec.steps}
-    return mimebundle("plan", planned.document(), edges, kinds=kinds)
 
 
 def outcome_bundle(outcome: RunOutcome) -> Bundle:
@@ -53,11 +46,6 @@ def workflow_bundle(workflow: Workflow) -> Bundle:
     return plan_bundle(report(workflow, facts_of(workflow)))
 
 
-def diagnosis_bundle(diagnosis: Diagnosis) -> Bundle:
-    """What speaks against a run."""
-    return mimebundle("diagnosis", diagnosis.document())
-
-
 def answer_bundle(answer: Answer) -> Bundle:
     """What a verb answered."""
     document = answer.document
@@ -69,7 +57,7 @@ def answer_bundle(answer: Answer) -> Bundle:
         case "resume" | "runs" | "diagnosis" | "comparison" | "prune":
             shown = mimebundle(answer.kind, document)
         case "bundle":
-            return _step_bundle(document, answer.lines)
+            return step_bundle(document, answer.lines)
         case "log":
             return _log_bundle(document)
         case "message":
@@ -108,10 +96,8 @@ _TRACEBACK_HOOK: Final = "_render_traceback_"
 """What IPython asks of an exception before it draws a traceback. The tree of errors itself knows no notebook."""
 
 _SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
-    PlanReport: plan_bundle,
     RunOutcome: outcome_bundle,
     Workflow: workflow_bundle,
-    Diagnosis: diagnosis_bundle,
 }
 
 
@@ -122,21 +108,6 @@ def _with_notes(shown: Bundle, notes: tuple[str, ...]) -> Bundle:
     return {
         "text/plain": "\n".join([*map(plain, notes), shown["text/plain"]]),
         "text/html": card(told) + shown["text/html"],
-    }
-
-
-def _step_bundle(document: dict[str, Any], sentences: tuple[str, ...]) -> Bundle:
-    """A step: how it stands, why, and its evidence where it left any."""
-    checkpoint = document.get("checkpoint")
-    standing = "\n".join(text.steps_lines([document]))
-    why = text.explain_text(sentences)
-    said = "\n".join(part for part in (standing, why) if part)
-    if checkpoint is None:
-        return {"text/plain": said, "text/html": card(f"<pre>{block(said)}</pre>")}
-    shown = mimebundle("bundle", checkpoint)
-    return {
-        "text/plain": f"{said}\n{shown['text/plain']}",
-        "text/html": shown["text/html"] + card(f"<p>{block(why)}</p>"),
     }
 
 

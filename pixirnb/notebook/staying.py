@@ -44,4 +44,4 @@ class Staying:
                 fix=f"See it with: %pixir show {outcome.run_id}",
                 details={"run_id": outcome.run_id, "status": outcome.status},
             )
-        api.expect(outcome, () if is_interrupted else self.stay.expect)
+        api.expect(outcome, *(() if is_interrupted else self.stay.expect))

@@ -8,7 +8,7 @@ require(loaded)                         a Workflow out of what a loader read; ra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pixirnb.errors import Problem
@@ -23,12 +23,12 @@ from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
     """What a run of the workflow would do. Steps are named by id, in spec order."""
 
     workflow: str
-    spec: Workflow = field(repr=False)
+    spec: Workflow
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     levels: tuple[tuple[str, ...], ...]
@@ -85,6 +85,12 @@ class PlanReport:
             },
             "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
         }
+
+    def __repr__(self) -> str:
+        told = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"
+        return (
+            f"<PlanReport {self.workflow}: {told if self.ok else f'{len(self.errors)} mistakes'}>"
+        )
 
 
 def report(workflow: Workflow, facts: Facts) -> PlanReport:

@@ -1,13 +1,24 @@
-"""A document as a mime bundle: `text/plain` beside `text/html`, with the picture inside the HTML where converters keep it."""
+"""A document as a mime bundle: `text/plain` beside `text/html`, with the picture inside the HTML where converters keep it.
+
+And what the pure floors make, shown: a plan, an outcome, a step of it, a diagnosis. Those floors may not know the views, so the
+views teach them how to display themselves; whoever has such a value from `pixirnb` has passed here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, assert_never
 
+from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.report import PlanReport, report
+from pixirnb.spec.workflow import Workflow
 from pixirnb.views import housework, html, text
+from pixirnb.views.cards import card
 from pixirnb.views.comparison import comparison_html, comparison_text
 from pixirnb.views.drawing import Edges
+from pixirnb.views.markup import block
 
 DocumentKind = Literal[
     "plan",
@@ -64,16 +75,6 @@ def mimebundle(
     return {"text/plain": plain, "text/html": markup}
 
 
-class Rows(list[dict[str, Any]]):
-    """The runs of a state folder: a list that shows itself as a table."""
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return mimebundle("runs", {"runs": list(self)})
-
-    def __repr__(self) -> str:
-        return text.runs_text({"runs": list(self)})
-
-
 class Bundle(dict[str, Any]):
     """A Checkpoint Bundle: a dict that shows itself."""
 
@@ -82,3 +83,47 @@ class Bundle(dict[str, Any]):
 
     def __repr__(self) -> str:
         return text.bundle_text(self)
+
+
+def plan_bundle(planned: PlanReport) -> dict[str, str]:
+    """A plan, with its picture."""
+    edges = [(before, step.id) for step in planned.spec.steps for before in step.depends_on]
+    kinds = {step.id: step.kind for step in planned.spec.steps}
+    return mimebundle("plan", planned.document(), edges, kinds=kinds)
+
+
+def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> dict[str, str]:
+    """A `StepOutcome.document()`: how it stands, `sentences` that say why, and its evidence where it left any."""
+    checkpoint = document.get("checkpoint")
+    standing = "\n".join(text.steps_lines([document]))
+    why = text.explain_text(sentences)
+    said = "\n".join(part for part in (standing, why) if part)
+    if checkpoint is None:
+        return {"text/plain": said, "text/html": card(f"<pre>{block(said)}</pre>")}
+    shown = mimebundle("bundle", checkpoint)
+    return {
+        "text/plain": f"{said}\n{shown['text/plain']}",
+        "text/html": shown["text/html"] + (card(f"<p>{block(why)}</p>") if why else ""),
+    }
+
+
+def _taught(bundle: Callable[[Any], dict[str, str]]) -> Callable[..., dict[str, str]]:
+    def shown(value: object, **_: Any) -> dict[str, str]:
+        return bundle(value)
+
+    return shown
+
+
+_HOOK: Final = "_repr_mimebundle_"
+"""What IPython asks of a value it displays."""
+
+_SHOWN: Final[dict[type, Callable[[Any], dict[str, str]]]] = {
+    PlanReport: plan_bundle,
+    Workflow: lambda workflow: plan_bundle(report(workflow, Facts())),
+    RunOutcome: lambda outcome: mimebundle("outcome", outcome.document()),
+    StepOutcome: lambda step: step_bundle(step.document()),
+    Diagnosis: lambda diagnosis: mimebundle("diagnosis", diagnosis.document()),
+}
+
+for _kind, _bundle in _SHOWN.items():
+    setattr(_kind, _HOOK, _taught(_bundle))

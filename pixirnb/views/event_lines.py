@@ -1,4 +1,4 @@
-"""One readable line an event, for `log` and for `run --tail`. Total: an event of any kind and any data has a line."""
+"""One readable line an event, for `log`, `run --tail` and `history()`. Total: an event of any kind and any data has a line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ Data = Mapping[str, Any]
 
 def event_line(event: Event) -> str:
     """`   4 22:03:44 ▸ make: attempt 1 scheduled, time-out 45 m 00 s`."""
+    return f"{event.seq:>5} {line(event.at[11:19], 8)} {event_sentence(event)}"
+
+
+def event_sentence(event: Event) -> str:
+    """What happened, without number and time."""
     teller = _TELLERS.get(event.kind)
     told = None
     if teller is not None:
@@ -26,7 +31,7 @@ def event_line(event: Event) -> str:
             told = None  # a log of another version, or damaged data: show it as it is
     if told is None:
         told = f"  {line(event.kind, 40)} {line(shown(event.data), 200)}"
-    return f"{event.seq:>5} {line(event.at[11:19], 8)} {line(told, 400)}"
+    return line(told, 400)
 
 
 def _started(data: Data) -> str:

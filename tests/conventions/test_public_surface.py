@@ -37,6 +37,7 @@ PUBLIC = [
     "StepOutcome",
     "UnknownRun",
     "Workflow",
+    "expect",
     "load",
     "load_ipython_extension",
     "open_run",
