@@ -106,7 +106,7 @@ def _lines(answer: Answer) -> list[str]:
         case "plan":
             return [text.plan_text(document), *notes]
         case "outcome":
-            return [*notes, text.outcome_text(_for_a_shell(document))]
+            return [*notes, text.outcome_text(_for_a_shell(document), command="pixirnb")]
         case "resume":
             return [text.resume_text(document), *notes]
         case "runs":

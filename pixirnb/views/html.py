@@ -25,7 +25,7 @@ from pixirnb.views.marks import (
     tally,
 )
 from pixirnb.views.markup import block, code, text, whole
-from pixirnb.views.phrases import place_phrase, reason_phrase, why
+from pixirnb.views.phrases import STOOD, place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
 from pixirnb.views.spans import moment, span
@@ -94,6 +94,7 @@ def outcome_html(
             right=span(document.get("elapsed_ms")),
         ),
         f"<p>{text(document.get('summary') or '', 600)}</p>",
+        _stood(document.get("run_id")) if mark.key == "running" else "",
         "" if is_small else _reasons(reasons),
         cards.bar(counts),
         chips(counts),
@@ -253,6 +254,11 @@ def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
             ]
         )
     return table(["step", "status", "try", "elapsed", "why"], rows, numeric=frozenset({2, 3}))
+
+
+def _stood(run_id: object) -> str:
+    cell = code(f"%pixir show {run_id or 'RUN'}", 80)
+    return f'<p class="pixirnb-mute">{text(STOOD)} {cell}</p>'
 
 
 def _reasons(reasons: Sequence[str]) -> str:

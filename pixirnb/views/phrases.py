@@ -8,6 +8,9 @@ from typing import Any, Final
 from pixirnb.views.plain import line
 from pixirnb.views.spans import span
 
+STOOD: Final = "As it stood when this was shown. See it now:"
+"""Beside a run that was live: a saved picture does not move, and must not look as if it knew the end."""
+
 _REASONS: Final = {
     "step_failed": "{step} failed",
     "step_timed_out": "{step} timed out",

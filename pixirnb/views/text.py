@@ -22,6 +22,7 @@ from pixirnb.views.marks import (
     tally,
 )
 from pixirnb.views.phrases import (
+    STOOD,
     action_phrase,
     place_phrase,
     reason_phrase,
@@ -69,8 +70,11 @@ def plan_text(document: Mapping[str, Any]) -> str:
     return _text(lines, document.get("warnings"))
 
 
-def outcome_text(document: Mapping[str, Any]) -> str:
-    """A `RunOutcome.document()`: status first, then the steps that matter, then what to do."""
+def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
+    """A `RunOutcome.document()`: status first, then the steps that matter, then what to do.
+
+    `command` is how the reader calls the verbs.
+    """
     document = at_rest(document)
     mark = run_mark(document.get("status"))
     head = [mark.symbol + " " + mark.word, line(document.get("workflow") or "workflow", 80)]
@@ -78,6 +82,8 @@ def outcome_text(document: Mapping[str, Any]) -> str:
     lines = [" · ".join(part for part in head if part)]
     if document.get("summary"):
         lines.append("  " + line(document["summary"], 600))
+    if mark.key == "running":
+        lines.append(f"  {STOOD} {command} show {line(document.get('run_id') or 'RUN', 60)}")
     reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
     if reasons:
         lines.append(f"  {_listed(reasons, 6, '; ')}.")

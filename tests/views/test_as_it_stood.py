@@ -1,0 +1,40 @@
+"""A picture of a run that was live says so: a saved file must not look as if it knew the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from view_samples import RUN, outcome, release, step
+
+from pixirnb.views.display import mimebundle
+from pixirnb.views.page import page
+from pixirnb.views.text import outcome_text
+
+STOOD = "As it stood when this was shown"
+LIVE: dict[str, dict[str, Any]] = {"design": {"status": None, "subagent_status": "running"}}
+SAMPLES = {
+    "small": outcome("running", [step("a"), step("b", "shell", None, subagent_status="running")]),
+    "large": release("running", LIVE),
+}
+
+
+@pytest.mark.parametrize("name", list(SAMPLES))
+def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
+    found = mimebundle("outcome", SAMPLES[name])
+    assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}. See it now: %pixir show {RUN}"
+    assert found["text/html"].count(STOOD) == 1
+    assert f"<code>%pixir show {RUN}</code>" in found["text/html"]
+    assert STOOD in page(SAMPLES[name], [])
+
+
+def test_a_terminal_is_told_the_command_instead() -> None:
+    told = outcome_text(SAMPLES["small"], command="pixirnb")
+    assert f"pixirnb show {RUN}" in told
+    assert "%pixir" not in told
+
+
+@pytest.mark.parametrize("status", ["completed", "partial", "failed", "interrupted", "odd", None])
+def test_a_run_at_rest_says_nothing_of_the_kind(status: Any) -> None:
+    found = mimebundle("outcome", outcome(status, [step("a")]))
+    assert not any(STOOD in shown for shown in found.values())
