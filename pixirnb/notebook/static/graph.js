@@ -2,6 +2,7 @@
 // page, and only what looks different is touched. Far away, a box is its shape alone.
 
 const FAR = 0.42; // below this scale names cannot be read
+const LIVELY = 60; // boxes in sight up to which what runs may breathe: each breath paints
 const MANY_EDGES = 4000; // in sight: then they are one path without states
 
 class Graph {
@@ -17,13 +18,15 @@ class Graph {
     this.edges = s("g", { "aria-hidden": "true" });
     this.extras = s("g", { "aria-hidden": "true" });
     this.nodes = s("g");
-    this.world = s("g", {}, this.bands, this.edges, this.extras, this.nodes);
-    this.picture = s("svg", {
-      class: "pixirnb-graph pixirnb-picture",
-      role: "group",
-      "aria-label": `Steps of ${stage.scene.workflow}, in columns by wave`,
-    }, this.world);
-    this.frame = h("div", { class: "pixirnb-frame", on: { keydown: (event) => this.key(event), click: (event) => this.click(event) } }, this.picture);
+    // Two sheets of glass: a box that changes does not make the lines beneath be painted again.
+    this.under = s("g", {}, this.bands, this.edges, this.extras);
+    this.over = s("g", {}, this.nodes);
+    this.frame = h(
+      "div",
+      { class: "pixirnb-frame", on: { keydown: (event) => this.key(event), click: (event) => this.click(event) } },
+      s("svg", { class: "pixirnb-graph", "aria-hidden": "true" }, this.under),
+      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${stage.scene.workflow}, in columns by wave` }, this.over),
+    );
     this.camera = new Camera(this.frame, () => this.moved());
     this.takeSheet();
   }
@@ -73,7 +76,8 @@ class Graph {
   moved() {
     const { x, y, scale } = this.camera;
     this.stage.camera = [x, y, scale];
-    this.world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
+    const seen = `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
+    for (const glass of [this.under, this.over]) glass.setAttribute("transform", seen);
     this.gather();
   }
 
@@ -84,6 +88,7 @@ class Graph {
     const isFar = this.camera.scale < FAR;
     if (isFar !== this.isFar) {
       this.isFar = isFar;
+      this.frame.classList.toggle("pixirnb-far", isFar);
       this.boxes.clear();
       this.shown.clear();
       fill(this.nodes);
@@ -111,7 +116,8 @@ class Graph {
     } else {
       this.gatherLines(new Set(seen));
     }
-    if (!this.anchor || !this.boxes.has(this.anchor)) this.rove([...this.boxes.keys()].find((step) => step >= 0));
+    this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= LIVELY);
+    if (!this.boxes.has(this.anchor)) this.rove([...this.boxes.keys()].find((step) => step >= 0));
   }
 
   gatherLines(seen) {
@@ -193,7 +199,7 @@ class Graph {
     const drawn = `${mark.key}|${look.attempt}|${small.left}|${small.right}|${small.fraction}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);
-    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : ""} ${state}`);
+    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(stage.chosen === step));
     element.setAttribute("aria-label", this.told(step, mark, look, small));
@@ -219,7 +225,9 @@ class Graph {
     const tries = look.attempt > 1 ? `×${look.attempt}` : "";
     const name = fitted(this.stage.scene.ids[step], width - 36 - widthOf(tries, 10.5) * 1.7, 12.9);
     const kind = this.stage.look.kinds[this.stage.scene.kinds[step]];
-    const room = width - 36 - (kind ? 14 : 0) - (small.right ? widthOf("59 m 59 s", 10.5) + 8 : 0);
+    const room = width - 36 - (kind ? 14 : 0) - (small.right ? widthOf(small.right, 10.5) + 6 : 0);
+    const isOdd = small.left !== this.stage.scene.kinds[step];
+    const left = isOdd || !kind ? fitted(small.left, room, 10.5) : widthOf(small.left, 10.5) <= room ? small.left : "";
     return [
       s("title", {}, this.told(step, mark, look, small)),
       this.into[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
@@ -229,7 +237,7 @@ class Graph {
       s("text", { class: "pixirnb-name", x: 30, y: 16 }, name),
       tries ? s("text", { class: "pixirnb-small", x: width - 8, y: 16, "text-anchor": "end" }, tries) : null,
       kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeOf(kind)) : null,
-      s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, fitted(small.left, room, 10.5)),
+      s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, left),
       small.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, small.right) : null,
       small.fraction === null
         ? null

@@ -14,7 +14,7 @@ class View {
     this.body = h("div", { class: "pixirnb-body" }, this.stageRoom, this.panel.root);
     this.root = h(
       "section",
-      { class: "pixirnb-view pixirnb-live", "aria-label": `Run ${stage.scene.run_id} of ${stage.scene.workflow}` },
+      { class: "pixirnb-view pixirnb-window", "aria-label": `Run ${stage.scene.run_id} of ${stage.scene.workflow}` },
       this.controls.root,
       this.body,
       this.replay.root,
