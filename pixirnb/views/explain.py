@@ -16,7 +16,7 @@ from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
 
 _LISTED: Final = 6
-_SOURCES: Final = {
+SOURCES: Final = {
     "step": "written on the step",
     "agent": "from its agent",
     "defaults": "from the workflow's defaults",
@@ -225,7 +225,7 @@ def _timeout(step: PlannedStep, state: StepState) -> str:
     limit = state.timeout_ms if state.timeout_ms is not None else step.timeout_ms
     if limit is None:
         return ""
-    source = _SOURCES.get(step.timeout_source)
+    source = SOURCES.get(step.timeout_source)
     return f"Its time-out is {span(limit)}" + (f", {source}." if source else ".")
 
 

@@ -24,6 +24,8 @@ MAYBE: Final = Mark("maybe", "run if changed", "▹", "live")
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
+RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
+"""Looks of what would not simply stay as it is."""
 _ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
 _TOLD: Final = {
     REUSE: "reuse {count}",
@@ -73,7 +75,7 @@ def forecast(entries: Iterable[Mapping[str, Any]]) -> list[tuple[Mark, list[Row]
 
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each, and that nothing has happened yet."""
-    if not any(mark in {RERUN, MAYBE, ASK} for mark, _ in groups):
+    if not any(mark in RERUNS for mark, _ in groups):
         return "Nothing has run, and nothing would."
     told = [
         _TOLD.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")

@@ -26,6 +26,10 @@ class Mark:
     tone: str
     """A class of the palette: good ready bad late half ask live idle."""
 
+    def document(self) -> dict[str, str]:
+        """`{key, word, symbol, tone}`; the shape is found by its key."""
+        return {"key": self.key, "word": self.word, "symbol": self.symbol, "tone": self.tone}
+
 
 _RUN: Final = {
     mark.key: mark
