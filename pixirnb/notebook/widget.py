@@ -25,7 +25,17 @@ PARTS: Final = (
     "stage.js",
     "camera.js",
     "graph.js",
+    "marking.js",
+    "cells.js",
+    "wishes.js",
+    "forecasts.js",
+    "tally.js",
+    "finder.js",
     "controls.js",
+    "previews.js",
+    "output.js",
+    "question.js",
+    "sections.js",
     "panel.js",
     "timeline.js",
     "replay.js",
@@ -33,6 +43,8 @@ PARTS: Final = (
     "view.js",
 )
 """Joined in this order: a plain module each, without imports, so that nothing has to be built."""
+SHEETS: Final = ("view.css", "controls.css", "panel.css", "notice.css")
+"""After the palette and the looks that the saved pictures have too."""
 _STATIC: Final = Path(__file__).parent / "static"
 
 
@@ -45,7 +57,8 @@ def browser_code() -> str:
 @cache
 def style_sheet() -> str:
     """How it looks: the palette of the saved pictures, and what only the live view has."""
-    return PALETTE + PICTURE + CARD + (_STATIC / "view.css").read_text(encoding="utf-8")
+    own = (_STATIC / sheet for sheet in SHEETS)
+    return PALETTE + PICTURE + CARD + "\n".join(each.read_text(encoding="utf-8") for each in own)
 
 
 class RunWidget(anywidget.AnyWidget):

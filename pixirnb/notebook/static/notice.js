@@ -5,6 +5,8 @@ class Notice {
     this.stage = stage;
   }
 
+  hear() {}
+
   dismiss() {}
 
   leave() {}

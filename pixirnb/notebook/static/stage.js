@@ -187,6 +187,7 @@ class Stage {
 
   tell(what, detail) {
     for (const view of this.views) view.hear(what, detail);
+    this.notice?.hear(what, detail);
   }
 }
 
