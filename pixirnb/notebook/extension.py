@@ -1,10 +1,10 @@
-"""`%load_ext pixirnb`: the `%%workflow` cell, the `%pixir` verbs, and how pixirnb's values and errors are shown."""
+"""`%load_ext pixirnb`: cells, verbs and their completion, and how pixirnb's values and errors are shown."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.notebook import rendering
+from pixirnb.notebook import completer, rendering
 from pixirnb.notebook.awaited import await_waiting
 from pixirnb.notebook.magics import PixirMagics, has_kernel
 
@@ -13,6 +13,7 @@ def load_ipython_extension(shell: Any) -> None:
     """Called by `%load_ext pixirnb`."""
     rendering.register(shell)
     shell.register_magics(PixirMagics(shell))
+    completer.register(shell)
     # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
     if has_kernel(shell) and await_waiting not in shell.input_transformers_post:
         shell.input_transformers_post.append(await_waiting)
@@ -21,6 +22,7 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """Called by `%unload_ext pixirnb`. Live runs go on: they belong to the process, not to the extension."""
     rendering.forget(shell)
+    completer.forget(shell)
     if await_waiting in shell.input_transformers_post:
         shell.input_transformers_post.remove(await_waiting)
     for kind in ("line", "cell"):
