@@ -16,6 +16,7 @@ version = release = installed()
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "generated_pages"]
 exclude_patterns = ["_ext"]
+highlight_language = "none"  # a block that names no language is a drawing
 nitpicky = True
 nitpick_ignore_regex = [
     # Names of other projects: their inventories would have to be fetched.

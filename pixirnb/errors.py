@@ -46,7 +46,7 @@ class Problem:
     """1-based line of the text, where there is text."""
 
     def document(self) -> dict[str, Any]:
-        """The JSON of spellings.md."""
+        """Its JSON, as in every list of errors and warnings."""
         return {
             "code": self.code,
             "path": self.path,
@@ -79,7 +79,7 @@ class PixirnbError(Exception):
         return f"{self.code}: {self.message}" + (f"\n→ {self.fix}" if self.fix else "")
 
     def document(self) -> dict[str, Any]:
-        """The error JSON of spellings.md."""
+        """What `--json` prints instead of an answer."""
         return {
             "ok": False,
             "error": {

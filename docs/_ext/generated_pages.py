@@ -26,6 +26,7 @@ GENERATORS: Final[dict[str, Callable[[Path], str]]] = {
     "events": event_kinds.page,
     "live-view": tutorial_notebooks.picture,
     "magics": magic_help.page,
+    "not-yet": spec_keys.not_yet,
     "spec": spec_keys.page,
     "tutorial": tutorial_notebooks.page,
     "verbs": verb_help.page,
@@ -62,12 +63,22 @@ def copy(app: Sphinx) -> None:
     tutorial_notebooks.copy(Path(app.srcdir))
 
 
+def without_fields(
+    _app: Sphinx, what: str, name: str, _object: Any, _options: Any, _words: str, _returns: str
+) -> tuple[str, str] | None:
+    """No signature for what only pixirnb makes: its fields are listed beneath it anyway."""
+    if what in {"class", "exception"} and not name.startswith("pixirnb.testing."):
+        return "", ""
+    return None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_lexer("python", cell_lexer.CellLexer)
     app.add_lexer("ipython3", cell_lexer.CellLexer)
     app.add_lexer("ipythontb", TextLexer)  # errors here are sentences, and look like no traceback
     app.connect("builder-inited", copy)
+    app.connect("autodoc-process-signature", without_fields)
     app.connect("env-get-outdated", follow)
     app.connect("source-read", fill)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

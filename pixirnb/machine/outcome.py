@@ -58,7 +58,7 @@ class StepOutcome:
     """It was ready before, and is kept if what it depends on comes out unchanged."""
 
     def document(self) -> dict[str, Any]:
-        """The JSON of spellings.md; `retry` and `recheck`, which no status tells, only while they say something."""
+        """Its JSON; `retry` and `recheck`, which no status tells, only while they say something."""
         document = {name: getattr(self, name) for name in self.__slots__}
         for passing in ("retry", "recheck"):
             if not document[passing]:
@@ -105,7 +105,7 @@ class RunOutcome:
         return [s.step_id for s in self.steps if s.checkpoint_status == checkpoint_status]
 
     def document(self) -> dict[str, Any]:
-        """The JSON of spellings.md."""
+        """Its JSON, as `--json` prints it."""
         return {
             "ok": self.ok,
             "run_id": self.run_id,

@@ -22,7 +22,8 @@ LAYERS: list[str] = next(
 def drawn() -> list[str]:
     """The first column of the drawing, from the top down."""
     section = DESIGN.split("## The floors\n")[1].split("```")[1]
-    return [re.split(r" {2,}", line)[0] for line in section.strip().splitlines()]
+    lines = section.strip().splitlines()
+    return [re.split(r" {2,}", line)[0] for line in lines if not line.startswith(" ")]
 
 
 def test_the_floors_drawn_are_those_of_the_import_contract_in_their_order() -> None:
