@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types contracts unit demo lab crashes simulate mutants bench build fix clean
+.PHONY: help setup test lint types contracts unit demo lab crashes simulate mutants bench docs build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,10 @@ mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's ru
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py
+
+docs: $(STAMP) ## the site in build/docs, a warning being an error
+	@$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
 
 build: $(STAMP) ## wheel and sdist in dist/
 	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist
