@@ -71,6 +71,14 @@ class Draft:
         }
         return {step: names for step, names in missing.items() if names}
 
+    @property
+    def _phases_wait(self) -> dict[str, list[str]]:
+        """As `waits`, for the phases of a `%%workflow` cell that leaves its steps to others."""
+        phases = () if self.header is None or self.has_own_steps else self.header.phases
+        known = set(self.ids)
+        missing = {phase.name: [s for s in phase.steps if s not in known] for phase in phases}
+        return {phase: names for phase, names in missing.items() if names}
+
     def with_cell(self, cell: StepCell) -> Draft:
         """With one more `%%step` cell, or one in place of an earlier of its id. Raises InvalidArguments (`name_twice`)."""
         for other in self.cells.values():
@@ -126,22 +134,30 @@ class Draft:
             rest = None if salvage is None else salvage.workflow
             errors = problems_of(loaded, None if rest is None else facts_of(rest))
         waiting = {self.ids.index(step) for step in self.waits}
-        found = tuple(problem for problem in errors if not _is_waiting(problem, waiting))
+        found = tuple(problem for problem in errors if not self._may_mend(problem, waiting))
         if found or workflow is None:
             told = found if cell is None else _seen_from(found, self.ids.index(cell))
-            raise refusal(tuple(sorted(told, key=lambda problem: problem.line or 0)), "this cell")
+            # What stands in this cell first, then what follows from it elsewhere.
+            told = tuple(sorted(told, key=lambda p: (p.line is None, p.line or 0)))
+            raise refusal(told, "this cell")
         return workflow
 
     def so_far(self, facts_of: Callable[[Workflow], Facts]) -> tuple[PlanReport, tuple[str, ...]]:
         """The plan of what there is, and a line for each step that waits for a cell."""
-        notes = tuple(
-            f"`{step}` waits for the {'cell that defines' if len(names) == 1 else 'cells that define'} "
-            + ", ".join(f"`{name}`" for name in names)
-            + "."
-            for step, names in self.waits.items()
-        )
+        notes = [_waiting(f"`{step}`", names) for step, names in self.waits.items()]
+        notes += [_waiting(f"phase `{name}`", names) for name, names in self._phases_wait.items()]
         preview = self.preview()
-        return report(preview, facts_of(preview)), notes
+        return report(preview, facts_of(preview)), tuple(notes)
+
+    def _may_mend(self, problem: Problem, waiting: set[int]) -> bool:
+        """Whether a cell that is still to come may mend it. `waiting`: positions of steps that wait for one."""
+        if problem.code == "phase_unknown_step":
+            return not self.has_own_steps
+        if not waiting or problem.code not in WAITING:
+            return False
+        return problem.code == "unreachable" or any(
+            problem.path.startswith(f"steps[{position}]") for position in waiting
+        )
 
     @property
     def own_steps(self) -> tuple[Step, ...]:
@@ -153,6 +169,11 @@ class Draft:
         if not self.cells and self.header is not None:
             return load(self.header)
         header = {} if self.header is None else self.header.canonical()
+        if known is not None and "phases" in header:
+            header["phases"] = [
+                {**phase, "steps": [step for step in phase.get("steps", ()) if step in known]}
+                for phase in header["phases"]
+            ]
         inputs = header.get("inputs", {})
         left = {step: cell.written(inputs, known) for step, cell in self.cells.items()}
         own = [left.pop(s.id) if s.id in left else s.canonical() for s in self.own_steps]
@@ -162,12 +183,9 @@ class Draft:
         return loaded
 
 
-def _is_waiting(problem: Problem, waiting: set[int]) -> bool:
-    if not waiting or problem.code not in WAITING:
-        return False
-    return problem.code == "unreachable" or any(
-        problem.path.startswith(f"steps[{position}]") for position in waiting
-    )
+def _waiting(who: str, names: list[str]) -> str:
+    what = "the cell that defines" if len(names) == 1 else "the cells that define"
+    return f"{who} waits for {what} {', '.join(f'`{name}`' for name in names)}."
 
 
 def _seen_from(found: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:

@@ -31,6 +31,10 @@ def seen(cell: str) -> str:
             "await get_ipython().run_line_magic('pixir', 'run x --wait --awaited')\n",
         ),
         (
+            "%%step a --workflow x --try\n1\n",
+            "await get_ipython().run_cell_magic('step', 'a --workflow x --try --awaited', '1\\n')\n",
+        ),
+        (
             "é = %pixir run ü --wait\n",
             "é = await get_ipython().run_line_magic('pixir', 'run ü --wait --awaited')\n",
         ),
@@ -50,6 +54,8 @@ def test_a_magic_that_waits_is_awaited(cell: str, expected: str) -> None:
         "%%workflow x --run\nsteps: []\n",
         "%%workflow x\n# --wait\nsteps: []\n",
         "%pixir runs\n",
+        "%%step a --workflow x\n'--try'\n",
+        "%%step a --workflow x --wait\n1\n",
         "def f():\n    %pixir run x --wait\n",
         "print('--wait')\n",
         "this is not Python get_ipython().run_ --wait\n",

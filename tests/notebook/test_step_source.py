@@ -1,0 +1,153 @@
+"""The source pinned of a `%%step` cell: what becomes of a body, and on which line Python finds its mistakes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from pixirnb.errors import InvalidSpec
+from pixirnb.notebook.step_source import parameter, step_source
+from pixirnb.runners import functions
+from pixirnb.views.text import error_text
+
+
+def returned(body: str, **given: Any) -> Any:
+    """What the step of a body returns, called as a runner calls it."""
+    source = step_source("tried-out", body, offered=tuple(given))
+    arguments = {name: value for name, value in given.items() if name in source.takes}
+    return functions.call(":step_tried_out", arguments, source.text)
+
+
+def refused(body: str) -> tuple[str, int | None]:
+    with pytest.raises(InvalidSpec) as caught:
+        step_source("wrong", body)
+    lines = error_text(caught.value.document()).split("\n")
+    assert len(lines) == 2, "what happened, and what to do"
+    assert "`wrong`" in lines[0]
+    return caught.value.code, caught.value.line
+
+
+def test_a_body_becomes_a_function_line_for_line_with_its_comments() -> None:
+    body = "# why\nkept = [row for row in raw\n        if row]  # all but nothing\n\nif kept:\n\tprint(kept)\nkept"
+    source = step_source("clean", body, offered=["inputs", "raw"])
+    assert source.text == (
+        "def step_clean(raw):  # %%step clean\n"
+        "    # why\n"
+        "    kept = [row for row in raw\n"
+        "            if row]  # all but nothing\n"
+        "\n"
+        "    if kept:\n"
+        "    \tprint(kept)\n"
+        "    return kept\n"
+    )
+    assert source.takes == {"raw"}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("1 + 1", 2),
+        ("x = 3; x", 3),
+        ("x = 3; x;", None),
+        ("x = 3\nx ;  # said to nobody", None),
+        ("x = 3", None),
+        ("return 5\n6", 5),
+        ("if True:\n    return 'early'\n'late'", "early"),
+        ("(\n  1,\n  2,\n)", (1, 2)),
+        ("1, 2", (1, 2)),
+        ("(1); (2)", 2),
+        ("'é'; 'ü' + 'ö'", "üö"),
+        ("x = 1 + \\\n  2\nx", 3),
+        ("def f(n):\n    return n and n + f(n - 1)\nf(3)", 6),
+        ("import math\nmath.floor(2.5)", 2),
+        ("class A:\n    size = 3\nA.size", 3),
+        ("'''\n   \n\tkept\n'''", "\n   \n\tkept\n"),
+        ('f"""\n  {1 +\n1}\n   \n"""', "\n  2\n   \n"),
+        ("x = 'a\\\n  b'\nx", "a  b"),
+        ("'# no comment'  # a comment", "# no comment"),
+        ("1\r\n+2\r\n", 2),
+        ("async def main():\n    return 4\nimport asyncio\nasyncio.run(main())", 4),
+    ],
+)
+def test_a_step_returns_what_it_returns_or_its_last_expression(body: str, expected: Any) -> None:
+    assert returned(body) == expected
+
+
+def test_texts_of_several_lines_keep_every_character() -> None:
+    random.seed(7)
+    for _ in range(200):
+        inside = "".join(random.choices(" \t\n#ab;{}'", k=30)).replace("'''", "")
+        body = f"x = 1\nkept = r'''{inside} '''\nif x:\n    kept += ''\nkept"
+        assert returned(body) == f"{inside} "
+
+
+def test_a_body_takes_only_what_it_names_unless_it_may_look_at_any_name() -> None:
+    offered = ["inputs", "raw"]
+    assert step_source("a", "1", offered=offered).takes == set()
+    assert step_source("a", "inputs['n']", offered=offered).takes == {"inputs"}
+    assert step_source("a", "sorted(locals())", offered=offered).takes == {"inputs", "raw"}
+    assert step_source("a", "1", offered=offered, recorded=["limit"]).takes == {"limit"}
+    assert returned("sorted(locals())", inputs={}, raw=1) == ["inputs", "raw"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "line"),
+    [
+        ("x = 1\nx = = 2", "step_syntax", 3),
+        ("x = 1\n\nx = (", "step_syntax", 4),
+        ("  x = 1", "step_syntax", 2),
+        ("x = 1\n'''\nopen", "step_syntax", 3),
+        ("x = 1\nbreak", "step_syntax", 3),
+        ("x = 1\nfrom math import *", "step_syntax", 3),
+        ("x = 1\n%matplotlib inline", "step_syntax", 3),
+        ("!ls", "step_syntax", 2),
+        ("files = !ls", "step_syntax", 2),
+        ("x = 1\nx?", "step_syntax", 3),
+        ("x = '\0'", "step_syntax", None),
+        ("x = '\ud800'", "step_syntax", None),
+        ("x = 1\nawait x", "step_await", 3),
+        ("x = [y async for y in z]", "step_await", 2),
+        ("async with x:\n    pass", "step_await", 2),
+        ("x = 1\nfor y in 'ab':\n    yield y", "step_await", 4),
+        ("# nothing", "empty", None),
+        ("\n\n", "empty", None),
+    ],
+)
+def test_a_mistake_is_told_in_two_lines_with_the_line_of_the_cell(
+    body: str, code: str, line: int | None
+) -> None:
+    assert refused(body) == (code, line)
+
+
+def test_the_kernels_own_syntax_is_called_by_its_name() -> None:
+    for body in ("%time 1", "!ls", "x = %pwd", "x??"):
+        with pytest.raises(InvalidSpec, match="is IPython's"):
+            step_source("wrong", body)
+    with pytest.raises(InvalidSpec, match="is not Python"):
+        step_source("wrong", "x = 5 %% 2")
+
+
+def test_a_failure_names_the_line_of_the_cell() -> None:
+    failure = returned("def inner():\n    return {}['gone']\n# a comment\ninner()")
+    assert isinstance(failure, functions.Failure)
+    assert failure.message == "line 3 of the cell: KeyError: 'gone'"
+    assert 'File "<%%step tried-out>", line 5, in step_tried_out' in failure.details["traceback"]
+    assert "return inner()" in failure.details["traceback"]
+    elsewhere = returned("import json\njson.loads('{')")
+    assert elsewhere.message.startswith("line 3 of the cell: json.decoder.JSONDecodeError")
+
+
+def test_names_that_nobody_gives_are_told_with_their_line() -> None:
+    body = "import math\nmath.pi + frame\n[x for x in range(3)]\nframe\ndisplay(f(print))"
+    assert step_source("a", body).unseen == (("frame", 3), ("display", 6), ("f", 6))
+    assert step_source("a", "global kept\nkept = 1\nkept").unseen == ()
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [("raw", "raw"), ("raw-data", "raw_data"), ("3d", "_3d"), ("class", "class_"), ("A_b", "A_b")],
+)
+def test_an_output_is_seen_under_a_name(step: str, name: str) -> None:
+    assert parameter(step) == name
