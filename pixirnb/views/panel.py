@@ -45,9 +45,10 @@ def panel(
     is_live: bool,
     is_past: bool = False,
     damage: str = "",
+    printed: str = "",
 ) -> dict[str, Any]:
     """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
-    `damage`: what is wrong with the log, where something is.
+    `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -94,7 +95,7 @@ def panel(
         "env": environment(step, mask),
         "attempts": attempt_documents(tries.of(step.id), is_live=is_live),
         "attempts_count": len(tries.of(step.id)),
-        "error": _error(run, step, state, mark),
+        "error": _error(run, step, state, mark, printed),
         "left": _left(state, tries, step.id),
         "checks": [_check(check) for check in state.checks[:_CHECKS]],
         "limitations": [line(each, 600) for each in state.limitations[:_LIMITATIONS]],
@@ -139,14 +140,16 @@ def _neighbours(
     return found
 
 
-def _error(run: RunState, step: PlannedStep, state: StepState, mark: Mark) -> dict[str, Any] | None:
+def _error(
+    run: RunState, step: PlannedStep, state: StepState, mark: Mark, printed: str
+) -> dict[str, Any] | None:
     """Why the last attempt is not ready; what a hold covers is told in `left`."""
     error = state.error
     if state.stage == "retrying":
         error = (state.retry or {}).get("error")
     if error is None or state.checkpoint_status in {"held", "checkpoint_ready"}:
         return None
-    tail = painted(str((state.ended or {}).get("tail") or ""))
+    tail = painted(printed or str((state.ended or {}).get("tail") or ""))
     told = plain(error.get("message") or "", 2_000)
     head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"
     last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
