@@ -32,4 +32,6 @@ def _own(cls: type) -> dict[str, str]:
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
                 found[name] = " ".join(text.split())
+            case _:
+                continue
     return found

@@ -148,6 +148,8 @@ def _bounds(constraints: Sequence[Any]) -> str:
                     said.append("not empty")
                 case MaxLen(max_length=most):
                     said.append(f"at most {most:,}")
+                case _:
+                    continue  # strictness and the like: the type's word says it
     return "".join(f", {words}" for words in said)
 
 

@@ -52,6 +52,14 @@ def test_with_a_check_that_cannot_pass_it_is_no_success_anywhere(tmp_path: Path)
     assert not outcome.ok
 
 
+def test_the_site_opens_with_the_same_workflow() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(%%workflow.*?)```", index, re.DOTALL)
+    bodies = [text.partition("\n")[2] for text in (CELLS[1], *shown)]
+    assert len(bodies) == 2
+    assert bodies[1] == re.sub(r" +#.*", "", bodies[0])
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_every_page_it_sends_to_is_there(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
