@@ -37,8 +37,9 @@ class Gallery:
         if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
-            # A terminal cannot redraw: there a cell that stays shows only the end.
-            if is_notebook or not is_staying:
+            # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody
+            # watches, a cell that stays shows only the end.
+            if is_attended(shell) or not is_staying:
                 picture.show()
             return picture.settle
         view = self._view(run)
