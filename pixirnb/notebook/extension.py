@@ -6,12 +6,15 @@ from typing import Any
 
 from pixirnb.notebook import completer, rendering
 from pixirnb.notebook.awaited import await_waiting
+from pixirnb.notebook.gallery import forget_runs, show_runs
 from pixirnb.notebook.magics import PixirMagics, has_kernel
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Called by `%load_ext pixirnb`."""
     rendering.register(shell)
+    if has_kernel(shell):
+        show_runs(shell)
     shell.register_magics(PixirMagics(shell))
     completer.register(shell)
     # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
@@ -23,6 +26,7 @@ def unload_ipython_extension(shell: Any) -> None:
     """Called by `%unload_ext pixirnb`. Live runs go on: they belong to the process, not to the extension."""
     rendering.forget(shell)
     completer.forget(shell)
+    forget_runs(shell)
     if await_waiting in shell.input_transformers_post:
         shell.input_transformers_post.remove(await_waiting)
     for kind in ("line", "cell"):

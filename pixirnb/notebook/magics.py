@@ -27,7 +27,7 @@ from pixirnb.notebook.cells import define, facts_of
 from pixirnb.notebook.draft_cards import draft_bundle, unseen_notes
 from pixirnb.notebook.drafts import Draft
 from pixirnb.notebook.faults import honest
-from pixirnb.notebook.pictures import Picture
+from pixirnb.notebook.gallery import GALLERY
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.notebook.shelf import SHELF, Wish
 from pixirnb.notebook.staying import Staying
@@ -233,11 +233,7 @@ class PixirMagics(Magics):
             if not stay.is_waiting:
                 show()
         else:
-            picture = Picture(run, is_moving=has_kernel(self.shell))
-            show = picture.settle
-            # A terminal cannot redraw: there a cell that stays shows only the end.
-            if has_kernel(self.shell) or not stay.is_waiting:
-                picture.show()
+            show = GALLERY.show(run, self.shell, is_staying=stay.is_waiting)
         if not stay.is_waiting:
             return None
 

@@ -47,15 +47,16 @@ class Cell:
 
 
 class Notebook:
-    """A kernel in a folder, spoken to as a notebook does."""
+    """A kernel in a folder, spoken to as a notebook does: as one that a program runs, or one that a person watches."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_attended: bool = False) -> None:
         self.folder = folder
         self.manager = KernelManager(kernel_name="python3")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.manager.start_kernel(cwd=str(folder), env=environment)
         self.client: BlockingKernelClient = self.manager.client()
         self.client.start_channels()
+        self.client.allow_stdin = is_attended
         self.client.wait_for_ready(timeout=PATIENCE_S)
         self.run("%load_ext pixirnb")
 
