@@ -21,21 +21,22 @@ LIVE_STEPS: Final = 10_000
 
 _SAID: Final = {
     "run_started": "the run started",
-    "run_resumed": "the run was resumed",
-    "run_forked": "the run was forked from another",
-    "step_scheduled": "scheduled",
-    "attempt_started": "started",
-    "attempt_ended": "its attempt ended",
-    "retry_planned": "is to be tried again",
+    "run_resumed": "the run was resumed: {reuse} to reuse, {rerun} to rerun, {hold} to hold",
+    "run_forked": "the run was forked: what came before happened in another",
+    "step_scheduled": "attempt {attempt} scheduled",
+    "attempt_started": "attempt {attempt} started",
+    "attempt_ended": "attempt {attempt} ended{elapsed}: {mark}",
+    "retry_planned": "attempt {attempt} is to follow{delay}",
     "verification_recorded": "checked",
-    "checkpoint_decided": "judged by its evidence",
+    "checkpoint_decided": "{mark}{reused}",
     "step_held": "held",
     "decision_requested": "asks a person",
-    "decision_recorded": "a person decided",
-    "checkpoint_saved": "a checkpoint was saved",
+    "decision_recorded": "{verdict} by a person",
+    "checkpoint_saved": "checkpoint {name} saved",
     "warning_raised": "a warning",
-    "run_finished": "the run came to rest",
+    "run_finished": "the run came to rest: {status}",
 }
+"""What the browser says of an event; it fills the braces in from the entry of the tape."""
 
 
 def look() -> dict[str, Any]:

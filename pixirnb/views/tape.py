@@ -1,9 +1,9 @@
 """The tape of a run: one entry an event, each with the steps whose look it changed. The browser replays it without folding.
 
-    events ──▶ Tape.take(event) ──▶ [seq, ms, kind, step, changes, status]
+    events ──▶ Tape.take(event) ──▶ [seq, ms, kind, step, changes, status, told]
 
-To see the run as it was after entry n, take each step's last change in the entries up to n. Everything is a number, so that ten
-thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
+To see the run as it was after entry n, take each step's last change in the entries up to n. Nearly everything is a number, so
+that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any, Final, get_args
 from pixirnb.history.events import Event, Kind
 from pixirnb.history.state import RunState, StepState
 from pixirnb.planning.plan import Plan
-from pixirnb.views.marks import STEP_MARKS, Mark, step_mark
+from pixirnb.views.marks import STEP_MARKS, Mark, state_mark, step_mark
 from pixirnb.views.moments import epoch_ms
+from pixirnb.views.plain import line
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
@@ -24,10 +25,20 @@ STRIDE: Final = 5
 """Numbers a change takes: step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none."""
 
 Entry = list[Any]
-"""`[seq, ms since the first event, kind, step or -1, changes, run status or ""]`."""
+"""`[seq, ms since the first event, kind, step or -1, changes, run status or "", told]`.
+
+`told` is what the sentence of the event and the timeline need, by its kind: `[attempt]` of `step_scheduled`,
+`attempt_started` and `decision_requested`; `[attempt, place in STEP_MARKS, elapsed ms]` of `attempt_ended`;
+`[attempt to come, delay ms]` of `retry_planned`; `[attempt, place in STEP_MARKS, 1 if reused]` of `checkpoint_decided`;
+`[attempt, 1 for accept]` of `decision_recorded`; `[reused, run again, held]` of `run_resumed`; `[name]` of
+`checkpoint_saved`; else empty.
+"""
 
 _PLACE: Final = {mark.key: place for place, mark in enumerate(STEP_MARKS)}
-_STATUS: Final = {"run_started": "running", "run_resumed": "running", "run_forked": "running"}
+_UNKNOWN: Final = _PLACE["ended"]
+"""For a status nobody here knows: it ended, and nothing may build on it."""
+_BEGINNINGS: Final = frozenset({"run_started", "run_resumed", "run_forked"})
+_NAME_ROOM: Final = 60
 
 
 @dataclass(slots=True, eq=False)
@@ -38,9 +49,10 @@ class Tape:
     run: RunState = field(default_factory=RunState)
     entries: list[Entry] = field(default_factory=list)
     began_ms: int = 0
-    """Moment of the first event, in ms since 1970."""
+    """Moment of the first event that has one, in ms since 1970."""
+    ms: int = 0
+    """Of the last entry."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _ms: int = 0
 
     def extend(self, events: Iterable[Event]) -> None:
         """Take events in order."""
@@ -48,37 +60,41 @@ class Tape:
             self.take(event)
 
     def take(self, event: Event) -> Entry:
-        """Take one event; returns its entry, which is added to `entries`."""
-        self.run.apply(event)
-        at = epoch_ms(event.at)
-        if at is not None:
-            if not self.entries:
-                self.began_ms = at
-            # A wall clock may jump back; a picture of time may not.
-            self._ms = max(self._ms, at - self.began_ms)
+        """Take one event; returns its entry, which is added to `entries`. An event that cannot be read changes no look."""
+        is_read = self.run.apply(event)
+        self._tick(event.at)
         step = event.data.get("step")
         place = self.plan.index.get(step, -1) if isinstance(step, str) else -1
         changes: list[int] = []
-        for name in _touched(event, step):
+        for name in _touched(event, step) if is_read else ():
             self._change(name, changes)
-        status = _STATUS.get(event.kind, "")
-        if event.kind == "run_finished":
-            status = str(event.data.get("status", ""))
+        status = "running" if is_read and event.kind in _BEGINNINGS else ""
+        if is_read and event.kind == "run_finished":
+            status = line(event.data["status"], 40)
         kind = KINDS.index(event.kind) if event.kind in KINDS else len(KINDS)
-        entry = [event.seq, self._ms, kind, place, changes, status]
+        told = _told(event) if is_read else []
+        entry = [event.seq, self.ms, kind, place, changes, status, told]
         self.entries.append(entry)
         return entry
+
+    def _tick(self, at: Any) -> None:
+        moment = epoch_ms(at)
+        if moment is None:
+            return
+        if not self.began_ms:
+            self.began_ms = moment
+        # A wall clock may jump back; a picture of time may not.
+        self.ms = max(self.ms, moment - self.began_ms)
 
     def _change(self, name: str, changes: list[int]) -> None:
         place, state = self.plan.index.get(name), self.run.steps.get(name)
         if place is None or state is None:
             return
-        elapsed = (state.ended or {}).get("elapsed_ms")
         holder = (state.held_by or {}).get("step")
         look = (
-            _PLACE[mark_of(state).key],
-            state.attempt,
-            elapsed if isinstance(elapsed, int) and state.stage == "settled" else -1,
+            _PLACE.get(mark_of(state).key, _UNKNOWN),
+            _number(state.attempt),
+            elapsed_of(state),
             self.plan.index.get(holder, -1) if isinstance(holder, str) else -1,
         )
         if self._shown.get(name) != look:
@@ -87,20 +103,57 @@ class Tape:
 
 
 def mark_of(state: StepState) -> Mark:
-    """The look of a step's state, the same as of its outcome."""
-    return step_mark(
-        {
-            "checkpoint_status": state.checkpoint_status,
-            "subagent_status": state.subagent_status,
-            "stage": state.stage,
-        }
-    )
+    """The look of a step's state in a run that goes on, the same as of its outcome."""
+    return state_mark(state)
+
+
+def elapsed_of(state: StepState) -> int:
+    """How long its last attempt took, in ms; -1 where none has ended, or what it left no longer counts."""
+    is_over = state.stage in {"ended", "settled"} and state.checkpoint_status != "held"
+    return _number((state.ended or {}).get("elapsed_ms")) if is_over else -1
 
 
 def _touched(event: Event, step: Any) -> list[str]:
-    """Steps whose look the event may change."""
+    """Steps whose look the event may change. Its data has the shape of its kind."""
     if event.kind == "run_resumed":
-        entries = event.data.get("steps")
-        listed = entries if isinstance(entries, list) else []
-        return [e["step_id"] for e in listed if isinstance(e, dict) and "step_id" in e]
+        return [entry["step_id"] for entry in event.data["steps"]]
     return [step] if isinstance(step, str) else []
+
+
+def _told(event: Event) -> list[Any]:
+    """See `Entry`. Its data has the shape of its kind."""
+    data = event.data
+    match event.kind:
+        case "step_scheduled" | "attempt_started" | "decision_requested":
+            return [_number(data["attempt"])]
+        case "attempt_ended":
+            # By itself: a clean end is not yet known to be good, any other did not leave what it should.
+            status = data["status"]
+            checkpoint = None if status == "completed" else "failed"
+            mark = _mark(checkpoint, status)
+            return [_number(data["attempt"]), mark, _number(data["elapsed_ms"])]
+        case "retry_planned":
+            return [_number(data["attempt"]), _number(data["delay_ms"])]
+        case "checkpoint_decided":
+            mark = _mark(data["status"], data["subagent_status"])
+            return [_number(data["attempt"]), mark, int(data.get("reused") is True)]
+        case "decision_recorded":
+            return [_number(data["attempt"]), int(data["verdict"] == "accept")]
+        case "run_resumed":
+            actions = [entry["action"] for entry in data["steps"]]
+            return [actions.count(action) for action in ("reuse", "rerun", "hold")]
+        case "checkpoint_saved":
+            return [line(data["name"], _NAME_ROOM)]
+        case _:
+            return []
+
+
+def _mark(checkpoint: str | None, attempt: str) -> int:
+    mark = step_mark({"checkpoint_status": checkpoint, "subagent_status": attempt})
+    return _PLACE.get(mark.key, _UNKNOWN)
+
+
+def _number(value: Any) -> int:
+    """A count or a span that a hostile log may have made something a browser cannot reckon with."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 2**53 else -1

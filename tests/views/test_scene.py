@@ -1,0 +1,55 @@
+"""The scene and the look of a live view: what a browser needs beside the tape, and nothing that could act in it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.report import report, require
+from pixirnb.spec.loader import load
+from pixirnb.testing.histories import plan_of
+from pixirnb.views.marks import RUN_MARKS, STEP_MARKS
+from pixirnb.views.scene import look, scene
+from pixirnb.views.tape import KINDS
+
+SPEC = """
+name: story
+phases: [{name: build, steps: [make, docs]}, {name: ship, steps: [ship]}]
+steps:
+  - {id: make, run: make, write_set: ["build/**"]}
+  - {id: docs, run: docs, write_set: ["build/docs/**"]}
+  - {id: ship, run: ship, depends_on: [make, docs]}
+"""
+FILLED = {
+    *("attempt", "mark", "elapsed", "delay", "reused", "verdict", "name", "status"),
+    *("reuse", "rerun", "hold"),
+}
+"""What the browser can fill in."""
+
+
+def test_every_mark_and_every_kind_of_event_has_words() -> None:
+    told = look()
+    assert [mark["key"] for mark in told["marks"]] == [mark.key for mark in STEP_MARKS]
+    assert set(told["run"]) == {mark.key for mark in RUN_MARKS}
+    assert len(told["events"]) == len(KINDS)
+    assert all(told["events"])
+    assert all(mark["word"] and mark["shape"] for mark in told["marks"])
+
+
+def test_the_words_of_events_have_no_braces_but_those_the_browser_fills() -> None:
+    for words in look()["events"]:
+        assert set(re.findall(r"\{(\w*)\}", words)) <= FILLED
+
+
+def test_steps_are_told_by_their_place_and_everything_is_plain_json() -> None:
+    plan = plan_of(SPEC)
+    told = scene("r-1", plan, report(require(load(SPEC)), Facts()).document())
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert told["ids"] == ["make", "docs", "ship"]
+    assert told["needs"] == [[], [], [0, 1]]
+    assert told["phases"] == [["build", [0, 1]], ["ship", [2]]]
+    assert [entry[:2] for entry in told["conflicts"]] == [[0, 1]]
+    (sheet,) = told["sheets"]
+    assert [step for step, _, _ in sheet["boxes"]] == [0, 1, 2]
+    assert {(source, target) for source, target, _ in sheet["curves"]} == {(0, 2), (1, 2)}
