@@ -1,4 +1,8 @@
-"""Every kind of event with its fields, out of `pixirnb.history.events`."""
+"""Every kind of event with its fields, out of `pixirnb.history.events`.
+
+A field without a sentence beneath it means what its name means everywhere (`field_meanings`); one that neither explains ends
+the build.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from attribute_notes import notes, summary
+from field_meanings import MEANINGS
+from sphinx.errors import ExtensionError
 
 from pixirnb.history import events
 
@@ -73,7 +79,10 @@ def _section(heading: str, shape: Any) -> str:
         is_optional = get_origin(hint) is NotRequired
         kind = _words(get_args(hint)[0] if is_optional else hint)
         key = f"`{name}`" + (" (optional)" if is_optional else "")
-        cells = (key, kind, said.get(name, ""))
+        means = said.get(name) or MEANINGS.get(name)
+        if means is None:
+            raise ExtensionError(f"nothing says what `{name}` of {heading} means")
+        cells = (key, kind, means)
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     table = "\n".join(["| field | type | means |", "|---|---|---|", *rows])
     return f"{heading}\n\n{summary(shape)}\n\n{table}"

@@ -216,6 +216,7 @@ class StepScheduled(TypedDict):
     wave: int
     timeout_ms: int | None
     workspace: str
+    """`shared` or `isolated`."""
     fingerprint: dict[str, str]
     """`{"static": digest, "dynamic": digest}`."""
 
@@ -281,6 +282,7 @@ class CheckpointDecided(TypedDict):
     step: str
     attempt: int
     status: CheckpointStatus
+    """What follows from the raw end, the checks and the output."""
     subagent_status: SubagentStatus
     error: ErrorData | None
     limitations: list[str]
