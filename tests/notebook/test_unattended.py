@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from unattended_notebooks import jupyter_execute, papermill, read, shown, write_notebook
+from unattended_notebooks import LOAD, jupyter_execute, papermill, read, shown, write_notebook
 
 import pixirnb
 
@@ -68,6 +69,37 @@ def test_jupyter_execute_fails_as_papermill_does(tmp_path: Path, name: str) -> N
     done = jupyter_execute(write_notebook(tmp_path / "a.ipynb", *cells, REACHED))
     assert (done.code == 0) == (said == ""), done.said
     assert said in done.said
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "unattended.md"
+
+
+def test_who_follows_the_how_to_page_gets_the_night_and_the_morning_it_tells_of(
+    tmp_path: Path,
+) -> None:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    given, load, night, morning = blocks
+    assert load.strip() == LOAD
+    source = write_notebook(tmp_path / "nightly.ipynb", given, night)
+    done = papermill(source, tmp_path / "last-night.ipynb", "-p", "n", "5")
+    assert done.code == 0, done.said
+    (row,) = pixirnb.runs(workspace=tmp_path)
+    assert pixirnb.open_run(row["run_id"], workspace=tmp_path).value("count") == "5"
+
+    defined = night.replace("--wait --input n=$n", "--as nightly")
+    assert defined != night
+    broken = defined.replace("wc -l < data.txt", "test -e there")
+    codes = []
+    for cell in (broken, broken, defined):
+        again = write_notebook(tmp_path / "again.ipynb", given, cell, morning)
+        codes.append(papermill(again, tmp_path / "again.out.ipynb").code)
+        (tmp_path / "there").touch()  # what was missing is there in the morning
+    # A run that breaks, the same run gone on with, and, as nothing is left to go on with, a new one.
+    assert [code == 0 for code in codes] == [False, True, True]
+    rows = pixirnb.runs(workspace=tmp_path)
+    assert [row["status"] for row in rows] == ["completed"] * 3
 
 
 def test_papermill_s_parameters_become_inputs_and_another_notebook_resumes_its_run(
