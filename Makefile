@@ -12,10 +12,10 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types contracts unit demo lab crashes simulate mutants bench docs build fix clean
+.PHONY: help setup browser-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench docs build fix clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## make .venv with everything a developer needs (once; again when pyproject.toml changes)
 
@@ -29,6 +29,8 @@ $(STAMP): pyproject.toml
 
 test: lint types contracts unit ## everything a change must pass: lint, format, types, import contracts, tests, notebooks
 
+test-all: test crashes simulate mutants bench ## and what takes longer: crash points, worlds, planted bugs, figures
+
 lint: $(STAMP) ## ruff: rules and format
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -39,7 +41,10 @@ types: $(STAMP) ## mypy, strict, over code and tests
 contracts: $(STAMP) ## import-linter: imports only go down the floors
 	@$(VENV)/bin/lint-imports --no-logo
 
-unit: $(STAMP) ## pytest, notebooks included
+browser-setup: ## a Chromium for the browser tests: from apt when root, else the one on PATH or in CHROME
+	@.ci/browser
+
+unit: $(STAMP) browser-setup ## pytest, notebooks and real browsers included
 	@$(PY) -m pytest tests notebooks --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanitize.cfg
 
 demo: $(STAMP) ## run the first notebook on this repository and print its outcome
