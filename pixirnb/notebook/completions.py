@@ -22,7 +22,7 @@ MOST: Final = 500
 _CELL: Final = re.compile(r"\s*%%(workflow|step)(?=[ \t\n]|$)")
 _OTHER_CELL: Final = re.compile(r"\s*%%(?!time\b|timeit\b|capture\b|prun\b)")
 _LINE: Final = re.compile(r"[ \t]*(?:[A-Za-z_]\w*[ \t]*=[ \t]*)?%pixir[ \t]+")
-_SIGNS: Final = "-[{\"' "
+_SIGNS: Final = "[{\"'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def complete(
     if found is None:
         return None
     typed, candidates = found
+    typed = text[offset - len(typed) : offset]  # as it is written, whatever it was read as
     return Completions(typed, tuple(each for each in candidates if _goes_on(each, typed))[:MOST])
 
 
@@ -78,4 +79,6 @@ def _in_cell(
 
 
 def _goes_on(candidate: Candidate, typed: str) -> bool:
-    return candidate.text.startswith(typed) or candidate.text.lstrip(_SIGNS).startswith(typed)
+    """Whether it begins as is typed, but for the signs a list, mapping or text begins with."""
+    bare = candidate.text.removeprefix("- ").lstrip(_SIGNS)
+    return candidate.text.startswith(typed) or bare.startswith(typed)

@@ -13,10 +13,13 @@ from pixirnb.notebook.hints.sketch import Sketch, Spot, sketch
 from pixirnb.notebook.hints.surroundings import Candidate, Surroundings
 from pixirnb.notebook.hints.tokens import MARK, Place
 from pixirnb.notebook.hints.vocabulary import Shape, shape_at
+from pixirnb.spec import limits
 
 Hints = tuple[str, list[Candidate]]
 """What is typed of a word, and what it may become."""
 NOTHING: Final[Hints] = ("", [])
+LONGEST: Final = 1024 * 1024
+"""Characters of a body that is read while somebody types."""
 
 _GLOBS: Final = frozenset(
     {"write_set", "read_set", "artifacts", "file_exists", "git_changes", "carry", "never_copy"}
@@ -27,6 +30,8 @@ _LAST_WORD: Final = re.compile(r"\S*$")
 
 def hints(body: str, offset: int, world: Surroundings) -> Hints:
     """What may stand at `offset` of a body. Never raises for what the body says."""
+    if len(body) > LONGEST:
+        return NOTHING
     line = body[:offset].rpartition("\n")[2]
     following = body[offset:].partition("\n")[0]
     drawn = sketch(body, offset)
@@ -35,7 +40,7 @@ def hints(body: str, offset: int, world: Surroundings) -> Hints:
     if reference is not None:
         return references.candidates(reference, following, outline, _step_on(body, offset, drawn))
     spot = drawn.spot
-    if spot is None:
+    if spot is None or len(spot.path) > limits.NESTING:
         return NOTHING
     if spot.role == "key":
         return _keys(drawn, spot)

@@ -79,7 +79,7 @@ class Brackets:
         self.at += 1
         while self.stack and (token := _TOKEN.match(self.text, self.at)):
             kind = token.lastgroup
-            if kind == "end" or (kind == "indent" and self.is_over(token)):
+            if kind == "end" or (kind == "line" and self.is_over(token)):
                 break
             self.at = token.end()
             if kind == "plain":

@@ -84,6 +84,10 @@ def sketch(text: str, offset: int | None) -> Sketch:
     return Sketch(reader.read(), reader.spot)
 
 
+class _Items(list[Any]):
+    """A sequence of dashes: it may go on. One in brackets may not; it is shared by all who read its line."""
+
+
 class _Frame:
     """A mapping or sequence that is still open."""
 
@@ -193,9 +197,9 @@ class _Reader:
         if not (isinstance(top.box, list) and top.indent == column):
             is_below = column > top.indent or (column == top.indent and isinstance(top.box, dict))
             if top.is_open and is_below:
-                top.box[top.key] = []
+                top.box[top.key] = _Items()
             box = None if top.key is None else top.box[top.key]
-            if not isinstance(box, list) or not is_below:
+            if not isinstance(box, _Items) or not is_below:
                 return False
             self.frames.append(_Frame(column, box, None))
             top = self.top
