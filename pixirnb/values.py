@@ -294,13 +294,21 @@ def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: boo
             code="value_not_trusted",
         )
     try:
-        return pickle.loads(data)  # noqa: S301 — signed by this user, or explicitly trusted
+        return _on_its_own(pickle.loads(data))  # noqa: S301 — signed by this user, or explicitly trusted
     except Exception as error:
         raise Cannot(
             f"a stored {stored.get('type', 'object')} cannot be read here: {type(error).__name__}: {error}",
             fix="Run the step that makes it again, with the module of its class importable.",
             code="value_unreadable",
         ) from error
+
+
+def _on_its_own(value: Any) -> Any:
+    """A figure that pyplot made is among pyplot's open figures again once it is loaded; there, a cell would draw it twice."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and isinstance(value, pyplot.Figure):
+        pyplot.close(value)
+    return value
 
 
 def _signature(data: bytes, key: bytes) -> str:

@@ -80,6 +80,9 @@ def register(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     for kind, bundle in _SHOWN.items():
         formatter.for_type(kind, bundle)
+    # A step's figure comes back without pyplot, whose import is what else would teach the shell to draw it. Deferred, it gives
+    # way to whatever a notebook has chosen for its figures.
+    shell.display_formatter.formatters["image/png"].for_type_by_name(*_FIGURE, _drawn)
     setattr(PixirnbError, _TRACEBACK_HOOK, error_lines)
 
 
@@ -88,6 +91,7 @@ def forget(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     for kind in _SHOWN:
         formatter.pop(kind, None)
+    shell.display_formatter.formatters["image/png"].pop(".".join(_FIGURE), None)
     if hasattr(PixirnbError, _TRACEBACK_HOOK):
         delattr(PixirnbError, _TRACEBACK_HOOK)
 
@@ -95,10 +99,18 @@ def forget(shell: Any) -> None:
 _TRACEBACK_HOOK: Final = "_render_traceback_"
 """What IPython asks of an exception before it draws a traceback. The tree of errors itself knows no notebook."""
 
+_FIGURE: Final = ("matplotlib.figure", "Figure")
+
 _SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
     RunOutcome: outcome_bundle,
     Workflow: workflow_bundle,
 }
+
+
+def _drawn(figure: Any) -> Any:
+    from IPython.core.pylabtools import print_figure
+
+    return print_figure(figure, fmt="png", bbox_inches="tight")
 
 
 def _with_notes(shown: Bundle, notes: tuple[str, ...]) -> Bundle:
