@@ -15,6 +15,7 @@ from IPython.display import display
 
 from pixirnb.handle import Run
 from pixirnb.notebook.attendance import is_attended
+from pixirnb.notebook.faults import honest
 from pixirnb.notebook.live_view import LiveView
 from pixirnb.notebook.pictures import Picture
 from pixirnb.views.scene import LIVE_STEPS

@@ -21,6 +21,7 @@ from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.notebook.inquiries import Inquiries
 from pixirnb.notebook.pulses import Pulses, now_ms
+from pixirnb.notebook.shelf import SHELF
 from pixirnb.notebook.sources import Source
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
@@ -78,7 +79,8 @@ class LiveView:
             return bool(self._handles)
 
     def take_up(self, run: Run) -> None:
-        """The run goes on: from now on its new course is followed."""
+        """The run goes on: from now on its new course is followed, and a cell that wants the same run attaches to it."""
+        SHELF.take(run)
         with self._lock:
             self.run = run
             self._source.leave()

@@ -1,0 +1,179 @@
+"""What the live view of a run says to the browser: a real kernel, its messages read as a front-end reads them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_cells import PATIENCE_S, Notebook
+
+import pixirnb
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+STORY = """%%workflow story --run --as run
+steps:
+  - {id: make, run: "echo made", posture: read_only, read_set: []}
+  - {id: hold, run: "while [ ! -e go ]; do sleep 0.05; done; echo went", posture: read_only, read_set: [], depends_on: [make]}
+"""
+
+
+@dataclass
+class Page:
+    """A front-end's side of the conversation: models by their comms, outputs by their display ids."""
+
+    notebook: Notebook
+    models: dict[str, dict[str, Any]] = field(default_factory=dict)
+    customs: list[dict[str, Any]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    idle: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        """Take in the next message."""
+        message = self.notebook.client.get_iopub_msg(timeout=PATIENCE_S)
+        content = message["content"]
+        match message["msg_type"]:
+            case "comm_open":
+                self.models[content["comm_id"]] = dict(content["data"]["state"])
+            case "comm_msg" if content["data"]["method"] == "update":
+                self.models[content["comm_id"]].update(content["data"]["state"])
+            case "comm_msg" if content["data"]["method"] == "custom":
+                self.customs.append(content["data"]["content"])
+            case "comm_close":
+                self.closed.append(content["comm_id"])
+            case "display_data" | "update_display_data":
+                self.outputs[content["transient"].get("display_id", "")] = content["data"]
+            case "status" if content["execution_state"] == "idle":
+                self.idle.add(message["parent_header"].get("msg_id"))
+            case "error":
+                raise AssertionError(content["traceback"])
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < deadline
+            self.read()
+
+    def run(self, source: str) -> None:
+        sent = self.notebook.send(source)
+        self.until(lambda: sent in self.idle)
+
+    def say(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A message of the browser; the kernel's answer."""
+        client = self.notebook.client
+        content = {"comm_id": self.widget, "data": {"method": "custom", "content": message}}
+        client.shell_channel.send(client.session.msg("comm_msg", content))
+        before = len(self.customs)
+        self.until(lambda: any(c.get("re") == message["id"] for c in self.customs[before:]))
+        return next(c for c in self.customs[before:] if c.get("re") == message["id"])
+
+    @property
+    def widget(self) -> str:
+        """The comm of the one widget that is open."""
+        (found,) = (c for c, s in self.models.items() if "tape" in s and c not in self.closed)
+        return found
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return self.models[self.widget]
+
+    @property
+    def tape(self) -> list[Any]:
+        """The trait as it came, and what was told since."""
+        told = list(self.state["tape"])
+        for custom in self.customs:
+            if "tape" in custom:
+                grown = custom["tape"]
+                told[grown["from"] :] = grown["entries"]
+        return told
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    notebook = Notebook(tmp_path, is_attended=True)
+    yield Page(notebook)
+    notebook.close()
+
+
+def test_a_watched_run_is_a_widget_that_grows_with_it_beside_a_picture_that_is_made_final(
+    page: Page,
+) -> None:
+    page.run(STORY)
+    ((_, first),) = page.outputs.items()
+    assert set(first) == {"text/plain", "text/html", VIEW}
+    assert first[VIEW]["model_id"] == page.widget
+    assert page.state["scene"]["ids"] == ["make", "hold"]
+    page.until(lambda: sum(entry[4] != [] for entry in page.tape) >= 6)  # `hold` runs
+    assert page.state["head"]["live"] == "here"
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["live"] == "")
+    page.until(lambda: "✓ completed" in next(iter(page.outputs.values()))["text/plain"])
+    ((_, last),) = page.outputs.items()
+    assert last[VIEW] == first[VIEW]  # the view stays where it is
+    assert page.state["head"]["status"] == "completed"
+    run = pixirnb.open_run(page.state["scene"]["run_id"], workspace=page.notebook.folder)
+    assert [entry[0] for entry in page.tape] == [event.seq for event in run.history()]
+
+
+def test_a_page_that_comes_back_reads_the_whole_tape_with_the_widgets_state(page: Page) -> None:
+    page.run(STORY)
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["live"] == "")
+    known = page.tape
+    page.customs.clear()  # what a page that was closed never heard
+    client = page.notebook.client
+    content = {"comm_id": page.widget, "data": {"method": "request_state"}}
+    client.shell_channel.send(client.session.msg("comm_msg", content))
+    page.state["tape"] = []
+    page.until(lambda: page.state["tape"])
+    assert page.state["tape"] == known
+
+
+def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_showed(
+    page: Page,
+) -> None:
+    page.run(STORY)
+    page.run("run")
+    assert len({output[VIEW]["model_id"] for output in page.outputs.values()}) == 1
+    assert len(page.outputs) == 2
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["live"] == "")
+    first = page.widget
+    page.run("from pixirnb.notebook.gallery import GALLERY\nGALLERY.close()")
+    page.until(lambda: first in page.closed)
+    assert all(VIEW not in output for output in page.outputs.values())
+    assert all("✓ completed" in output["text/plain"] for output in page.outputs.values())
+    assert len(page.closed) == 2  # its layout is a widget of its own
+
+
+def test_the_browser_asks_and_wishes_and_a_resume_from_a_button_is_followed(page: Page) -> None:
+    page.run(STORY)
+    panel = page.say({"id": 1, "ask": "step", "step": "hold", "at": None})
+    assert panel["ok"]
+    assert panel["answer"]["step"] == "hold"
+    assert page.say({"id": 2, "do": "cancel", "step": None})["ok"]
+    page.until(lambda: page.state["head"]["status"] == "interrupted")
+    (page.notebook.folder / "go").touch()
+    resumed = page.say({"id": 3, "do": "resume"})
+    assert resumed["ok"], resumed
+    page.until(lambda: page.state["head"]["status"] == "completed")
+    refused = page.say({"id": 4, "do": "cancel", "step": None})
+    assert refused["error"]["code"] == "not_live"
+    broken = page.say({"id": 5, "ask": "step", "step": {"no": "text"}})
+    assert (broken["ok"], broken["error"]["code"]) == (False, "message_unreadable")
+
+
+def test_a_run_that_another_process_drives_is_followed(page: Page) -> None:
+    folder = page.notebook.folder
+    (folder / "story.yaml").write_text("name: story\n" + STORY.split("\n", 1)[1])
+    run = pixirnb.start(folder / "story.yaml")
+    page.run(f"import pixirnb\npixirnb.open_run({run.id!r})")
+    page.until(lambda: page.state["head"]["live"] == "elsewhere")
+    (folder / "go").touch()
+    run.wait()
+    page.until(lambda: page.state["head"]["status"] == "completed")
+    assert [entry[0] for entry in page.tape] == [event.seq for event in run.history()]
