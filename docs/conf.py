@@ -28,8 +28,11 @@ nitpick_ignore_regex = [
 # Notebooks are shown as they were recorded. That they still say so is for nbval, in `make test`.
 nb_execution_mode = "off"
 nb_merge_streams = True
-nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # the default would be loaded from a CDN
-nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # would come from a CDN
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.jupyter.widget-view+json", None),  # has its picture beside it
+    ("html", "text/latex", None),  # as is what would draw formulas
+]
 myst_heading_anchors = 4
 
 default_role = "literal"  # docstrings are written for people and editors: `so` is code

@@ -50,7 +50,9 @@ def _copied(path: Path) -> str:
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     # Of live widgets a page can show nothing: each has its picture beside it.
     notebook["metadata"].pop("widgets", None)
-    notebook["metadata"].setdefault("language_info", {})["pygments_lexer"] = "ipython3"
+    notebook["metadata"].setdefault("language_info", {"name": "python"})["pygments_lexer"] = (
+        "ipython3"
+    )
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             text = "".join(cell["source"])
