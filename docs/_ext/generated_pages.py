@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import cell_lexer
+import error_tree
 import event_kinds
 import magic_help
 import spec_keys
@@ -23,6 +24,7 @@ from sphinx.errors import ExtensionError
 
 MARK: Final = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 GENERATORS: Final[dict[str, Callable[[Path], str]]] = {
+    "error-tree": error_tree.page,
     "events": event_kinds.page,
     "live-view": tutorial_notebooks.picture,
     "magics": magic_help.page,

@@ -23,6 +23,10 @@ FOREIGN = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 CSS = re.compile(r"""url\(\s*['"]?([^'")]*)|@import\s+['"]([^'"]*)""", re.IGNORECASE)
 SCRIPTED = re.compile(r"""\b(?:import|fetch|require)\s*\(\s*['"](https?:[^'"]*)""")
 
+pytestmark = pytest.mark.timeout(
+    300
+)  # a site is built before the first of them: slow on a busy machine
+
 
 class Loads(HTMLParser):
     """What a browser fetches to show a page: its address, tag and, of styles in it, theirs."""

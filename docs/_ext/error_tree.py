@@ -1,0 +1,23 @@
+"""The tree of error classes, drawn from the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pixirnb.errors import PixirnbError
+
+
+def page(_site: Path) -> str:
+    """The drawing, as a Markdown block."""
+    return "\n".join(["```text", PixirnbError.__name__, *_branches(PixirnbError, ""), "```"])
+
+
+def _branches(cls: type[PixirnbError], trunk: str) -> Iterator[str]:
+    children = [child for child in cls.__subclasses__() if child.__module__ == cls.__module__]
+    for child in children:
+        is_last = child is children[-1]
+        raised = (child.__doc__ or "").split("\n")[0].removeprefix("Raised ").rstrip(".")
+        name = f"{trunk}{'└── ' if is_last else '├── '}{child.__name__}"
+        yield f"{name:<30}{raised}"
+        yield from _branches(child, trunk + ("    " if is_last else "│   "))
