@@ -37,13 +37,27 @@ PARTS: Final = (
     "question.js",
     "sections.js",
     "panel.js",
+    "courses.js",
+    "spells.js",
+    "landmarks.js",
+    "chronicle.js",
+    "axis.js",
+    "bars.js",
     "timeline.js",
+    "player.js",
     "replay.js",
     "notice.js",
     "view.js",
 )
 """Joined in this order: a plain module each, without imports, so that nothing has to be built."""
-SHEETS: Final = ("view.css", "controls.css", "panel.css", "notice.css")
+SHEETS: Final = (
+    "view.css",
+    "controls.css",
+    "panel.css",
+    "timeline.css",
+    "replay.css",
+    "notice.css",
+)
 """After the palette and the looks that the saved pictures have too."""
 _STATIC: Final = Path(__file__).parent / "static"
 

@@ -55,6 +55,7 @@ def look() -> dict[str, Any]:
         "marks": [told(mark) for mark in STEP_MARKS],
         "run": {mark.key: told(mark) for mark in RUN_MARKS},
         "kinds": dict(KIND_SHAPES),
+        "told": list(KINDS),
         "events": [_SAID.get(kind, kind.replace("_", " ")) for kind in KINDS],
     }
 
