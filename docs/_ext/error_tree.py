@@ -17,7 +17,5 @@ def _branches(cls: type[PixirnbError], trunk: str) -> Iterator[str]:
     children = [child for child in cls.__subclasses__() if child.__module__ == cls.__module__]
     for child in children:
         is_last = child is children[-1]
-        raised = (child.__doc__ or "").split("\n")[0].removeprefix("Raised ").rstrip(".")
-        name = f"{trunk}{'└── ' if is_last else '├── '}{child.__name__}"
-        yield f"{name:<30}{raised}"
+        yield f"{trunk}{'└── ' if is_last else '├── '}{child.__name__}"
         yield from _branches(child, trunk + ("    " if is_last else "│   "))
