@@ -100,8 +100,7 @@ class LiveView:
             self._closed.set()
             self._asked.put(None)
             self._source.leave()
-            for _, handle in self._handles:
-                handle.update(self._picture(), raw=True)
+            self._save(is_leaving=True)
             self.widget.close()
 
     # --- ticks --------------------------------------------------------------------------------------------------
@@ -174,9 +173,12 @@ class LiveView:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
         return {**self._picture(), WIDGET_VIEW: view}
 
-    def _save(self) -> None:
-        """What the file keeps."""
-        bundle = self._bundle()
+    def _save(self, *, is_leaving: bool = False) -> None:
+        """What the file keeps: the picture, and the view's place unless that is leaving."""
+        try:
+            bundle = self._picture() if is_leaving else self._bundle()
+        except PixirnbError:
+            return  # its folder was removed: the last picture stays
         for _, handle in self._handles:
             handle.update(bundle, raw=True)
 

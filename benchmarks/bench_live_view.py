@@ -1,0 +1,138 @@
+"""The live view in a real browser: how smooth it stays while a large run moves, and what it costs its kernel.
+
+A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 30 steps a
+second start and end: ten updates a second. Then the same run unseen, for the difference; then 5,000 steps.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from figures import Promise, verdict
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+
+from chromium import MENDING, chromium  # noqa: E402 - the browser bench of the tests is this one's too
+from jupyter_servers import Server  # noqa: E402
+from notebook_page import Notebook, written  # noqa: E402
+from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+
+WINDOW_S = 12
+WORKFLOW = """
+import os, random, pixirnb
+def big(count, width):
+    dice = random.Random(7)
+    steps = []
+    for i in range(count):
+        before = (i // width - 1) * width
+        needs = sorted({f"s{before + dice.randrange(width)}" for _ in range(dice.choice([1, 1, 2]))}) if i >= width else []
+        nap = f"sleep {dice.uniform(2, 4):.1f}"
+        steps.append({"id": f"s{i}", "run": nap, "depends_on": needs, "posture": "read_only", "read_set": ["none/**"]})
+    return {"name": f"big-{count}", "max_concurrency": width, "steps": steps}
+open("pid", "w").write(str(os.getpid()))
+"""
+WATCH = """async (seconds) => {
+  const spans = [];
+  const graph = document.querySelector(".pixirnb-graph[role]");
+  let updates = 0;
+  const watcher = new MutationObserver(() => { updates += 1; });
+  watcher.observe(graph, { subtree: true, childList: true, attributes: true });
+  await new Promise((resolve) => {
+    const end = performance.now() + seconds * 1000;
+    let last = performance.now();
+    const frame = (now) => {
+      spans.push(now - last);
+      last = now;
+      if (now < end) requestAnimationFrame(frame); else resolve();
+    };
+    requestAnimationFrame(frame);
+  });
+  watcher.disconnect();
+  return { spans: spans.slice(1).sort((a, b) => a - b), updates };
+}"""
+
+
+def cpu_share(pid: int, seconds: float) -> float:
+    """Percent of a core a process takes over a span."""
+    process = psutil.Process(pid)
+    before = process.cpu_times()
+    began = time.monotonic()
+    time.sleep(seconds)
+    after = process.cpu_times()
+    used = after.user + after.system - before.user - before.system
+    return 100 * used / (time.monotonic() - began)
+
+
+def quantile(spans: list[float], share: float) -> float:
+    """A quantile of sorted spans."""
+    return spans[min(len(spans) - 1, int(len(spans) * share))]
+
+
+def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[dict, float]:
+    """Frames and updates in the browser, and the kernel's share of a core, while a run is watched; then unwatched."""
+    cells = [WORKFLOW, "%load_ext pixirnb", f"run = pixirnb.start(big({count}, {width}))", "run"]
+    page = browser.new_page(viewport={"width": 1500, "height": 1000})
+    path = f"b{count}/steps.ipynb"
+    written(cells, server.root / path)
+    notebook = Notebook(page, server, path)
+    notebook.run_all()
+    page.locator(".pixirnb-step").first.wait_for()
+    pid = int((notebook.folder / "pid").read_text())
+    unfold = page.get_by_role("button", name="Unfold")
+    if unfold.count():
+        unfold.first.click()
+    page.get_by_role("button", name="Fit").first.click()
+    time.sleep(2)
+    process = psutil.Process(pid)
+    before, began = process.cpu_times(), time.monotonic()
+    seen = page.evaluate(WATCH, WINDOW_S)
+    after, took = process.cpu_times(), time.monotonic() - began
+    seen["kernel"] = 100 * (after.user + after.system - before.user - before.system) / took
+    seen["boxes"] = page.locator(".pixirnb-step").count()
+    notebook.run_new("run.cancel(); run.wait().status")
+    notebook.run_new(
+        f"from pixirnb.notebook.gallery import GALLERY; GALLERY.close(); run = pixirnb.start(big({count}, {width}))"
+    )
+    time.sleep(4)
+    alone = cpu_share(pid, WINDOW_S)
+    notebook.run_new("run.cancel(); run.wait().status")
+    notebook.close()
+    return seen, alone
+
+
+def main() -> int:
+    found = chromium()
+    if found is None:
+        print(MENDING, file=sys.stderr)
+        return 1
+    kept = True
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = Server("lab", Path(folder))
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            for count, width in ((1_000, 50), (5_000, 100)):
+                seen, alone = watched(browser, server, count, width)
+                spans = seen["spans"]
+                print(f"{count} steps, {seen['boxes']} boxes in sight")
+                print(f"  updates a second: {seen['updates'] / WINDOW_S:.1f}")
+                print(f"  frame p50: {quantile(spans, 0.5):.1f} ms, longest {spans[-1]:.0f} ms")
+                print(f"  kernel, watched {seen['kernel']:.1f} %, unwatched {alone:.1f} % of a core")
+                p95, share = quantile(spans, 0.95), max(0.0, seen["kernel"] - alone)
+                if count == 1_000:
+                    kept &= verdict("  frame p95", p95, Promise(50, "ms"))
+                    kept &= verdict("  kernel's share for the view", share, Promise(5, "%"))
+                else:
+                    print(f"  frame p95: {p95:.0f} ms; kernel's share for the view {share:.1f} %")
+        finally:
+            browser.close()
+            server.close()
+    return 0 if kept or "--strict" not in sys.argv else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
