@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import io
+import json
+import pprint
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -25,16 +27,21 @@ _MEASURED: Final = 10_000_000
 
 def rich_preview(value: Any) -> dict[str, Any]:
     """The best preview of a value. Never raises, whatever its class does."""
-    if type(value) in _PLAIN:
+    if type(value) in _PLAIN and _tried(_is_json, value):
         return value_preview(value)
     for look in (_frame, _array, _figure, _picture):
         # A foreign object may raise anything, and the next look may still work.
         found = _tried(look, value)
         if found is not None:
             return {**found, "type": _type_of(value)}
-    told = _tried(repr, value)
+    told = _tried(pprint.pformat, value)
     text = told if isinstance(told, str) else f"<{_type_of(value)}>"
     return text_preview("object", text, type=_type_of(value))
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON tells the whole of it: not where keys are no texts, or a tuple hides within."""
+    return isinstance(value, str) or bool(json.loads(json.dumps(value)) == value)
 
 
 def _tried(look: Callable[[Any], Any], value: Any) -> Any:

@@ -10,6 +10,7 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -25,6 +26,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.previews import rich_preview
 from pixirnb.planning.plan import Plan
+from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.folders import open_private, unusable
 from pixirnb.store.lease import live_owner
@@ -38,6 +40,8 @@ LOADED: Final = 256 * 1024 * 1024
 """Bytes that are read with one."""
 _NEEDS_CODE: Final = "pickle"
 _TAIL: Final = 4096
+_LOOK_S: Final = 0.01
+_PATIENCE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ class Readings:
             return "here"
         mark = _log_mark(run)
         if mark is None or mark != self._mark:
-            reading = run.store.read(run.id)
+            reading = _begun(run)
             self._take(reading.events)
             self._damage = "" if reading.damage is None else reading.damage.message
             self._mark = mark
@@ -210,6 +214,16 @@ class Readings:
         if shared and events[shared - 1] != self._events[shared - 1]:
             self._replay.forget()
         self._events = events
+
+
+def _begun(run: Run) -> Reading:
+    """The log. Of a run that has only just been given to its process, the first event is waited for."""
+    patience = time.monotonic() + _PATIENCE_S
+    while True:
+        reading = run.store.read(run.id)
+        if reading.events or reading.owner is None or time.monotonic() >= patience:
+            return reading
+        time.sleep(_LOOK_S)
 
 
 def _whole_lines(tail: bytes) -> bytes:
