@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, display
 
+from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
 from pixirnb.handle import Run
@@ -26,6 +27,7 @@ from pixirnb.notebook.sources import Source
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.heading import heading
+from pixirnb.views.plain import line
 from pixirnb.views.scene import look, scene
 from pixirnb.views.tape import Tape
 
@@ -50,8 +52,10 @@ class LiveView:
         self._handles: list[tuple[str | None, DisplayHandle]] = []
         """Outputs that show it, each with the cell it belongs to."""
         self._lock = threading.RLock()
-        self._is_at_rest = True
+        self._is_at_rest = not self._source.is_live()
         self._closed = threading.Event()
+        self._stirred = threading.Event()
+        """Ends the long pause of a view at rest."""
         self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._inquiries = Inquiries(run, on_taken_up=self.take_up)
         self._tape = Tape(run.compiled())
@@ -85,7 +89,7 @@ class LiveView:
             self.run = run
             self._source.leave()
             self._source = Source(run)
-            self._is_at_rest = False
+        self._stirred.set()
 
     def settle(self) -> None:
         """Bring everything up to date, the saved picture too."""
@@ -98,6 +102,7 @@ class LiveView:
             if self._closed.is_set():
                 return
             self._closed.set()
+            self._stirred.set()
             self._asked.put(None)
             self._source.leave()
             self._save(is_leaving=True)
@@ -106,18 +111,34 @@ class LiveView:
     # --- ticks --------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        while not self._closed.wait(REST_S if self._is_at_rest else TICK_S):
-            with self._lock:
-                if not self._closed.is_set():
-                    self._refresh()
+        while not self._closed.is_set():
+            self._stirred.wait(REST_S if self._is_at_rest else TICK_S)
+            self._stirred.clear()
+            try:
+                self._look()
+            except PixirnbError:
+                self._is_at_rest = True  # its folder was removed: what was seen stays to be seen
+            except Exception as error:  # noqa: BLE001 - a bug of ours: the view says that it stands still, and the run goes on
+                self._stand_still(error)
+                return
+
+    def _look(self) -> None:
+        if self._is_at_rest and (found := api.open_run(self.run.folder)).is_live_here:
+            self.take_up(found)  # continued by this process, though not from here
+        with self._lock:
+            if not self._closed.is_set():
+                self._refresh()
+
+    def _stand_still(self, error: Exception) -> None:
+        told = f"This view stopped following its run ({type(error).__name__}: {error}). Show the run again."
+        warning = {"text": line(told, 300), "step": None}
+        head = self.widget.head
+        self.widget.head = {**head, "warnings": [warning, *head["warnings"]], "live": ""}
 
     def _refresh(self) -> None:
         """Take what is new and tell the browser. Called with the lock held."""
-        try:
-            news = self._source.poll()
-            is_live = self._source.is_live()
-        except PixirnbError:
-            return  # its folder was removed: what was seen stays to be seen
+        news = self._source.poll()
+        is_live = self._source.is_live()
         grown = len(self._tape.entries)
         if self._take(news):
             with self.widget.hold_sync():

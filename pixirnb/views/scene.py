@@ -16,7 +16,7 @@ from pixirnb.views.placing import path_of, placed
 from pixirnb.views.shapes import KIND_SHAPES, status_shape
 from pixirnb.views.tape import KINDS
 
-LIVE_STEPS: Final = 10_000
+LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
 
 _SAID: Final = {
