@@ -13,8 +13,8 @@ class View {
     this.stageRoom = h("div", { class: "pixirnb-room" }, this.graph.frame, this.timeline.root);
     this.body = h("div", { class: "pixirnb-body" }, this.stageRoom, this.panel.root);
     this.root = h(
-      "section",
-      { class: "pixirnb-view pixirnb-window", "aria-label": `Run ${stage.scene.run_id} of ${stage.scene.workflow}` },
+      "div", // the rules of the saved cards are for one
+      { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${stage.scene.run_id} of ${stage.scene.workflow}` },
       this.controls.root,
       this.body,
       this.replay.root,
