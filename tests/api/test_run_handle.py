@@ -239,7 +239,7 @@ def test_expect_raises_for_everything_but_what_was_expected(tmp_path: Path) -> N
     with pytest.raises(RunNotCompleted) as caught:
         api.expect(outcome)
     assert "completed" not in caught.value.message.split(":")[1].split(".")[0]
-    api.expect(outcome, ["failed"])
+    assert api.expect(outcome, "failed") is outcome
     run = gated(tmp_path)
     run.interrupt()
     with pytest.raises(RunInterrupted):
