@@ -31,6 +31,21 @@ steps:
   - {id: make, run: "echo made", posture: read_only}
   - {id: breaks, run: "exit 3", posture: read_only, depends_on: [make]}
 """
+HOSTILE = """%%workflow hostile --wait --expect partial
+description: "<script>alert(0)</script>"
+steps:
+  - {id: says, call: ":hostile"}
+  - id: fails
+    posture: read_only
+    run: ["sh", "-c", "echo \\"$1\\" >&2; echo \\"$1\\"; exit 3", "sh", "{{ steps.says.output }}"]
+    depends_on: [says]
+"""
+SAID = (
+    "<script>alert(1)</script><img src=x-evil onerror=alert(2)><a href='javascript:alert(3)'>x</a>"
+    "</svg></style></div><iframe src=//evil.example></iframe><form id=jp-main action=x-evil>"
+    "<button data-commandlinker-command='x'>x</button>\\x1b[31mred\\x1b]0;title\\x07 ![x](x-evil) <!--"
+)
+TELLS_IT = "def hostile():\n    return " + repr(SAID)
 LATER = """%%workflow later --run --as later
 steps:
   - {id: ends, run: "sleep 0.5", posture: read_only}
@@ -81,15 +96,19 @@ def test_a_run_that_was_live_when_the_notebook_ended_is_shown_as_it_stood(
 
 
 class Loads(HTMLParser):
-    """Collects what a page would load, and the letters of its headings and pictures."""
+    """Collects what a page would load and do, and counts our pictures."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.loaded: set[str] = set()
+        self.active: set[str] = set()
         self.pictures = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
+        if tag in {"script", "iframe", "form", "button", "object", "embed", "img", "base", "meta"}:
+            self.active.add(f"<{tag}> {sorted(given)}")
+        self.active.update(name for name in given if name.startswith(("on", "data-c")))
         self.pictures += "pixirnb-picture" in (given.get("class") or "")
         for name in ("src", "href", "xlink:href", "data", "srcset", "poster", "action"):
             if (value := given.get(name)) and not value.startswith("#"):
@@ -170,6 +189,40 @@ def test_where_widget_state_was_stored_clearing_it_brings_the_picture_back(
     found = loads(page(cleared, template))
     assert found.pictures == 4
     assert found.loaded == loads(page(without_outputs(saved), template)).loaded
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A notebook whose run says hostile things wherever a step can say something."""
+    place = tmp_path_factory.mktemp("hostile")
+    cells = (
+        TELLS_IT,
+        HOSTILE,
+        "import pixirnb\nrun = pixirnb.open_run(pixirnb.runs()[0]['run_id'])",
+    )
+    shows = (
+        "run",
+        "run.bundle('says')",
+        "run.history()",
+        "run.explain('fails')",
+        "run.value('says')",
+    )
+    source = write_notebook(place / "source.ipynb", *cells, *shows)
+    done = papermill(source, place / "hostile.ipynb")
+    assert done.code == 0, done.said
+    return read(place / "hostile.ipynb")
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_hostile_text_of_a_run_is_text_in_the_exported_page(hostile: Any, template: str) -> None:
+    assert sum("alert(1)" in bundle.get("text/html", "") for bundle in shown(hostile)) >= 3
+    found, without = loads(page(hostile, template)), loads(page(without_outputs(hostile), template))
+    assert found.loaded == without.loaded
+    assert found.active - without.active == set()
+    for bundle in shown(hostile):
+        seen = loads(bundle.get("text/html", ""))
+        assert (seen.loaded, seen.active) == (set(), set())
+        assert "\x1b" not in "".join(bundle.values())
 
 
 def test_nbconvert_itself_runs_a_notebook_into_a_page_that_stands_alone(tmp_path: Path) -> None:
