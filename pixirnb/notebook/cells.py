@@ -18,7 +18,7 @@ from pixirnb.notebook.drafts import Draft
 from pixirnb.notebook.shelf import SHELF
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import report
-from pixirnb.spec.loader import load_text
+from pixirnb.spec.loader import Loaded, load_text
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.places import Places
 from pixirnb.spec.workflow import Workflow
@@ -36,8 +36,9 @@ def define(body: str, *, name: str | None = None, workspace: str | Path | None =
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
     text = _text(body, name)
-    has_own_steps = not _is_header(text)
-    loaded = load_text(text if has_own_steps else text + _STAND_IN)
+    loaded = load_text(text)
+    header = _header(text, loaded)
+    has_own_steps, loaded = header is None, header or loaded
     differs = _name_differs(text, loaded.places, name)
     workflow = loaded.workflow
     if workflow is not None:
@@ -59,12 +60,16 @@ def facts_of(
     return survey(workflow, place, SHELF.functions(workflow, draft))
 
 
-def _is_header(text: str) -> bool:
-    """Whether a cell leaves its steps to `%%step` cells: a mapping without `steps`, to which they can be added."""
-    value = read_yaml(text).value
-    return (
-        isinstance(value, Mapping) and "steps" not in value and read_yaml(text + _STAND_IN).is_whole
-    )
+def _header(text: str, loaded: Loaded) -> Loaded | None:
+    """The cell read as one that leaves its steps to `%%step` cells; None where it is not one."""
+    if not any(
+        wrong.code == "missing_key" and wrong.parts == ("steps",) for wrong in loaded.mistakes
+    ):
+        return None
+    found = load_text(text + _STAND_IN)
+    # A mapping in braces takes no line after it: such a cell lacks its steps, and is told so.
+    known = {wrong.code for wrong in loaded.mistakes}
+    return found if {wrong.code for wrong in found.mistakes} <= known else None
 
 
 def _text(body: str, name: str | None) -> str:

@@ -56,3 +56,18 @@ def test_a_cell_without_any_name_is_refused() -> None:
 
 def test_broken_yaml_is_refused_on_its_line() -> None:
     assert refused("steps:\n  - {id: a, run: 'x'\n", "ours") == [("yaml_syntax", 3)]
+
+
+@pytest.mark.parametrize("body", ["inputs: {}\n", "description: |\n  two\n  lines", "name: ours"])
+def test_a_cell_may_leave_its_steps_to_other_cells(body: str) -> None:
+    draft = define(body, name="ours")
+    assert (draft.name, draft.ids, draft.has_own_steps) == ("ours", (), False)
+
+
+def test_a_cell_that_leaves_its_steps_to_others_is_checked_in_all_it_says() -> None:
+    assert refused("stps: 1\n", "ours") == [("unknown_key", 2)]
+    assert refused("inputs: {n: {type: x}}\nphases: 3\n", "ours") == [
+        ("not_a_choice", 2),
+        ("wrong_type", 3),
+    ]
+    assert refused("{inputs: {}}", "ours") == [("missing_key", 2)]
