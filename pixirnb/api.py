@@ -169,7 +169,7 @@ def plan_resume(
     if checkpoint is not None:
         reading = Reading(history_at(reading, checkpoint))
     found = resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
-    return Forecast(found.steps, run_id)
+    return Forecast(found.preview(), run_id)
 
 
 def open_run(

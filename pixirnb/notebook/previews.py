@@ -108,12 +108,10 @@ def _figure(value: Any) -> dict[str, Any] | None:
     figures = sys.modules.get("matplotlib.figure")
     if figures is None or not isinstance(value, figures.Figure):
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas = FigureCanvasAgg(value)  # draws without a window, on whichever thread this is
     for resolution in _RESOLUTIONS:
         drawn = io.BytesIO()
-        canvas.print_figure(drawn, format="png", dpi=resolution, bbox_inches="tight")
+        # To a file of pixels it draws without a window, on whichever thread this is.
+        value.savefig(drawn, format="png", dpi=resolution, bbox_inches="tight")
         if len(drawn.getvalue()) <= IMAGE_BYTES:
             return _image(drawn.getvalue())
     return None
