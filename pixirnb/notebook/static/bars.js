@@ -17,7 +17,7 @@ class Bars {
     this.lane = h("div", { class: "pixirnb-lane", role: "gridcell" });
     this.after = h("span", { class: "pixirnb-after", "aria-hidden": "true" });
     this.lane.append(this.after);
-    this.root = h("div", { class: "pixirnb-row", role: "row" }, this.name, this.lane);
+    this.root = h("div", { class: "pixirnb-timeline-row", role: "row" }, this.name, this.lane);
   }
 
   /** Draw what is known at the position that is shown. */

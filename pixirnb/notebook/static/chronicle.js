@@ -74,10 +74,11 @@ class Chronicle {
       const made = spells.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
       if (!made.length) break;
       for (const each of made) worked += each.to - each.from;
-      links.unshift({ step: next.step, why: next.why, spells: made });
+      links.push({ step: next.step, why: next.why, spells: made });
       const cause = spells.before(made[0], first, story, this.kinds);
       next = cause && cause.place < limit ? cause : null;
     }
+    links.reverse();
     this.path = { course: number, limit: closing[0], links, worked, set: new Set(links.flatMap((link) => link.spells)) };
     return this.path;
   }

@@ -1,6 +1,6 @@
 // Places of a story worth going to: courses, beginnings of phases, checkpoints, questions and answers, what failed, the ends.
 
-const LANDMARK_RANKS = ["bad", "ask", "course", "end", "flag", "phase"]; // where two would touch, the first is drawn
+const LANDMARK_RANKS = ["course", "bad", "ask", "end", "flag", "phase"]; // where two would touch, the first is drawn
 const FAILED_KEYS = new Set(["failed", "timed_out", "cancelled", "interrupted", "detached", "partial"]);
 
 class Landmarks {

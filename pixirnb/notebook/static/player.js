@@ -9,8 +9,9 @@ const PACES = [
 const CALM_MS = 1000; // between two pictures, for who asked for less motion
 
 class Player {
-  constructor(stage, changed) {
+  constructor(stage, isShown, changed) {
     this.stage = stage;
+    this.isShown = isShown;
     this.changed = changed; // told when it begins or stops
     this.pace = 0;
     this.frameAsked = null;
@@ -32,6 +33,7 @@ class Player {
     this.isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.told = chronicleOf(stage).toldAt(stage.at);
     this.before = this.drawn = performance.now();
+    this.expected = stage.at;
     this.frameAsked = requestAnimationFrame((now) => this.turn(now));
     this.changed();
   }
@@ -45,6 +47,10 @@ class Player {
 
   turn(now) {
     const { stage } = this;
+    if (stage.at !== this.expected || !this.isShown()) {
+      this.stop(); // another view of the run went elsewhere, or this one is gone
+      return;
+    }
     const chronicle = chronicleOf(stage);
     const { length } = stage.story;
     const { factor, whole } = PACES[this.pace];
@@ -60,6 +66,7 @@ class Player {
         return;
       }
       stage.go(position);
+      this.expected = position;
     }
     this.frameAsked = requestAnimationFrame((later) => this.turn(later));
   }

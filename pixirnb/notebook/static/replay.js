@@ -7,7 +7,8 @@ class Replay {
   constructor(view) {
     this.view = view;
     this.stage = view.stage;
-    this.player = new Player(view.stage, () => this.drawPlaying());
+    this.player = new Player(view.stage, () => this.root.isConnected, () => this.drawPlaying());
+    this.marks = new Map(); // landmark -> element
     this.slider = h("input", {
       type: "range",
       class: "pixirnb-slider",
@@ -35,7 +36,7 @@ class Replay {
       PACES.map(({ words }, place) => h("option", { value: place }, words)),
     );
     this.end = button("End", () => this.go(null), { kind: "pixirnb-end", pressed: true });
-    this.count = h("span", { class: "pixirnb-count" });
+    this.count = h("span", { class: "pixirnb-event-count" });
     this.told = h("span", { class: "pixirnb-told" });
     this.root = h(
       "footer",
@@ -45,7 +46,7 @@ class Replay {
     );
     this.banner = h(
       "div",
-      { class: "pixirnb-then", role: "note", hidden: true },
+      { class: "pixirnb-as-it-was", role: "note", hidden: true },
       (this.then = h("span", {})),
       button("Back to now", () => this.go(null), { kind: "pixirnb-back" }),
     );
@@ -74,12 +75,16 @@ class Replay {
     if (!this.isHeld && Number(this.slider.max) !== story.length) this.slider.max = story.length;
     if (Number(this.slider.value) !== stage.at) this.slider.value = stage.at;
     this.slider.style.setProperty("--px-told", `${(story.length ? (100 * stage.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
+    const drawn = `${stage.at}|${story.length}|${stage.isPast}|${stage.isLive}`;
+    if (drawn === this.drawn && !has("reset")) return;
+    this.drawn = drawn;
     this.drawWords();
-    if (has("reset") || this.drawnLandmarks !== `${this.chronicle.landmarks.list.length}|${story.length}`) this.drawLandmarks();
+    if (has("reset")) this.marks.clear();
+    if (has("reset") || this.drawnLength !== story.length) this.drawLandmarks();
   }
 
   drawWords() {
-    const { stage, chronicle } = this;
+    const { stage } = this;
     const { story } = stage;
     const { at, isPast } = stage;
     const since = spanOf(story.timeAt(at));
@@ -101,7 +106,6 @@ class Replay {
     this.end.setAttribute("aria-pressed", String(!isPast));
     this.banner.hidden = !isPast;
     if (isPast) say(this.then, `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}`);
-    void chronicle;
   }
 
   sentence(place) {
@@ -120,22 +124,32 @@ class Replay {
     const width = this.track.clientWidth;
     if (!chronicle || !width) return;
     const { length } = stage.story;
-    this.drawnLandmarks = `${chronicle.landmarks.list.length}|${length}`;
+    this.drawnLength = length;
     const every = Math.max(1, (LANDMARK_ROOM * length) / width);
-    fill(this.landmarks, chronicle.landmarks.thinned(every).map(({ shown, count }) => this.landmark(shown, count, length)));
+    const before = this.marks;
+    this.marks = new Map();
+    for (const { shown, count } of chronicle.landmarks.thinned(every)) {
+      // One that is only moved stays the element it was: a click may be under way on it.
+      let element = before.get(shown);
+      if (element?.count !== count) element = this.landmark(shown, count);
+      element.count = count;
+      element.style.setProperty("--px-at", (shown.position / Math.max(1, length)).toFixed(5));
+      this.marks.set(shown, element);
+      if (before.get(shown) !== element) this.landmarks.append(element);
+    }
+    const kept = new Set(this.marks.values());
+    for (const element of [...this.landmarks.children]) if (!kept.has(element)) element.remove();
   }
 
-  landmark({ position, sort, step, words, mark }, count, length) {
+  landmark({ position, sort, step, words, mark }, count) {
     const name = step >= 0 && sort !== "phase" ? `${this.stage.scene.ids[step]}: ${words}` : words;
     const more = count > 1 ? `, and ${count - 1} more near it` : "";
     const told = `Event ${position}: ${name}${more}`;
-    const element = h(
+    return h(
       "button",
       { type: "button", tabindex: "-1", class: `pixirnb-landmark pixirnb-landmark-${sort}`, title: told, "aria-label": told, on: { click: () => this.go(position) } },
       mark ? icon(mark, 11) : LANDMARK_SIGNS[sort],
     );
-    element.style.setProperty("--px-at", (position / Math.max(1, length)).toFixed(5));
-    return element;
   }
 
   key(event) {

@@ -13,7 +13,7 @@ class Spells {
     this.isReady = scene.ids.map(() => false);
     this.readied = scene.ids.map(() => []); // places at which it became ready
     this.order = []; // [place, step] of first starts
-    this.isListed = new Set();
+    this.rows = new Map(); // step -> place in the order
     this.closings = []; // [place, step] of ends, of attempts and of questions
     this.followers = scene.ids.map(() => []);
     scene.needs.forEach((needs, step) => needs.forEach((need) => this.followers[need].push(step)));
@@ -134,9 +134,8 @@ class Spells {
   }
 
   list(step, place) {
-    if (this.isListed.has(step)) return;
-    this.isListed.add(step);
-    this.order.push([place, step]);
+    if (this.rows.has(step)) return;
+    this.rows.set(step, this.order.push([place, step]) - 1);
   }
 
   lastRun(step) {

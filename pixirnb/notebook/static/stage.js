@@ -1,6 +1,7 @@
 // What all views of one run share: its traits, its story, where on the story they stand, which step is chosen; and the
 // questions to the kernel. One stage a widget; a reload makes it anew from the traits.
 
+const AT_REST = { running: "lost", retrying: "unretried" };
 const PATIENCE_MS = 20_000;
 
 class Stage {
@@ -124,15 +125,16 @@ class Stage {
     return this.look.run[this.status] ?? this.look.run.running;
   }
 
-  /** How a step looks where the story stands. What ran when its process died does not run any more. */
+  /** How a step looks where the story stands. */
   lookOf(step) {
     return this.story.look(step, this.at);
   }
 
+  /** Its mark. What ran, or was to be tried again, when its process died does not and will not. */
   markAt(step) {
     const mark = this.look.marks[this.lookOf(step).mark];
-    const isLost = mark.key === "running" && this.status !== "running" && !this.isPast;
-    return isLost ? { ...this.look.run.interrupted, key: "lost", word: "was running" } : mark;
+    const atRest = this.isPast || this.status === "running" ? null : AT_REST[mark.key];
+    return atRest ? this.look.marks[this.markOf[atRest]] : mark;
   }
 
   /** `[attempt, output_ms, stalled, fraction, note]` of a step that runs now, or null. */

@@ -29,7 +29,7 @@ class Timeline {
     );
     for (const [place, name] of [[1, "Zoom the time out"], [2, "Zoom the time in"]]) this.tools.children[place].setAttribute("aria-label", name);
     this.ticks = h("div", { class: "pixirnb-ticks" });
-    this.corner = h("div", { class: "pixirnb-corner" }, "step");
+    this.corner = h("div", { class: "pixirnb-timeline-corner" }, "step");
     this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true" }, this.ticks, this.corner);
     this.lines = h("div", { class: "pixirnb-ruled", "aria-hidden": "true" });
     this.axis = new Axis(this.ticks, this.lines);
@@ -130,9 +130,8 @@ class Timeline {
   }
 
   placeOf(step) {
-    const { order } = this.chronicle.spells;
-    for (let place = 0; place < this.count; place += 1) if (order[place][1] === step) return place;
-    return -1;
+    const place = this.chronicle.spells.rows.get(step) ?? -1;
+    return place < this.count ? place : -1;
   }
 
   drawRow(step, place) {
