@@ -1,54 +1,257 @@
-// The head: how the run stands, what can be done with it, and which picture is shown.
+// The head: how the run stands, what can be done with it, and which picture is shown. Everything stands where it stood; only what
+// changed is touched.
+
+const COPIED_MS = 1400;
 
 class Controls {
   constructor(view) {
     this.view = view;
     this.stage = view.stage;
-    this.root = h("header", { class: "pixirnb-controls" });
-    this.top = h("div", { class: "pixirnb-top" });
-    this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite" });
-    this.bar = h("div", { class: "pixirnb-bar", "aria-hidden": "true" });
-    this.chips = h("div", { class: "pixirnb-chips" });
-    this.tools = h("div", { class: "pixirnb-tools", role: "toolbar", "aria-label": "View" });
-    this.root.append(this.top, this.sentence, this.bar, this.chips, this.tools);
-    this.tool();
+    this.remark = new Remark();
+    this.tally = new Tally(this.stage, (key) => view.graph.highlight(key));
+    this.finder = new Finder(view);
+    this.status = h("span", { class: "pixirnb-status" });
+    this.flow = h("span", { class: "pixirnb-flow" });
+    this.id = button("", () => this.copyId(), { kind: "pixirnb-id" });
+    this.elapsed = h("span", { class: "pixirnb-mute pixirnb-nowrap pixirnb-elapsed" });
+    this.acts = h("div", { class: "pixirnb-acts", role: "group", "aria-label": "The run" });
+    this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.id, this.elapsed, this.acts);
+    this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite", hidden: true });
+    this.card = h("div", { class: "pixirnb-card-room" });
+    this.more = h("div", { class: "pixirnb-more" });
+    this.tools = this.makeTools();
+    this.root = h("header", { class: "pixirnb-controls" }, this.top, this.sentence, this.tally.bar, this.tally.chips, this.remark.root, this.card, this.more, this.tools);
   }
 
-  tool() {
-    const { stage, view } = this;
-    const tab = (name, words) => button(words, () => stage.show(name), { pressed: stage.tab === name, kind: "pixirnb-tab" });
-    const { camera } = view.graph ?? {};
-    fill(
-      this.tools,
-      tab("graph", "Graph"),
-      tab("timeline", "Timeline"),
-      button("−", () => view.graph.camera.zoom(0.8), { title: "Zoom out" }),
-      button("+", () => view.graph.camera.zoom(1.25), { title: "Zoom in" }),
-      button("Fit", () => view.graph.camera.fit(), { title: "Show the whole graph" }),
-    );
+  draw({ has, touched }) {
+    const { stage } = this;
+    this.drawTop();
+    this.tally.draw({ has, touched });
+    if (has("reset", "head", "position")) {
+      const words = stage.isPast || stage.isLive ? "" : stage.head.sentence;
+      say(this.sentence, words);
+      this.sentence.hidden = !words;
+      this.drawActs();
+      this.drawMore();
+    }
+    if (has("reset", "head")) this.inquire();
+    if (has("reset", "sheet", "tab")) this.drawTools();
   }
 
-  draw({ has }) {
+  drawTop() {
     const { stage } = this;
     const mark = stage.statusMark;
-    const elapsed = stage.isLive || stage.isPast ? clockOf(stage.moment) : spanOf(stage.head.elapsed_ms);
-    fill(
-      this.top,
-      h("span", { class: `pixirnb-status pixirnb-${mark.tone}` }, icon(mark, 18), mark.word),
-      h("span", { class: "pixirnb-flow" }, stage.scene.workflow),
-      h("code", {}, stage.scene.run_id),
-      h("span", { class: "pixirnb-mute pixirnb-right" }, elapsed),
-    );
-    say(this.sentence, stage.isPast || stage.isLive ? "" : stage.head.sentence);
-    const counts = new Map();
-    for (const step of stage.scene.ids.keys()) {
-      const found = stage.markAt(step);
-      const entry = counts.get(found.key) ?? [found, 0];
-      entry[1] += 1;
-      counts.set(found.key, entry);
+    const shown = `${mark.key}|${stage.scene.workflow}|${stage.scene.run_id}`;
+    if (shown !== this.topShown) {
+      this.topShown = shown;
+      this.status.className = `pixirnb-status pixirnb-${mark.tone}`;
+      fill(this.status, icon(mark, 18), mark.word);
+      say(this.flow, stage.scene.workflow);
+      say(this.id, stage.scene.run_id);
+      this.id.title = "Copy the id of the run";
     }
-    fill(this.bar, [...counts.values()].map(([m, n]) => h("span", { class: `pixirnb-${m.tone}`, style: `flex:${n}` })));
-    fill(this.chips, [...counts.values()].map(([m, n]) => h("span", { class: `pixirnb-nowrap pixirnb-${m.tone}` }, icon(m), " ", h("b", {}, n), ` ${m.word}`)));
-    if (has("tab", "reset")) this.tool();
+    const span = stage.isLive || stage.isPast ? clockOf(stage.moment) : spanOf(stage.head.elapsed_ms);
+    say(this.elapsed, stage.head.live === "elsewhere" && !stage.isPast ? `${span} · driven by another process` : span);
+  }
+
+  async copyId() {
+    const { run_id: id } = this.stage.scene;
+    const isCopied = await copied(id);
+    say(this.id, isCopied ? "copied" : id);
+    setTimeout(() => say(this.id, id), COPIED_MS);
+  }
+
+  // --- what can be done ---
+
+  /** What the kernel says of the run; until it answers, the head that came with the widget has to do. */
+  async inquire() {
+    const asked = (this.asked = {});
+    const message = await this.stage.ask({ ask: "run", at: null });
+    if (this.asked !== asked || !message.ok) return;
+    this.answer = message.answer;
+    this.drawActs();
+    this.drawMore();
+  }
+
+  get can() {
+    const isLive = this.stage.isLive;
+    const isKnown = this.answer && Boolean(this.answer.live) === isLive;
+    return isKnown ? this.answer.can : { cancel: isLive, drain: isLive, checkpoint: true, resume: !isLive };
+  }
+
+  drawActs() {
+    const { stage, can, remark } = this;
+    const shown = JSON.stringify([can, stage.isPast, stage.scene.run_id]);
+    if (shown === this.actsShown) return;
+    this.actsShown = shown;
+    this.acts.hidden = stage.isPast;
+    refill(this.acts, [
+      can.cancel ? wishButton(stage, "Cancel", { do: "cancel" }, { doing: "Cancelling …", remark, title: "Ends what runs, and the run. It can be resumed." }) : null,
+      can.drain ? wishButton(stage, "Finish what runs", { do: "drain" }, { doing: "Finishing …", remark, title: "Lets the steps that run come to their end, and starts no more" }) : null,
+      can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "First shows what would be reused and what would run" }) : null,
+      can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Names this place, so that a run can begin from it later" }) : null,
+    ]);
+    if (stage.isPast) fill(this.card);
+  }
+
+  put(card) {
+    this.remark.clear();
+    fill(this.card, card);
+    this.opener = document.activeElement;
+  }
+
+  giveBack(hadFocus) {
+    const target = this.opener?.isConnected ? this.opener : this.acts.querySelector("button");
+    if (hadFocus) target?.focus({ preventScroll: true });
+  }
+
+  forecast(name, ask) {
+    const card = new Forecast(this.view, ask, { name, remark: this.remark, closed: (hadFocus) => this.giveBack(hadFocus) });
+    this.put(card.root);
+    card.root.focus({ preventScroll: true });
+  }
+
+  nameCheckpoint() {
+    const name = h("input", { type: "text", class: "pixirnb-field", maxlength: 64, spellcheck: "false", autocomplete: "off" });
+    const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
+    const close = () => {
+      const hadFocus = form.contains(document.activeElement);
+      form.remove();
+      this.giveBack(hadFocus);
+    };
+    const save = h("button", { type: "submit", class: "pixirnb-button pixirnb-primary" }, "Save");
+    const submit = async (event) => {
+      event.preventDefault();
+      if (!name.value.trim()) {
+        name.focus();
+        return;
+      }
+      const wish = { do: "checkpoint", name: name.value.trim(), ...(note.value.trim() ? { note: note.value.trim() } : {}) };
+      const answer = await grant(this.stage, wish, { trigger: save, doing: "Saving …", remark: this.remark });
+      if (!answer) return;
+      this.remark.say("The checkpoint ", h("b", {}, wish.name), " is saved.");
+      close();
+      this.inquire();
+    };
+    const escape = (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      close();
+    };
+    const form = h(
+      "form",
+      { class: "pixirnb-forecast pixirnb-form", "aria-label": "Save a checkpoint", on: { submit, keydown: escape } },
+      h("h4", {}, "Save a checkpoint"),
+      h("label", { class: "pixirnb-label" }, h("span", {}, "Name"), name),
+      h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
+      h("div", { class: "pixirnb-beside" }, save, button("Not now", close)),
+    );
+    this.put(form);
+    name.focus({ preventScroll: true });
+  }
+
+  // --- what else there is to say ---
+
+  drawMore() {
+    const { stage, answer } = this;
+    const isNow = !stage.isPast;
+    const isResting = isNow && !stage.isLive;
+    const reasons = isResting ? (answer?.reasons ?? stage.head.reasons) : [];
+    const warnings = isNow ? (answer?.warnings ?? stage.head.warnings) : [];
+    const actions = isResting ? (answer?.actions ?? stage.head.actions) : [];
+    const checkpoints = isNow ? (answer?.checkpoints ?? []) : [];
+    const shown = JSON.stringify([reasons, warnings, actions, checkpoints]);
+    if (shown === this.moreShown) return;
+    this.moreShown = shown;
+    refill(this.more, [
+      reasons.length ? this.fold("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, proseOf(each))))) : null,
+      warnings.length ? this.fold("warnings", plural(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
+      actions.length ? this.fold("next", `What can be done (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
+      checkpoints.length ? this.fold("checkpoints", plural(checkpoints.length, "checkpoint"), h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each)))) : null,
+    ]);
+  }
+
+  fold(name, words, body) {
+    const folds = (this.stage.folds ??= new Map());
+    return fold(words, { open: folds.get(`run ${name}`) ?? false, toggled: (isOpen) => folds.set(`run ${name}`, isOpen) }, body);
+  }
+
+  warning({ text, step }) {
+    const place = this.stage.place.get(step);
+    if (place === undefined) return proseOf(text);
+    const link = button(step, () => this.stage.choose(place), { kind: "pixirnb-slight", title: "Show this step" });
+    return [link, " ", proseOf(text)];
+  }
+
+  action({ action, step, phrase, cell, wish, forecast }) {
+    const { stage, view, remark } = this;
+    const place = stage.place.get(step);
+    const doIt = forecast
+      ? button("Show what it would do …", () => this.forecast(capital(phrase), forecast))
+      : action === "decide_step" && place !== undefined
+        ? button("Decide …", () => stage.choose(place))
+        : wish && wish.do !== "decide"
+          ? wishButton(stage, "Do it", wish, { doing: "Asking …", remark })
+          : null;
+    return h("li", {}, h("span", { class: "pixirnb-grow" }, capital(phrase), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(stage, view, "Put into a cell", cell, { remark }) : null);
+  }
+
+  checkpoint({ name, at, reason, note, ready, forecast }) {
+    const facts = [plural(ready, "step") + " ready", reason.replaceAll("_", " "), momentOf(at)].filter(Boolean).join(" · ");
+    return h(
+      "li",
+      {},
+      h("span", { class: "pixirnb-grow" }, h("b", {}, name), " ", h("span", { class: "pixirnb-mute" }, facts), note ? h("div", {}, note) : null),
+      forecast ? button("Start from here …", () => this.forecast(`Start a new run from ${name}`, forecast)) : null,
+    );
+  }
+
+  // --- which picture ---
+
+  makeTools() {
+    const { stage, view } = this;
+    const tab = (name, words) => button(words, () => stage.show(name), { pressed: false, kind: "pixirnb-tab" });
+    const small = (words, click, name) => {
+      const made = button(words, click, { title: name, kind: "pixirnb-square" });
+      made.setAttribute("aria-label", name);
+      return made;
+    };
+    this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
+    this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show which steps cannot run at the same time, and who waits for whom" });
+    this.whole = button("Unfold", () => stage.unfold(stage.sheet ? 0 : 1), { pressed: false, title: "Show every step of the wide waves" });
+    this.graphTools = h(
+      "span",
+      { class: "pixirnb-tools pixirnb-grow" },
+      h(
+        "span",
+        { class: "pixirnb-joined" },
+        small("−", () => view.graph.camera.zoom(0.8), "Zoom out"),
+        small("+", () => view.graph.camera.zoom(1.25), "Zoom in"),
+        button("Fit", () => view.graph.camera.fit(), { title: "Show the whole graph" }),
+      ),
+      this.conflicts,
+      this.whole,
+      this.finder.root,
+    );
+    return h("div", { class: "pixirnb-tools", role: "toolbar", "aria-label": "View" }, h("span", { class: "pixirnb-joined" }, this.tabs.graph, this.tabs.timeline), this.graphTools);
+  }
+
+  drawTools() {
+    const { stage, view } = this;
+    for (const [name, made] of Object.entries(this.tabs)) made.setAttribute("aria-pressed", String(stage.tab === name));
+    this.graphTools.hidden = stage.tab !== "graph";
+    const count = stage.scene.conflict_count;
+    this.conflicts.hidden = !count;
+    say(this.conflicts, `Conflicts ${count.toLocaleString("en-US")}`);
+    this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
+    this.whole.hidden = stage.scene.sheets.length < 2;
+    this.whole.setAttribute("aria-pressed", String(stage.sheet > 0));
+  }
+
+  showConflicts() {
+    const { graph } = this.view;
+    graph.withConflicts = !graph.withConflicts;
+    graph.drawConflicts();
+    this.drawTools();
   }
 }

@@ -1,1 +1,101 @@
-// Comes with the step panel.
+// The end of what an attempt printed. While it runs it is asked for anew, at most once a second and only after a sign of new
+// output; it keeps to its end unless a person scrolled up to read.
+
+const EVERY_MS = 1000;
+const STYLE_WORDS = new Set(["b", "d", "i", "u", "s", "r"]);
+for (const colour of ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"]) {
+  for (const word of [colour, `bright-${colour}`]) STYLE_WORDS.add(word).add(`bg-${word}`);
+}
+
+/** The classes of a segment's style: of a closed set, whatever the message says. */
+function paintOf(style) {
+  return style.split(" ").filter((word) => STYLE_WORDS.has(word)).map((word) => `pixirnb-ansi-${word}`).join(" ");
+}
+
+/** Segments `[style, text]` as nodes. */
+function painted(segments) {
+  return segments.map(([style, words]) => (style ? h("span", { class: paintOf(style) }, words) : document.createTextNode(words)));
+}
+
+class Output {
+  constructor(stage) {
+    this.stage = stage;
+    this.key = "";
+    this.isAtEnd = true;
+    this.heading = h("h4", {});
+    this.about = h("p", { class: "pixirnb-mute" });
+    this.text = block("", "Output", "pixirnb-output");
+    this.text.addEventListener("scroll", () => {
+      const { scrollTop, scrollHeight, clientHeight } = this.text;
+      this.isAtEnd = scrollHeight - scrollTop - clientHeight < 24;
+    });
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Output", hidden: true }, this.heading, this.about, this.text);
+  }
+
+  /** Show an attempt's output: `{step, attempt, at}`, `attempt` null for the last one. `isNew`: there is more to be seen. */
+  watch(wanted, isNew) {
+    const key = JSON.stringify(wanted);
+    if (key === this.key && !isNew) return;
+    if (key !== this.key) {
+      this.key = key;
+      this.wanted = wanted;
+      this.isAtEnd = true;
+      this.sign = null;
+    }
+    this.ask();
+  }
+
+  /** Nothing to show. */
+  clear() {
+    this.key = "";
+    this.root.hidden = true;
+    clearTimeout(this.timer);
+    this.timer = null;
+  }
+
+  /** Look whether the step said anything since it was asked last; `sign` is the moment of its last output. */
+  tick(sign) {
+    if (!this.isRunning || this.root.hidden || sign === null || sign === this.sign) return;
+    this.sign = sign;
+    this.ask();
+  }
+
+  ask() {
+    if (this.timer) return; // one is on its way, and will see this too
+    const wait = Math.max(0, (this.asked ?? -EVERY_MS) + EVERY_MS - performance.now());
+    const isOther = this.drawn !== this.key;
+    this.timer = setTimeout(() => this.fetch(), isOther ? 0 : wait);
+  }
+
+  async fetch() {
+    this.timer = null;
+    this.asked = performance.now();
+    const { key } = this;
+    const message = await this.stage.ask({ ask: "output", ...this.wanted });
+    if (key !== this.key || !message.ok) return; // another was asked for meanwhile; a silent kernel is told of above
+    this.draw(message.answer);
+  }
+
+  draw(answer) {
+    this.drawn = this.key;
+    this.isRunning = answer.is_running;
+    this.root.hidden = !answer.attempt || (!answer.segments.length && !answer.sentence);
+    say(this.heading, this.wanted.attempt === null ? "Output" : `Output of attempt ${answer.attempt}`);
+    const cut = answer.cut ? `The last ${sizeOf(answer.shown)} of ${sizeOf(answer.bytes)}.` : "";
+    say(this.about, [answer.sentence, cut].filter(Boolean).join(" "));
+    this.about.hidden = !this.about.textContent;
+    this.text.hidden = !answer.segments.length;
+    this.put(answer.segments);
+    if (this.isAtEnd) this.text.scrollTop = this.text.scrollHeight;
+  }
+
+  /** Only what differs from the segment on that changed: a person may be selecting text. */
+  put(segments) {
+    const before = this.segments ?? [];
+    let same = 0;
+    while (same < before.length && same < segments.length && before[same][0] === segments[same][0] && before[same][1] === segments[same][1]) same += 1;
+    while (this.text.childNodes.length > same) this.text.lastChild.remove();
+    this.text.append(...painted(segments.slice(same)));
+    this.segments = segments;
+  }
+}

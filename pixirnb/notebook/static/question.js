@@ -1,1 +1,111 @@
-// Comes with the step panel.
+// A question to a person: what is asked, the answers there are, and what was said. The form is built once for a question and left
+// alone while someone types.
+
+const FEW = 6; // choices that stand open; more are a list to pick from
+
+class Question {
+  constructor(panel) {
+    this.panel = panel;
+    this.stage = panel.stage;
+    this.remark = new Remark();
+    this.root = h("section", { class: "pixirnb-part pixirnb-question", "aria-label": "Question", hidden: true });
+    this.shown = "";
+  }
+
+  /** From the panel's answer. */
+  draw({ step, question, can, wishes }) {
+    const shown = JSON.stringify([step, question, can.decide]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    this.wishes = wishes;
+    this.remark.clear();
+    this.root.hidden = !question;
+    if (!question) {
+      fill(this.root);
+      return;
+    }
+    this.root.classList.toggle("pixirnb-asking", question.is_open);
+    refill(
+      this.root,
+      h("p", { class: "pixirnb-asked" }, markIcon(this.stage, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, question.text)),
+      question.said ? this.said(question.said) : null,
+      question.is_open && can.decide ? this.form(step, question) : null,
+      this.remark.root,
+    );
+  }
+
+  said({ verdict, value, note, by, is_acted_on: isActedOn }) {
+    return h(
+      "p",
+      {},
+      h("b", {}, verdict === "accept" ? "Accepted" : verdict === "reject" ? "Rejected" : verdict),
+      value ? [" with ", h("code", {}, value)] : null,
+      by ? ` by ${by}` : null,
+      note ? [": ", h("span", { class: "pixirnb-quote" }, note)] : null,
+      isActedOn ? null : h("span", { class: "pixirnb-mute" }, " (recorded; the run has not gone on yet)"),
+    );
+  }
+
+  form(step, question) {
+    const value = question.choices.length ? this.choices(question.choices) : question.takes_value ? this.free() : null;
+    const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
+    const accept = button("Accept", () => this.send("accept", accept, value, note), { kind: "pixirnb-primary" });
+    const reject = button("Reject", () => this.send("reject", reject, value, note));
+    this.pair = [accept, reject];
+    return h(
+      "form",
+      { class: "pixirnb-form", "aria-label": `Decide ${step}`, on: { submit: (event) => event.preventDefault() } },
+      value?.root,
+      h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
+      h("div", { class: "pixirnb-beside" }, accept, reject),
+    );
+  }
+
+  choices(choices) {
+    if (choices.length > FEW) {
+      const list = h("select", { class: "pixirnb-field" }, h("option", {}, "choose …"), choices.map(({ text }) => h("option", {}, text)));
+      return {
+        root: h("label", { class: "pixirnb-label" }, h("span", {}, "Answer"), list),
+        read: () => choices[list.selectedIndex - 1]?.value,
+      };
+    }
+    // The name ties the radios together; it says nothing of the run.
+    const group = `pixirnb-choice-${++Question.number}`;
+    const radios = choices.map(() => h("input", { type: "radio", name: group }));
+    const labels = choices.map(({ text }, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, text)));
+    return {
+      root: h("fieldset", { class: "pixirnb-choices" }, h("legend", {}, "Answer"), labels),
+      read: () => choices[radios.findIndex((radio) => radio.checked)]?.value,
+    };
+  }
+
+  free() {
+    const field = h("textarea", { class: "pixirnb-field", rows: 2, spellcheck: "false" });
+    const read = () => {
+      const words = field.value.trim();
+      if (!words) return undefined;
+      try {
+        return JSON.parse(words);
+      } catch {
+        return field.value;
+      }
+    };
+    return { root: h("label", { class: "pixirnb-label" }, h("span", {}, "Value", h("i", {}, " – JSON, or else a text")), field), read };
+  }
+
+  async send(verdict, trigger, value, note) {
+    const given = verdict === "accept" ? value?.read() : undefined;
+    const wish = {
+      ...this.wishes[verdict],
+      ...(given === undefined ? {} : { value: given }),
+      ...(note.value.trim() ? { note: note.value.trim() } : {}),
+    };
+    for (const each of this.pair) each.disabled = true;
+    const doing = verdict === "accept" ? "Accepting …" : "Rejecting …";
+    const answer = await grant(this.stage, wish, { trigger, doing, remark: this.remark });
+    if (!answer) for (const each of this.pair) each.disabled = false;
+    else this.panel.wake();
+  }
+}
+
+Question.number = 0;
