@@ -21,6 +21,10 @@ _FIRST: Final = 1000.0
 """Priority: before all others, which need not work for nothing."""
 
 
+_WIDEST: Final = 72
+"""Characters of the line on a candidate: what is longer would push it out of the page."""
+
+
 class NothingElse(tuple[SimpleCompletion, ...]):
     """No completions, as an answer: IPython lets a matcher silence the others only if it has some."""
 
@@ -59,7 +63,9 @@ def _matcher(shell: Any) -> Any:
         found = complete(context.full_text, offset, world, _magics(shell))
         if found is None:
             return {"completions": [], "suppress": False}
-        shown = [SimpleCompletion(each.text, type=each.about) for each in found.candidates]
+        shown = [
+            SimpleCompletion(each.text, type=_on_one_line(each.about)) for each in found.candidates
+        ]
         return {
             "completions": shown or NothingElse(),
             "matched_fragment": found.typed,
@@ -68,6 +74,12 @@ def _matcher(shell: Any) -> Any:
         }
 
     return pixirnb
+
+
+def _on_one_line(about: str) -> str:
+    """A sentence as a list of candidates can show it: JupyterLab breaks it at every space it may, over the lines below."""
+    short = about if len(about) <= _WIDEST else about[: _WIDEST - 1].rstrip() + "…"
+    return short.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _magics(shell: Any) -> Mapping[str, Command]:

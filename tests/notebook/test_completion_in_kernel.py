@@ -48,7 +48,7 @@ def asked(notebook: Notebook, cell: str) -> Reply:
     return Reply(
         reply["matches"],
         code[reply["cursor_start"] : reply["cursor_end"]],
-        {each["text"]: each["type"] for each in typed},
+        {each["text"]: each["type"].replace("\N{NO-BREAK SPACE}", " ") for each in typed},
     )
 
 
