@@ -121,7 +121,10 @@ def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
             "recheck": state.stage == "idle" and state.recheck,
         }
     )
-    return mark if is_live else _STEP.get(_AT_REST.get(mark.key, ""), mark)
+    if is_live:
+        return mark
+    # Its start may have been lost with the process: what was intended may have begun.
+    return LOST if state.stage == "scheduled" else _STEP.get(_AT_REST.get(mark.key, ""), mark)
 
 
 def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -443,3 +443,42 @@ def test_a_log_that_grew_elsewhere_is_read_on_and_one_that_did_not_is_not_read_a
 
     assert said(asking, ask="events")["count"] == before + 1
     assert said(asking, ask="run")["checkpoints"][0]["name"] == "between"
+
+
+@pytest.fixture
+def died(tmp_path: Path) -> Run:
+    """A run whose process died over its first step, which asks before it is done again."""
+    steps = [{"id": "a", "run": "true", "rerun": "ask"}, {"id": "b", "run": "true", "depends_on": ["a"]}]  # fmt: skip
+    run = api.start({"name": "died", "steps": steps}, workspace=tmp_path)
+    run.wait()
+    log = run.folder / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:2]))
+    (run.folder / "seal.json").unlink()  # a dead process leaves none
+    return api.open_run(run.folder)
+
+
+def test_a_step_that_a_death_cut_short_looks_so_and_is_asked_about_first(died: Run) -> None:
+    asking = Inquiries(died)
+    panel = said(asking, ask="step", step="a")
+    told = said(asking, ask="forecast")
+
+    assert panel["mark"]["key"] == "lost"
+    assert [made["status"] for made in panel["attempts"]] == ["lost"]
+    assert "was under way when the run ended" in panel["headline"]
+    assert [group["mark"]["word"] for group in told["groups"]] == ["run", "ask first"]
+    assert "ask about 1 first" in told["sentence"]
+
+
+def test_a_run_whose_process_died_can_be_given_up_with_a_click(died: Run) -> None:
+    followed: list[Run] = []
+    asking = Inquiries(died, on_taken_up=followed.append)
+    assert said(asking, ask="run")["can"]["cancel"]
+    told = said(asking, do="cancel")
+
+    assert (told["mark"]["key"], told["is_live"]) == ("interrupted", False)
+    assert followed == [died]
+    panel = said(asking, ask="step", step="a")
+    assert panel["mark"]["key"] == "cancelled"
+    assert panel["left"]["status"] == "lost"
+    assert said(asking, ask="step", step="b")["mark"]["key"] == "held"
+    assert not said(asking, ask="run")["can"]["cancel"]
