@@ -72,6 +72,7 @@ class Inquiries:
         try:
             replied["re"] = _id_of(message)
             with self._lock:
+                self._keep_up()
                 answer = self._answered(message)
             json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
             return {**replied, "answer": answer}
@@ -83,6 +84,17 @@ class Inquiries:
                 fix="Please report it. The run and its log are not touched by this.",
             )
             return {**replied, "ok": False, "error": _told(bug)}
+
+    def _keep_up(self) -> None:
+        """A cell of this kernel may have taken the run up since: then its loop is asked, not its inbox."""
+        if self.run.is_live_here:
+            return
+        try:
+            found = api.open_run(self.run.folder)
+        except PixirnbError:
+            return  # gone, or not to be read: each question says so itself
+        if found.is_live_here:
+            self.run = found
 
     def _answered(self, message: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(message, Mapping):

@@ -445,6 +445,23 @@ def test_a_log_that_grew_elsewhere_is_read_on_and_one_that_did_not_is_not_read_a
     assert said(asking, ask="run")["checkpoints"][0]["name"] == "between"
 
 
+def test_a_run_that_a_cell_has_taken_up_is_live_here_for_a_view_that_was_there_before(
+    tmp_path: Path,
+) -> None:
+    waits = "test -e first && { touch second; while [ ! -e go ]; do sleep 0.05; done; }"
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": waits}]}, workspace=tmp_path)
+    asking = Inquiries(run)
+    run.wait()
+    (tmp_path / "first").touch()
+    again = api.resume(run.folder)
+    until((tmp_path / "second").exists)
+
+    assert said(asking, ask="run")["live"] == "here"
+    (tmp_path / "go").touch()
+    assert again.wait().ok
+    assert said(asking, ask="step", step="a")["mark"]["key"] == "checkpoint_ready"
+
+
 @pytest.fixture
 def died(tmp_path: Path) -> Run:
     """A run whose process died over its first step, which asks before it is done again."""
