@@ -10,6 +10,7 @@ class Camera {
     this.x = 0;
     this.y = 0;
     this.scale = 1;
+    this.isHeld = false; // whether the person has chosen where to look
     this.sheet = { width: 1, height: 1 };
     frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     frame.addEventListener("pointerdown", (event) => this.grab(event));
@@ -37,11 +38,14 @@ class Camera {
     ];
   }
 
-  /** As large as can be read, and the whole if it can be; never larger than drawn. */
-  open(sheet) {
+  /** As large as can be read, and the whole if it can be; never larger than drawn. Returns the scale. */
+  open(sheet, tallest) {
     this.sheet = sheet;
-    const whole = this.fitting();
-    this.set(0, 0, whole >= 0.6 ? Math.min(1, whole) : Math.min(1, Math.max(0.75, this.frame.clientWidth / sheet.width)));
+    this.isHeld = false;
+    const across = this.frame.clientWidth / sheet.width;
+    const whole = Math.min(1, across, tallest / sheet.height);
+    this.scale = whole >= 0.6 ? whole : Math.min(1, Math.max(0.75, across));
+    return this.scale;
   }
 
   fitting() {
@@ -49,22 +53,21 @@ class Camera {
   }
 
   fit() {
+    this.isHeld = true;
     this.set(0, 0, Math.min(1, this.fitting()));
   }
 
   /** Zoom about a point of the frame; by default its middle. */
   zoom(factor, at = [this.frame.clientWidth / 2, this.frame.clientHeight / 2]) {
+    this.isHeld = true;
     const next = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, this.scale * factor));
     const grown = next / this.scale;
     this.set(at[0] - (at[0] - this.x) * grown, at[1] - (at[1] - this.y) * grown, next);
   }
 
-  pan(x, y) {
-    this.set(this.x + x, this.y + y, this.scale);
-  }
-
   /** Bring a box into sight, with the least movement. */
   reveal(x, y, width, height, { close = false } = {}) {
+    this.isHeld = true;
     const scale = close ? Math.max(this.scale, 0.8) : this.scale;
     const [roomX, roomY] = [this.frame.clientWidth, this.frame.clientHeight];
     const shift = (now, start, size, room) => {
@@ -92,7 +95,7 @@ class Camera {
       const [x, y] = [moved.clientX - fromX, moved.clientY - fromY];
       if (!isMoving && Math.hypot(x - this.x, y - this.y) < 4) return;
       if (!isMoving) this.frame.setPointerCapture(event.pointerId);
-      isMoving = true;
+      isMoving = this.isHeld = true;
       this.frame.classList.add("pixirnb-grabbed");
       this.set(x, y, this.scale);
     };

@@ -2,6 +2,7 @@
 // page, and only what looks different is touched. Far away, a box is its shape alone.
 
 const FAR = 0.42; // below this scale names cannot be read
+const TALLEST = 560;
 const LIVELY = 60; // boxes in sight up to which what runs may breathe: each breath paints
 const MANY_EDGES = 4000; // in sight: then they are one path without states
 
@@ -48,14 +49,16 @@ class Graph {
     this.isFar = null;
   }
 
-  /** Once the frame has a size: look where one looked before, else at the beginning. */
+  /** Once the frame has a size, or another: look where the person chose to look, else at as much as can be read. */
   open() {
-    const height = Math.min(Math.max(this.sheet.height + 8, 120), 560);
-    this.frame.style.height = `${height}px`;
-    this.camera.sheet = this.sheet;
     const { camera } = this.stage;
-    if (camera) this.camera.set(...camera);
-    else this.camera.open(this.sheet);
+    const scale = this.camera.open(this.sheet, TALLEST);
+    if (!camera || !this.frame.style.height) {
+      const height = Math.min(TALLEST, Math.max(96, this.sheet.height * scale + 4));
+      this.frame.style.height = `${height}px`;
+    }
+    this.camera.isHeld = Boolean(camera);
+    this.camera.set(...(camera ?? [0, 0, scale]));
   }
 
   extent(source, target) {
@@ -75,7 +78,7 @@ class Graph {
 
   moved() {
     const { x, y, scale } = this.camera;
-    this.stage.camera = [x, y, scale];
+    if (this.camera.isHeld) this.stage.camera = [x, y, scale];
     const seen = `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
     for (const glass of [this.under, this.over]) glass.setAttribute("transform", seen);
     this.gather();

@@ -77,7 +77,7 @@ class View {
       this.isOpen = true;
       this.graph.open();
     } else if (width !== this.width) {
-      this.graph.camera.set(this.graph.camera.x, this.graph.camera.y, this.graph.camera.scale);
+      this.graph.open();
     }
     this.width = width;
   }
