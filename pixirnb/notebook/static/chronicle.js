@@ -56,8 +56,8 @@ class Chronicle {
 
   /**
    * The chain of steps that the length of a course hung on, as far as `position` tells: back from what ended last, to the need
-   * that was ready last, or to what held the slot. `{course, links: [{step, why, spells}], worked}`, first link first; null
-   * where nothing has ended.
+   * that was ready last, or to what held the slot. `{course, links: [{step, why, spells}], worked}`, first link first, `why` it began
+   * when it did; null where nothing has ended.
    */
   pathAt(position) {
     const { courses, spells, story } = this;
@@ -68,14 +68,14 @@ class Chronicle {
     if (this.path?.limit === closing[0] && this.path.course === number) return this.path;
     const links = [];
     let worked = 0;
-    let next = { step: closing[1], why: "", place: closing[0] };
+    let next = { step: closing[1], place: closing[0] };
     while (next) {
       const limit = next.place;
       const made = spells.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
       if (!made.length) break;
       for (const each of made) worked += each.to - each.from;
-      links.push({ step: next.step, why: next.why, spells: made });
       const cause = spells.before(made[0], first, story, this.kinds);
+      links.push({ step: next.step, why: cause?.why, spells: made });
       next = cause && cause.place < limit ? cause : null;
     }
     links.reverse();

@@ -36,20 +36,17 @@ class Replay {
       PACES.map(({ words }, place) => h("option", { value: place }, words)),
     );
     this.end = button("End", () => this.go(null), { kind: "pixirnb-end", pressed: true });
+    this.back = button("Back to now", () => this.go(null), { kind: "pixirnb-back" });
     this.count = h("span", { class: "pixirnb-event-count" });
     this.told = h("span", { class: "pixirnb-told" });
     this.root = h(
       "footer",
       { class: "pixirnb-replay", role: "group", "aria-label": "Replay" },
       h("div", { class: "pixirnb-player" }, this.previous, this.playing, this.following, this.track, this.pace, this.end),
-      h("div", { class: "pixirnb-where" }, this.count, this.told),
+      h("div", { class: "pixirnb-where" }, this.count, this.told, this.back),
     );
-    this.banner = h(
-      "div",
-      { class: "pixirnb-as-it-was", role: "note", hidden: true },
-      (this.then = h("span", {})),
-      button("Back to now", () => this.go(null), { kind: "pixirnb-back" }),
-    );
+    // Neither takes room: nothing may jump under a hand that drags.
+    this.flag = h("div", { class: "pixirnb-as-it-was", "aria-hidden": "true", hidden: true }, "as it was then");
     this.sized = new ResizeObserver(() => this.drawLandmarks());
     this.sized.observe(this.track);
     this.drawPlaying();
@@ -70,7 +67,7 @@ class Replay {
     const { stage } = this;
     const { story } = stage;
     this.chronicle = chronicleOf(stage);
-    if (!this.banner.isConnected) this.view.root.insertBefore(this.banner, this.view.body);
+    if (!this.flag.isConnected) this.view.root.append(this.flag);
     // Under a hand the track keeps its length: else the thumb would slip from it as the run goes on.
     if (!this.isHeld && Number(this.slider.max) !== story.length) this.slider.max = story.length;
     if (Number(this.slider.value) !== stage.at) this.slider.value = stage.at;
@@ -90,7 +87,7 @@ class Replay {
     const since = spanOf(story.timeAt(at));
     const sentence = at ? this.sentence(at - 1) : "nothing has been recorded yet";
     const step = at ? story.entries[at - 1][STEP] : -1;
-    const count = isPast ? `event ${stage.story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}` : plural(story.length, "event");
+    const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}` : plural(story.length, "event");
     say(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;
@@ -104,8 +101,7 @@ class Replay {
     say(this.end, stage.isLive ? "Live" : "End");
     this.end.title = stage.isLive ? "Follow the run" : "Back to the end";
     this.end.setAttribute("aria-pressed", String(!isPast));
-    this.banner.hidden = !isPast;
-    if (isPast) say(this.then, `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}`);
+    this.back.hidden = this.flag.hidden = !isPast;
   }
 
   sentence(place) {

@@ -35,14 +35,12 @@ class Spells {
         this.schedule(place, at, step, told);
         break;
       case "attempt_started":
-        this.close(step, "wait", place, at);
-        this.begin(step, "run", told[0], place, at);
+        this.run(step, told[0], place, at);
         break;
       case "attempt_ended":
-        if (!open.run) this.begin(step, "run", told[0], place, open.scheduled?.at ?? at);
+        if (!open.run) this.run(step, told[0], place, open.scheduled?.at ?? at);
         Object.assign(open.run, { mark: told[1], elapsed: told[2] });
-        this.close(step, "wait", place, at);
-        this.close(step, "run", place, at);
+        this.settleStart(this.close(step, "run", place, at), open.scheduled?.at ?? at);
         break;
       case "retry_planned": {
         const tried = this.lastRun(step);
@@ -69,6 +67,17 @@ class Spells {
         this.close(step, "ask", place, at);
         break;
     }
+  }
+
+  run(step, attempt, place, at) {
+    const wait = this.close(step, "wait", place, at);
+    this.begin(step, "run", attempt, place, at).wait = wait;
+  }
+
+  /** The start of an attempt is written with what comes next, perhaps with its end: what it took says when it really began. */
+  settleStart(spell, scheduledAt) {
+    spell.from = Math.max(Math.min(scheduledAt, spell.from), Math.min(spell.from, spell.to - spell.elapsed));
+    if (spell.wait) spell.wait.to = Math.max(spell.wait.from, Math.min(spell.wait.to, spell.from));
   }
 
   schedule(place, at, step, told) {

@@ -194,7 +194,7 @@ class Timeline {
       h("b", {}, spanOf(found.worked)),
       ` of ${spanOf(total)}: `,
       shown.map((link, number) => [
-        number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for what it held" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
+        number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for its slot, or for what it held" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
         link ? this.pathStep(link.step) : h("span", { class: "pixirnb-mute" }, `${links.length - 2 * PATH_ENDS} more`),
       ]),
     );
