@@ -24,6 +24,8 @@ PARTS: Final = (
     "story.js",
     "stage.js",
     "camera.js",
+    "boxes.js",
+    "conflicts.js",
     "graph.js",
     "marking.js",
     "cells.js",

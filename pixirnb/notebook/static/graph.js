@@ -206,7 +206,7 @@ class Graph {
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(stage.chosen === step));
     element.setAttribute("aria-label", this.told(step, mark, look, small));
-    fill(element, this.isFar ? this.farBox(mark) : this.nearBox(step, mark, look, small));
+    fill(element, this.isFar ? farBox(this.sheet.box, mark) : nearBox(this, step, mark, look, small));
   }
 
   /** The second line of a box: kind or what is odd on the left, time on the right. */
@@ -221,41 +221,6 @@ class Graph {
     const isStalled = Boolean(sign?.[2]);
     const left = isStalled ? `stalled ${clockOf(quiet)}` : quiet >= 5000 ? `quiet ${clockOf(quiet)}` : kind;
     return { left, right, fraction: sign?.[3] ?? null, isStalled, note: sign?.[4] ?? "" };
-  }
-
-  nearBox(step, mark, look, small) {
-    const [width, height] = this.sheet.box;
-    const tries = look.attempt > 1 ? `×${look.attempt}` : "";
-    const name = fitted(this.stage.scene.ids[step], width - 36 - widthOf(tries, 10.5) * 1.7, 12.9);
-    const kind = this.stage.look.kinds[this.stage.scene.kinds[step]];
-    const room = width - 36 - (kind ? 14 : 0) - (small.right ? widthOf(small.right, 10.5) + 6 : 0);
-    const isOdd = small.left !== this.stage.scene.kinds[step];
-    const left = isOdd || !kind ? fitted(small.left, room, 10.5) : widthOf(small.left, 10.5) <= room ? small.left : "";
-    return [
-      s("title", {}, this.told(step, mark, look, small)),
-      this.into[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
-      s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
-      mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
-      s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeOf(mark.shape)),
-      s("text", { class: "pixirnb-name", x: 30, y: 16 }, name),
-      tries ? s("text", { class: "pixirnb-small", x: width - 8, y: 16, "text-anchor": "end" }, tries) : null,
-      kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeOf(kind)) : null,
-      s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, left),
-      small.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, small.right) : null,
-      small.fraction === null
-        ? null
-        : s("rect", { class: "pixirnb-progress", x: 4, y: height - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
-    ];
-  }
-
-  farBox(mark) {
-    const [width, height] = this.sheet.box;
-    const size = height - 6;
-    return [
-      s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
-      s("rect", { class: mark.tone === "idle" ? "pixirnb-blank" : "pixirnb-tint", width, height, rx: 7 }),
-      s("g", { class: `pixirnb-${mark.tone}`, transform: `translate(${(width - size) / 2} 3) scale(${size / 16})` }, shapeOf(mark.shape)),
-    ];
   }
 
   drawMore(number) {
@@ -306,33 +271,9 @@ class Graph {
     return parts.join(", ");
   }
 
-  // --- conflicts ---
-
-  /** Lines between steps that cannot run together, and from the one that goes first to the one that waits. */
+  /** Lines between steps that cannot run together, where they are wanted. */
   drawConflicts() {
-    const { scene, chosen } = this.stage;
-    fill(this.extras);
-    if (!this.withConflicts) return;
-    const [width, height] = this.sheet.box;
-    const middle = (step) => {
-      const spot = this.spot.get(step) ?? this.spot.get(this.standIn.get(step));
-      return spot ? [spot[0] + width / 2, spot[1] + height / 2] : null;
-    };
-    const draw = (a, b, kind, words) => {
-      const [from, to] = [middle(a), middle(b)];
-      if (!from || !to || (from[0] === to[0] && from[1] === to[1])) return;
-      const bend = from[0] === to[0] ? width * 0.62 : 0;
-      const d = `M${from[0]} ${from[1]}Q${(from[0] + to[0]) / 2 + bend} ${(from[1] + to[1]) / 2} ${to[0]} ${to[1]}`;
-      this.extras.append(s("path", { class: kind, d }, s("title", {}, words)));
-    };
-    for (const [a, b, rule, paths] of scene.conflicts) {
-      if (chosen >= 0 && a !== chosen && b !== chosen) continue;
-      draw(a, b, "pixirnb-conflict", `${scene.ids[a]} and ${scene.ids[b]}: ${rule.replace("_", "/")} on ${paths.join(", ")}`);
-    }
-    for (const [step, after] of scene.serialized) {
-      if (chosen >= 0 && step !== chosen && after !== chosen) continue;
-      draw(after, step, "pixirnb-serial", `${scene.ids[step]} waits its turn after ${scene.ids[after]}`);
-    }
+    fill(this.extras, this.withConflicts ? conflictLines(this) : []);
   }
 
   // --- hands ---
