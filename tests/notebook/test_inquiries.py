@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -306,6 +307,26 @@ def test_the_log_comes_in_lines_and_says_where_it_goes_on(rested: Run) -> None:
     assert [each["seq"] for each in first["events"] + rest["events"]] == list(range(1, count + 1))
     assert rest["next"] is None
     assert first["count"] == count
+
+
+def keys(value: Any) -> set[str]:
+    """Every key of a document; what a person's own data has for keys is not looked into."""
+    if isinstance(value, list):
+        return set().union(*map(keys, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {name: part for name, part in value.items() if name != "value" or "form" in value}
+    return set(value).union(*map(keys, own.values()))
+
+
+def test_every_key_that_a_browser_is_sent_is_in_the_reference(rested: Run) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "live-view.md"
+    known = set(re.findall(r"[a-z_]+", page.read_text(encoding="utf-8")))
+    asking = Inquiries(rested)
+    sent = [said(asking, ask="step", step=step) for step in rested.compiled().index]
+    sent += [said(asking, ask=ask, step="frame") for ask in ("output", "value", "run", "events")]
+    sent += [said(asking, ask="forecast")]
+    assert sorted(keys(sent) - known) == []
 
 
 # --- wherever the run is --------------------------------------------------------------------------------------------
