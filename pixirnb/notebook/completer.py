@@ -25,6 +25,11 @@ _WIDEST: Final = 72
 """Characters of the line on a candidate: what is longer would push it out of the page."""
 
 
+_UNBROKEN: Final = str.maketrans(
+    {" ": "\N{NO-BREAK SPACE}", "-": "\N{NON-BREAKING HYPHEN}", "/": "/\N{WORD JOINER}"}
+)
+
+
 class NothingElse(tuple[SimpleCompletion, ...]):
     """No completions, as an answer: IPython lets a matcher silence the others only if it has some."""
 
@@ -77,9 +82,9 @@ def _matcher(shell: Any) -> Any:
 
 
 def _on_one_line(about: str) -> str:
-    """A sentence as a list of candidates can show it: JupyterLab breaks it at every space it may, over the lines below."""
+    """A sentence as a list of candidates can show it: JupyterLab breaks it wherever a line may break, over those below."""
     short = about if len(about) <= _WIDEST else about[: _WIDEST - 1].rstrip() + "…"
-    return short.replace(" ", "\N{NO-BREAK SPACE}")
+    return short.translate(_UNBROKEN)
 
 
 def _magics(shell: Any) -> Mapping[str, Command]:

@@ -48,7 +48,12 @@ def asked(notebook: Notebook, cell: str) -> Reply:
     return Reply(
         reply["matches"],
         code[reply["cursor_start"] : reply["cursor_end"]],
-        {each["text"]: each["type"].replace("\N{NO-BREAK SPACE}", " ") for each in typed},
+        {
+            each["text"]: each["type"]
+            .replace("\N{NO-BREAK SPACE}", " ")
+            .replace("\N{NON-BREAKING HYPHEN}", "-")
+            for each in typed
+        },
     )
 
 

@@ -1,0 +1,62 @@
+"""Tab, pressed in a browser: what the front-end shows of what the kernel offers, and what it puts into the cell."""
+
+from __future__ import annotations
+
+import pytest
+from jupyter_servers import APPS, App
+from notebook_page import Notebook, Opening
+from playwright.sync_api import Locator, expect
+
+HALF = """%%workflow half
+agents:
+  reviewer: {role: You review.}
+steps:
+  - {id: make, run: make, write_set: ["dist/**"]}
+  - id: ship
+    task: Ship it.
+    dep"""
+
+
+def written_in(notebook: Notebook, cell: int) -> Locator:
+    """The lines of a cell's source."""
+    return notebook.cell(cell).locator(".cm-content")
+
+
+def go_to_end(notebook: Notebook, cell: int) -> None:
+    """Put the cursor behind the last character."""
+    written_in(notebook, cell).click()
+    notebook.page.keyboard.press("Control+End")
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_tab_completes_a_body_step_by_step(opened: Opening, app: App) -> None:
+    notebook = opened([HALF], app)
+    page, source = notebook.page, written_in(notebook, 1)
+    offers = page.locator(".jp-Completer:visible .jp-Completer-item")
+
+    go_to_end(notebook, 1)
+    page.keyboard.press("Tab")
+    expect(offers.first).to_contain_text("depends_on:")
+    page.keyboard.press("Enter")
+    expect(source).to_contain_text("depends_on:")
+    page.keyboard.press("Tab")
+    expect(offers.first).to_contain_text("[make]")
+    page.keyboard.press("Enter")
+    expect(source).to_contain_text("depends_on: [make]")
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_tab_offers_verbs_and_options_with_what_they_do(opened: Opening, app: App) -> None:
+    notebook = opened(["%pixir ", "%%workflow half --"], app)
+    page = notebook.page
+    offers = page.locator(".jp-Completer:visible .jp-Completer-item")
+
+    go_to_end(notebook, 1)
+    page.keyboard.press("Tab")
+    expect(offers.filter(has_text="doctor").first).to_contain_text("what speaks against a run")
+    notebook.screenshot("completion-of-verbs")
+    page.keyboard.press("Escape")
+    go_to_end(notebook, 2)
+    page.keyboard.press("Tab")
+    stay = page.locator('.jp-Completer-item[data-value="--wait"]')
+    expect(stay).to_contain_text("the cell ends when the run does")
