@@ -22,7 +22,15 @@ WIDTH, HEIGHT = 1400, 1500
 TEST_TIMEOUT_S = 240
 _NUMBERS = itertools.count(1)
 
-collect_ignore_glob = ["test_*_browser.py"] if chromium() is None else []
+collect_ignore = (
+    [
+        path.name
+        for path in Path(__file__).parent.glob("test_*.py")
+        if path.name != "test_chromium.py"
+    ]
+    if chromium() is None
+    else []
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from chromium import SCREENSHOTS
 from jupyter_servers import App, Server
 from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request
+from run_window import RunWindow
 from stage import PATIENCE_MS
 
 _PANEL: Final = """
@@ -96,6 +97,10 @@ class Notebook:
         """All that a cell has shown."""
         return self.cell(index).locator(".jp-Cell-outputArea")
 
+    def window(self, index: int) -> RunWindow:
+        """The live view in a cell's output."""
+        return RunWindow(self.output(index))
+
     def start_cell(self, index: int) -> None:
         """Run a cell and do not wait for it."""
         self._in_page(_RUN, index=index, command="notebook:run-cell")
@@ -168,6 +173,15 @@ class Notebook:
             {mime: text if isinstance(text, str) else "".join(text) for mime, text in data.items()}
             for data in bundles
         ]
+
+    def copy_output(self, index: int) -> Locator:
+        """Make what the menu calls a new view of a cell's output, beside the notebook."""
+        self._in_page(
+            "panel().content.activeCellIndex = index;"
+            "await app.commands.execute('notebook:create-output-view');",
+            index=index,
+        )
+        return self.page.locator(".jp-LinkedOutputView")
 
     def use_theme(self, name: str) -> None:
         """`JupyterLab Light` or `JupyterLab Dark`."""
