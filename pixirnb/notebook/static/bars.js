@@ -134,7 +134,7 @@ class Bars {
       run: [`${id}, attempt ${spell.attempt}: ${mark.word}`, span, begun],
       wait: [`${id}: ready to start and waited`, span],
       delay: [`${id}: waited to be tried again`, span, begun],
-      ask: [`${id}: asked a person`, this.isOpen(spell, position) ? "" : spell.verdict === 1 ? "accepted" : spell.verdict === 0 ? "rejected" : "no answer", span, begun],
+      ask: [`${id}: asked a person`, this.isOpen(spell, position) ? "no answer yet" : spell.verdict === 1 ? "accepted" : spell.verdict === 0 ? "rejected" : "no answer", span, begun],
     }[spell.kind];
     if (waited >= SCARCELY) parts.push(`after a wait of ${spanOf(waited)}`);
     if (isOnPath) parts.push("on the critical path");
