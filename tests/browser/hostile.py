@@ -1,0 +1,100 @@
+"""Text that would act if anything took it for more than text, and what a page shows where something did.
+
+All of it carries one mark, `zq7`: in an attribute, an element's name or a global of the page it means that text became markup.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from playwright.sync_api import Page
+
+MARKUP: Final = (
+    "</pre></code></title></style></textarea></svg>"
+    '<img src=zq7 onerror="window.zq7=1"><script>window.zq7=1</script><svg onload="window.zq7=1">'
+    '<a href="javascript:window.zq7=1" id=zq7 name=zq7>zq7</a>'
+    '<button class=zq7 data-commandlinker-command="notebook:restart-kernel" data-commandlinker-args="{}">zq7</button>'
+    "<form id=zq7 name=jupyterapp class=zq7><input name=body class=zq7></form>"
+    '<iframe src="http://192.0.2.7/" class=zq7></iframe><style class=zq7>body{display:none}</style>'
+    '<link rel=stylesheet href="http://192.0.2.7/" class=zq7>'
+)
+SEEN: Final = "<img src=zq7 onerror="
+"""A part of it that fits wherever it is shown."""
+ESCAPES: Final = (
+    "\x1b[2J\x1b[31mred\x1b[0m\x1b]8;;javascript:window.zq7=1\x07link\x1b]8;;\x07\x1b]0;zq7"
+)
+IDS: Final = (
+    "constructor",
+    "toString",
+    "hasOwnProperty",
+    "valueOf",
+    "length",
+    "then",
+    "jupyterapp",
+)
+"""Step ids that are names of everything's own in a browser."""
+
+_ACTING: Final = """
+() => {
+  // What only names or tells may hold any text.
+  const mute = new Set(['aria-label', 'aria-valuetext', 'title', 'value', 'placeholder']);
+  const found = [...document.querySelectorAll('*')].flatMap(element => [
+    ...(element.localName.includes('zq7') ? [element.localName] : []),
+    ...[...element.attributes]
+      .filter(({name, value}) => name.includes('zq7') || (value.includes('zq7') && !mute.has(name)))
+      .map(({name, value}) => `${element.localName} ${name}=${value.slice(0, 60)}`),
+  ]);
+  return window.zq7 === undefined ? found : [...found, 'window.zq7'];
+}
+"""
+
+
+def acting(page: Page) -> list[str]:
+    """Elements, attributes and globals of a page that hostile text became."""
+    told: list[Any] = page.evaluate(_ACTING)
+    return [str(each) for each in told]
+
+
+def workflow() -> str:
+    """A cell whose run says hostile things in every place a run has for words."""
+    text = MARKUP + ESCAPES
+    constructor, error, raised, question, task, plain, held = IDS
+    document = {
+        "description": MARKUP,
+        "inputs": {"given": {"type": "string", "default": MARKUP}},
+        "agents": {
+            "w": {
+                "runner": "scripted",
+                "role": MARKUP,
+                "script": {"*": [[{"say": text}, {"report": _report(text)}]]},
+            }
+        },
+        "steps": [
+            {
+                "id": constructor,
+                "run": "cat hostile; echo; tail -c 400 hostile",
+                "posture": "read_only",
+                "description": MARKUP,
+                "env": {"WORDS": MARKUP},
+                "verify": [{"output_contains": "zq7"}],
+            },
+            {"id": error, "run": "cat hostile >&2; exit 3", "posture": "read_only"},
+            {"id": raised, "call": ":spill", "with": {"words": "{{ inputs.given }}"}},
+            {"id": question, "ask": {"question": MARKUP, "choices": [MARKUP[:80], "fine"]}},
+            {"id": task, "task": MARKUP, "agent": "w"},
+            {"id": plain, "run": "true", "depends_on": [error], "posture": "read_only"},
+            {"id": held, "ask": {"question": text}, "depends_on": [constructor]},
+        ],
+    }
+    return f"%%workflow hostile --wait --expect needs_orchestrator --as run\n{json.dumps(document)}"
+
+
+def _report(text: str) -> dict[str, Any]:
+    return {
+        "checkpoint_status": "partial",
+        "summary": text[:1_500],
+        "output": {"zq7": text},
+        "limitations": [text[:500]],
+        "seams": [],
+    }

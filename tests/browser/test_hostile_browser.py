@@ -1,0 +1,97 @@
+"""Hostile text stays text wherever a person meets it: in the live view, in answers and errors, in saved files and exports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
+from jupyter_servers import APPS, App
+from nbconvert import HTMLExporter
+from notebook_page import Notebook, Opening
+from playwright.sync_api import expect
+from stage import Stage
+
+SPILL = "def spill(words):\n    raise ValueError(words)"
+NOTED = "%pixir decide {run.id} valueOf accept --value fine --note $note --no-resume"
+MISTAKEN = f"%%workflow wrong --wait\n{json.dumps({'steps': [{'id': MARKUP, MARKUP: 1}]})}"
+TEMPLATES_OWN = {"cdnjs.cloudflare.com", "cdn.jsdelivr.net"}
+"""Whom nbconvert's pages ask for scripts of their own, whatever the notebook."""
+
+
+def prepared(opened: Opening, app: App) -> Notebook:
+    """A notebook in whose folder the hostile file lies."""
+    notebook = opened([SPILL, workflow()], app)
+    (notebook.folder / "hostile").write_text(MARKUP + ESCAPES, encoding="utf-8")
+    notebook.run_cell(1)
+    notebook.run_cell(2)
+    return notebook
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_it_is_text_in_the_live_view_and_in_every_panel(opened: Opening, app: App) -> None:
+    notebook = prepared(opened, app)
+    window = notebook.window(2)
+    window.expect_steps(constructor="ready", toString="failed", length="partial")
+
+    for step in IDS:
+        panel = window.panel(step)
+        expect(panel).not_to_contain_text("Loading")
+        if step != "then":
+            expect(panel).to_contain_text(SEEN)
+        assert acting(notebook.page) == [], step
+    notebook.screenshot("hostile-panel")
+
+
+def test_it_is_text_in_answers_errors_saved_files_and_exports(
+    opened: Opening, stage: Stage, tmp_path: Path
+) -> None:
+    notebook = prepared(opened, "lab")
+    notebook.run_new(f"note = {MARKUP!r}")
+    notebook.run_new(NOTED)
+    answers = [
+        notebook.run_new(source)
+        for source in (
+            "%pixir show {run.id}",
+            "%pixir show {run.id} constructor",
+            "%pixir show {run.id} length",
+            "%pixir show {run.id} valueOf",
+            "%pixir log {run.id}",
+            "run.bundle('constructor')",
+            "print(run.output('constructor'))",
+        )
+    ]
+    errors = [
+        notebook.run_new(source)
+        for source in (MISTAKEN, f"import pixirnb\npixirnb.open_run({MARKUP!r})")
+    ]
+    for shown in (*answers, *errors):
+        expect(shown).to_contain_text(SEEN)
+    notebook.screenshot("hostile-answers")
+    assert acting(notebook.page) == []
+
+    notebook.reload()
+    expect(notebook.output(5)).to_contain_text(SEEN)
+    assert acting(notebook.page) == []
+
+    exporter = HTMLExporter()  # type: ignore[no-untyped-call]  # nbconvert is typed in parts
+    markup, _ = exporter.from_filename(str(notebook.file))
+    exported = tmp_path / "exported.html"
+    exported.write_text(markup, encoding="utf-8")
+    strangers: list[str] = []
+    dialogs: list[str] = []
+    context = stage.browser.new_context()
+    try:
+        page = context.new_page()
+        page.on("request", lambda request: strangers.append(urlparse(request.url).hostname or ""))
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        page.goto(exported.as_uri(), wait_until="load")
+        expect(page.locator(".pixirnb-picture").first).to_be_visible()
+        expect(page.locator("body")).to_contain_text(SEEN)
+        assert acting(page) == []
+        assert dialogs == []
+        assert set(strangers) - {""} <= TEMPLATES_OWN
+    finally:
+        context.close()
