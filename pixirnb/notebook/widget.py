@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import anywidget
 import traitlets
+from ipywidgets import Layout
 
 from pixirnb.views.style import CARD, PALETTE, PICTURE
 
@@ -89,7 +90,7 @@ class RunWidget(anywidget.AnyWidget):
     def __init__(self, **state: Any) -> None:
         self._esm = browser_code()
         self._css = style_sheet()
-        super().__init__(**state)
+        super().__init__(layout=Layout(width="100%"), **state)  # outputs shrink what they hold otherwise
         self._hear_while_busy()
 
     def _hear_while_busy(self) -> None:

@@ -1,7 +1,9 @@
 """Old logs open for ever: the log each closed issue left, read by the code of today.
 
 `engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
-phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed: edited, parked, decided, completed.
+phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed: edited, parked, decided, completed;
+`notebook-1.jsonl` is of a notebook: steps from cells with their pinned sources and recorded values, a check that failed, its cell
+replaced, a question answered with a button.
 Places and names were made neutral, and the lines chained again.
 """
 
@@ -33,7 +35,7 @@ def opened(name: str) -> tuple[RunState, Plan]:
 
 
 def test_there_is_a_log_of_each_closed_issue() -> None:
-    assert {"engine-1", "resume-1"} <= set(LOGS)
+    assert {"engine-1", "resume-1", "notebook-1"} <= set(LOGS)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -94,4 +96,18 @@ def test_the_second_log_is_a_fork_that_stands_alone() -> None:
     assert run.forked["checkpoint"] == "build"
     assert run.run_id != run.forked["run_id"]
     assert run.step("slow").attempt == 2
+    assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
+
+
+def test_the_third_log_holds_the_source_of_its_cells_and_only_the_replaced_one_ran_again() -> None:
+    run, plan = opened("notebook-1")
+    assert {step: run.step(step).attempt for step in ("fetch", "tidy", "count")} == {
+        "fetch": 1,
+        "tidy": 1,
+        "count": 2,
+    }
+    assert 'print("counted")' in run.sources[":step_count"]
+    assert "# the words, as they were when this cell ran" in plan.sources[":step_fetch"]
+    recorded = [step.get("with") for step in run.spec["steps"]]
+    assert {"words": ["wave", "step", "run", "log"]} in recorded
     assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
