@@ -2,8 +2,8 @@
 
 `engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
 phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed: edited, parked, decided, completed;
-`notebook-1.jsonl` is of a notebook: steps from cells with their pinned sources and recorded values, a check that failed, its cell
-replaced, a question answered with a button.
+`notebook-1.jsonl` is of a notebook: steps from cells with their pinned sources and recorded values, a check that failed,
+its cell replaced, a question answered with a button.
 Places and names were made neutral, and the lines chained again.
 """
 
