@@ -7,6 +7,7 @@ in a terminal               text, once
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,6 +17,7 @@ from IPython.display import display
 from pixirnb.handle import Run
 from pixirnb.notebook.attendance import is_attended
 from pixirnb.notebook.faults import honest
+from pixirnb.notebook.front_ends import view_for
 from pixirnb.notebook.live_view import LiveView
 from pixirnb.notebook.pictures import Picture
 from pixirnb.views.scene import LIVE_STEPS
@@ -32,10 +34,12 @@ class Gallery:
     """By the folder of the run."""
     _cells: dict[str, str] = field(default_factory=dict)
     """Which view each cell's output shows."""
+    _is_told: bool = False
+    """Whether this kernel's person knows what their front-end cannot do."""
 
     def show(self, run: Run, shell: Any, *, is_staying: bool = False) -> Callable[[], None]:
         """Show a run in the current cell; returns what brings its saved picture up to date. `is_staying`: the cell waits."""
-        if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
+        if not self._is_live(run, shell):
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
             # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody
@@ -50,6 +54,15 @@ class Gallery:
             self._cells[cell] = str(run.folder)
         view.show(cell)
         return view.settle
+
+    def _is_live(self, run: Run, shell: Any) -> bool:
+        if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
+            return False
+        view, note = view_for(shell)
+        if note and not self._is_told:
+            self._is_told = True
+            sys.stdout.write(note + "\n")
+        return view == "live"
 
     def take_up(self, run: Run) -> None:
         """A run goes on: a view of it follows."""
@@ -100,10 +113,11 @@ def show_runs(shell: Any) -> None:
     """From now on a `Run` that is displayed shows itself live."""
 
     def shown(run: Run) -> None:
-        if is_attended(shell) and len(run.compiled().steps) <= LIVE_STEPS:
-            GALLERY.show(run, shell)
-        else:
-            display(run._repr_mimebundle_(), raw=True)
+        with honest():
+            if is_attended(shell):
+                GALLERY.show(run, shell)
+            else:
+                display(run._repr_mimebundle_(), raw=True)
 
     shell.display_formatter.ipython_display_formatter.for_type(Run, shown)
 

@@ -43,6 +43,8 @@ class Picture:
                 display(drawn, raw=True)
                 return
             self._handle = display(drawn, raw=True, display_id=True)
+        if not self._run.is_live_here:
+            return
         threading.Thread(target=self._follow, name="pixirnb-picture", daemon=True).start()
 
     def settle(self) -> None:

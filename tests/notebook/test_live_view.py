@@ -51,6 +51,8 @@ class Page:
                 self.idle.add(message["parent_header"].get("msg_id"))
             case "error":
                 raise AssertionError(content["traceback"])
+            case _:
+                pass  # requests and streams
 
     def until(self, is_so: Callable[[], object]) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -1,0 +1,42 @@
+"""Which front-end a kernel serves, as far as it can tell, and what that one cannot do.
+
+The live view is proved in JupyterLab and Notebook 7. VS Code and Colab load widgets in ways of their own and hold back what a
+background thread says, so there a run is a picture that is redrawn; a cell that waits for its run shows each change.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, Literal
+
+View = Literal["live", "picture"]
+
+CHOICE: Final = "PIXIRNB_VIEW"
+"""Set to `live` or `picture`, it decides for every front-end."""
+
+_TOLD: Final = {
+    "vscode": "VS Code shows runs as pictures that are redrawn: its buttons and slider need JupyterLab or Notebook 7. "
+    "Cells with --wait follow their run; PIXIRNB_VIEW=live tries the live view all the same.",
+    "colab": "Colab shows runs as pictures, redrawn while a cell runs: stay with a run by --wait or `await run`. "
+    "The live view needs JupyterLab or Notebook 7; PIXIRNB_VIEW=live tries it all the same.",
+}
+
+
+def view_for(shell: Any) -> tuple[View, str]:
+    """How a run is best shown to a person here, and the sentence that says what this front-end cannot do; empty for none."""
+    chosen = os.environ.get(CHOICE, "")
+    if chosen == "live":
+        return "live", ""
+    if chosen == "picture":
+        return "picture", ""
+    name = _front_end(shell)
+    return ("picture", _TOLD[name]) if name in _TOLD else ("live", "")
+
+
+def _front_end(shell: Any) -> str:
+    if "COLAB_RELEASE_TAG" in os.environ:
+        return "colab"
+    # Its Jupyter extension leaves the notebook's path in every kernel it starts or joins.
+    if "__vsc_ipynb_file__" in getattr(shell, "user_ns", {}):
+        return "vscode"
+    return "jupyter"
