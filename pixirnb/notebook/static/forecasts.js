@@ -52,7 +52,7 @@ class Forecast {
   fail(error) {
     refill(
       this.root,
-      h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, error.message), " ", error.fix),
+      h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, proseOf(error.message)), " ", proseOf(error.fix)),
       this.buttons(button("Ask again", () => this.ask())),
     );
   }

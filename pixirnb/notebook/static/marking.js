@@ -54,9 +54,10 @@ function namesOf(names, most = 8, count = names.length) {
 
 /** Words that can be opened: `body` is what stands behind them. */
 function fold(words, { open = false, toggled = null, kind = "" } = {}, ...body) {
-  const element = h("details", { class: `pixirnb-fold ${kind}`.trim() }, h("summary", {}, words), body);
+  // A click of a person, by mouse or keys: the event "toggle" tells of ours too.
+  const click = () => toggled?.(!element.open);
+  const element = h("details", { class: `pixirnb-fold ${kind}`.trim() }, h("summary", { on: { click } }, words), body);
   element.open = open;
-  if (toggled) element.addEventListener("toggle", () => toggled(element.open));
   return element;
 }
 

@@ -115,9 +115,14 @@ class Notice {
 
 /** Where the notices of all runs of a page stand, one above the other; a live region that was there before its words. */
 function corner() {
-  const known = [...document.body.children].find((child) => child.classList.contains("pixirnb-corner"));
-  if (known) return known;
-  const made = h("div", { class: "pixirnb-corner", role: "status", "aria-live": "polite" });
-  document.body.append(made);
+  let made = [...document.body.children].find((child) => child.classList.contains("pixirnb-corner"));
+  if (!made) {
+    made = h("div", { class: "pixirnb-corner", role: "status", "aria-live": "polite" });
+    document.body.append(made);
+  }
+  // JupyterLab's own notices stand there too: ours go above them.
+  const tops = [...document.querySelectorAll(".Toastify__toast")].map((toast) => toast.getBoundingClientRect().top);
+  const floor = Math.min(innerHeight, ...tops);
+  made.style.bottom = floor < innerHeight ? `${innerHeight - floor + 10}px` : "";
   return made;
 }

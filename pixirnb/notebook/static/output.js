@@ -22,6 +22,7 @@ class Output {
     this.stage = stage;
     this.key = "";
     this.isAtEnd = true;
+    this.isQuiet = false; // whether it goes without saying that nothing was printed
     this.heading = h("h4", {});
     this.about = h("p", { class: "pixirnb-mute" });
     this.text = block("", "Output", "pixirnb-output");
@@ -79,7 +80,8 @@ class Output {
   draw(answer) {
     this.drawn = this.key;
     this.isRunning = answer.is_running;
-    this.root.hidden = !answer.attempt || (!answer.segments.length && !answer.sentence);
+    const isEmpty = !answer.segments.length;
+    this.root.hidden = !answer.attempt || (isEmpty && (!answer.sentence || this.isQuiet));
     say(this.heading, this.wanted.attempt === null ? "Output" : `Output of attempt ${answer.attempt}`);
     const cut = answer.cut ? `The last ${sizeOf(answer.shown)} of ${sizeOf(answer.bytes)}.` : "";
     say(this.about, [answer.sentence, cut].filter(Boolean).join(" "));

@@ -135,7 +135,7 @@ class Panel {
       refill(this.title, icon(mark, 16), h("span", { class: "pixirnb-grow" }, stage.scene.ids[step]), h("span", { class: `pixirnb-${mark.tone}` }, mark.word));
     }
     const limit = this.answer?.max_attempts > 1 ? ` of ${this.answer.max_attempts}` : "";
-    const phase = this.answer?.phase ? `phase ${this.answer.phase}` : "";
+    const phase = this.answer?.phase && stage.scene.phases.length ? `phase ${this.answer.phase}` : "";
     const span = isRunning ? clockOf(stage.moment - stage.story.beganAt(look)) : spanOf(look.elapsed);
     const quiet = sign?.[2] ? `stalled ${clockOf(stage.moment - sign[1])}` : "";
     const tries = look.attempt > 0 ? `attempt ${look.attempt}${look.attempt > 1 ? "" : limit}` : "";
@@ -233,8 +233,8 @@ class Panel {
   // --- parts with a life of their own ---
 
   drawDeeds(answer) {
-    const { can, wishes, actions, step, is_past: isPast } = answer;
-    const shown = JSON.stringify([step, can, wishes, actions, isPast]);
+    const { can, wishes, actions, step, error, is_past: isPast } = answer;
+    const shown = JSON.stringify([step, can, wishes, actions, error?.copy, isPast]);
     if (shown === this.deedsShown) return;
     this.deedsShown = shown;
     const { stage, view, remark } = this;
@@ -244,6 +244,7 @@ class Panel {
       : [
           wishes.rerun ? button("Rerun …", () => this.forecast(`Run ${step} again`, { ask: "forecast", from: step }), { title: "First shows what would be reused and what would run" }) : null,
           wishes.cancel ? wishButton(stage, "Cancel step", wishes.cancel, { doing: "Cancelling …", remark, title: "Ends this step; what needs it is held" }) : null,
+          error ? cellButton(stage, view, "Copy error into a cell", error.copy, { remark }) : null,
           others.map(({ phrase, cell, wish, forecast }) => {
             if (forecast && wish) return button(`${capital(phrase)} …`, () => this.forecast(capital(phrase), forecast));
             if (wish && wish.do !== "decide") return wishButton(stage, capital(phrase), wish, { doing: "Asking …", remark });
@@ -282,6 +283,7 @@ class Panel {
     }
     const last = answer.attempts[answer.attempts.length - 1];
     const state = `${last.attempt}|${last.status}`;
+    this.output.isQuiet = this.seen === null && answer.mark.key === "checkpoint_ready";
     this.output.watch({ step: answer.step, attempt: this.seen, at: this.moment }, this.outputState !== state);
     this.outputState = state;
   }
@@ -291,6 +293,10 @@ class Panel {
     const stored = JSON.stringify([step, value, answer.attempt, isPast]);
     if (stored === this.valueStored) return;
     this.valueStored = stored;
+    if (isPrinted(answer)) {
+      this.value.hidden = true;
+      return;
+    }
     const show = button("Show", () => this.loadValue(step, show, stored));
     this.putValue(value, value.can_load && !isPast ? show : null);
   }
@@ -368,6 +374,11 @@ class Panel {
     this.step = -1;
     this.asked = null;
   }
+}
+
+/** Whether the value is nothing but what was printed, and stands above as the output. */
+function isPrinted({ kind, value, attempts }) {
+  return kind === "shell" && value.form === "text" && Boolean(attempts[attempts.length - 1]?.output?.bytes);
 }
 
 /** A phrase as the words of a button. */

@@ -43,6 +43,8 @@ function bodyOf(preview) {
 function tableOf({ heads, rows, types = [], row_count: count, column_count: width }) {
   if (!heads.length) return null;
   const isNumber = (cell) => /^[-+]?[\d.,]+(e[-+]?\d+)?$/i.test(cell);
+  const isColumn = heads.map((_, place) => rows.length > 0 && rows.every((row) => isNumber(row[place] ?? "")));
+  const side = (place) => (isColumn[place] ? "pixirnb-num" : null);
   const more = [
     count > rows.length ? `${(count - rows.length).toLocaleString("en-US")} more rows` : "",
     width > heads.length ? `${(width - heads.length).toLocaleString("en-US")} more columns` : "",
@@ -54,8 +56,8 @@ function tableOf({ heads, rows, types = [], row_count: count, column_count: widt
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", {}, head, types[place] ? h("small", {}, types[place]) : null)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", { class: isNumber(cell) ? "pixirnb-num" : null }, cell))))),
+        h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { class: side(place) }, head, types[place] ? h("small", {}, types[place]) : null)))),
+        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, place) => h("td", { class: side(place) }, cell))))),
       ),
     ),
     more.length ? h("p", { class: "pixirnb-mute" }, `${more.join(", ")} are not shown.`) : null,

@@ -3,23 +3,33 @@
 
 const SECTIONS = [
   {
-    name: "Why",
-    pick: ({ headline, why, description }) => [headline, why, description],
-    make: ([headline, why, description]) => [
+    name: "Headline",
+    pick: ({ headline, description }) => [headline, description],
+    make: ([headline, description]) => [
       h("p", { class: "pixirnb-headline", role: "status", "aria-live": "polite" }, proseOf(headline)),
-      description ? h("p", { class: "pixirnb-mute" }, description) : null,
-      why.length ? h("ul", { class: "pixirnb-why" }, why.map((sentence) => h("li", {}, proseOf(sentence)))) : null,
+      description ? h("p", {}, description) : null,
     ],
   },
   { name: "Question", own: "question" },
   { name: "Actions", own: "deeds" },
   {
+    name: "Why",
+    pick: ({ why }) => (why.length ? why : null),
+    make: (why) => h("ul", { class: "pixirnb-why" }, why.map((sentence) => h("li", {}, proseOf(sentence)))),
+  },
+  {
     name: "Error",
-    pick: ({ error, is_past: isPast }) => error && [error, isPast],
-    make: ([error, isPast], panel) => [
-      h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, error.kind), error.message ? h("span", {}, error.message) : null),
-      error.tail.length ? block(painted(error.tail), "The last it printed", "pixirnb-tail") : null,
-      isPast ? null : h("div", { class: "pixirnb-beside" }, cellButton(panel.stage, panel.view, "Copy error into a cell", error.copy, { remark: panel.remark })),
+    // The headline may have said it all; what was printed last stands in the output where that is shown.
+    pick: ({ error, headline, attempts }) => {
+      if (!error) return null;
+      const isTold = error.message !== "" && headline.includes(error.message);
+      const hasOutput = Boolean(attempts[attempts.length - 1]?.output?.bytes);
+      const tail = hasOutput ? [] : error.tail;
+      return isTold && !tail.length ? null : [isTold ? null : error.kind, error.message, tail];
+    },
+    make: ([kind, message, tail]) => [
+      kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, message) : null),
+      tail.length ? block(painted(tail), "The last it printed", "pixirnb-tail") : null,
     ],
   },
   {

@@ -17,7 +17,7 @@ class Remark {
   refuse(error) {
     this.put(
       "pixirnb-refused",
-      h("span", {}, h("b", { class: "pixirnb-bad" }, error.message), error.fix ? [" ", error.fix] : null),
+      h("span", {}, h("b", { class: "pixirnb-bad" }, proseOf(error.message)), error.fix ? [" ", proseOf(error.fix)] : null),
     );
   }
 
