@@ -10,6 +10,14 @@ const ROUND_MS = [
   ...[1, 2, 4, 6, 12, 24, 48, 96, 168].map((hours) => hours * 3_600_000),
 ];
 
+/** Set a style where it differs: to set an equal one, or to read one back, makes the browser reckon the page anew. */
+function put(element, property, value) {
+  element.styles ??= {};
+  if (element.styles[property] === value) return;
+  element.styles[property] = value;
+  element.style.setProperty(property, value);
+}
+
 class Axis {
   constructor(root, lines) {
     this.root = root; // above the rows

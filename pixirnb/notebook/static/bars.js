@@ -57,7 +57,7 @@ class Bars {
   drawAfter(last, end, position) {
     const wide = last ? this.shown.get(last).wide : 0;
     say(this.after, last && wide < WORD_ROOM && last.kind !== "delay" ? this.spanOfSpell(last, position) : "");
-    this.after.style.left = `${(end + (wide < ICON_ROOM ? 20 : 5)).toFixed(1)}px`;
+    put(this.after, "left", `${(end + (wide < ICON_ROOM ? 20 : 5)).toFixed(1)}px`);
   }
 
   endOf(spell, position) {
@@ -103,8 +103,8 @@ class Bars {
     const drawn = `${from.toFixed(1)}|${width.toFixed(1)}|${mark.key}|${this.isOpen(spell, position)}|${isOnPath}|${waited > 0}`;
     if (element.drawn === drawn) return;
     element.drawn = drawn;
-    element.style.left = `${from.toFixed(1)}px`;
-    element.style.width = `${width.toFixed(1)}px`;
+    put(element, "left", `${from.toFixed(1)}px`);
+    put(element, "width", `${width.toFixed(1)}px`);
     if (isPlain) {
       element.className = "pixirnb-wait";
       element.title = this.told(spell, mark, position, 0);

@@ -47,7 +47,11 @@ class Replay {
     );
     // Neither takes room: nothing may jump under a hand that drags.
     this.flag = h("div", { class: "pixirnb-as-it-was", "aria-hidden": "true", hidden: true }, "as it was then");
-    this.sized = new ResizeObserver(() => this.drawLandmarks());
+    this.room = 0;
+    this.sized = new ResizeObserver(([{ contentRect }]) => {
+      this.room = contentRect.width;
+      this.drawLandmarks();
+    });
     this.sized.observe(this.track);
     this.drawPlaying();
   }
@@ -71,7 +75,7 @@ class Replay {
     // Under a hand the track keeps its length: else the thumb would slip from it as the run goes on.
     if (!this.isHeld && Number(this.slider.max) !== story.length) this.slider.max = story.length;
     if (Number(this.slider.value) !== stage.at) this.slider.value = stage.at;
-    this.slider.style.setProperty("--px-told", `${(story.length ? (100 * stage.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
+    put(this.slider, "--px-told", `${(story.length ? (100 * stage.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
     const drawn = `${stage.at}|${story.length}|${stage.isPast}|${stage.isLive}`;
     if (drawn === this.drawn && !has("reset")) return;
     this.drawn = drawn;
@@ -117,11 +121,10 @@ class Replay {
 
   drawLandmarks() {
     const { stage, chronicle } = this;
-    const width = this.track.clientWidth;
-    if (!chronicle || !width) return;
+    if (!chronicle || !this.room) return;
     const { length } = stage.story;
     this.drawnLength = length;
-    const every = Math.max(1, (LANDMARK_ROOM * length) / width);
+    const every = Math.max(1, (LANDMARK_ROOM * length) / this.room);
     const before = this.marks;
     this.marks = new Map();
     for (const { shown, count } of chronicle.landmarks.thinned(every)) {
@@ -129,7 +132,7 @@ class Replay {
       let element = before.get(shown);
       if (element?.count !== count) element = this.landmark(shown, count);
       element.count = count;
-      element.style.setProperty("--px-at", (shown.position / Math.max(1, length)).toFixed(5));
+      put(element, "--px-at", (shown.position / Math.max(1, length)).toFixed(5));
       this.marks.set(shown, element);
       if (before.get(shown) !== element) this.landmarks.append(element);
     }

@@ -46,7 +46,12 @@ class Timeline {
     this.frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.frame.addEventListener("focusin", (event) => this.rove(event.target));
     this.root = h("div", { class: "pixirnb-timeline", hidden: true }, h("div", { class: "pixirnb-timeline-head" }, this.words, this.tools), this.frame);
-    this.sized = new ResizeObserver(() => !this.root.hidden && this.layout());
+    this.room = [0, 0]; // width and height of the frame, and how far it is scrolled: read when they change, not when drawn
+    this.scroll = [0, 0];
+    this.sized = new ResizeObserver(([{ contentRect }]) => {
+      this.room = [contentRect.width, contentRect.height];
+      if (!this.root.hidden) this.layout();
+    });
     this.sized.observe(this.frame);
   }
 
@@ -68,11 +73,12 @@ class Timeline {
   /** Sizes, then all that is in sight. */
   layout() {
     const { frame, stage, chronicle } = this;
-    if (!chronicle || !frame.clientWidth) return;
-    this.nameRoom = frame.clientWidth < 640 ? NARROW_NAME_ROOM : NAME_ROOM;
+    const [width] = this.room;
+    if (!chronicle || !width) return;
+    this.nameRoom = width < 640 ? NARROW_NAME_ROOM : NAME_ROOM;
     const { axis } = this;
     axis.take(chronicle.courses, this.span());
-    const fitting = axis.fitting(frame.clientWidth - this.nameRoom - END_ROOM);
+    const fitting = axis.fitting(width - this.nameRoom - END_ROOM);
     if (this.isFit) axis.scale = fitting;
     else axis.scale = Math.min(Math.max(axis.scale, fitting), Math.max(fitting, Math.min(4, MOST_WIDE / axis.span)));
     const { order } = chronicle.spells;
@@ -83,16 +89,17 @@ class Timeline {
     say(this.rest, left ? `${plural(left, "step")} ${stage.isLive || stage.isPast ? "not started yet" : "never started"}` : "");
     const top = axis.height;
     const height = top + count * ROW + (left ? ROW : 4);
-    this.paper.style.width = `${Math.max(frame.clientWidth, Math.ceil(this.nameRoom + axis.width + END_ROOM))}px`;
-    this.paper.style.height = `${height}px`;
-    this.frame.style.maxHeight = `${top + SEEN_ROWS * ROW + 18}px`;
-    this.paper.style.setProperty("--px-names", `${this.nameRoom}px`);
-    this.head.style.height = this.corner.style.height = `${top}px`;
-    this.lines.style.top = `${top}px`;
-    this.rest.style.top = `${top + count * ROW}px`;
-    frame.setAttribute("aria-rowcount", String(count));
+    put(this.paper, "width", `${Math.max(Math.floor(width), Math.ceil(this.nameRoom + axis.width + END_ROOM))}px`);
+    put(this.paper, "height", `${height}px`);
+    put(frame, "max-height", `${top + SEEN_ROWS * ROW + 18}px`);
+    put(this.paper, "--px-names", `${this.nameRoom}px`);
+    put(this.head, "height", `${top}px`);
+    put(this.corner, "height", `${top}px`);
+    put(this.lines, "top", `${top}px`);
+    put(this.rest, "top", `${top + count * ROW}px`);
+    if (this.told !== count) frame.setAttribute("aria-rowcount", String((this.told = count)));
     this.drawPath();
-    this.scrolled();
+    this.gather();
     this.drawCursor();
   }
 
@@ -106,10 +113,16 @@ class Timeline {
   }
 
   scrolled() {
-    if (!this.chronicle) return;
-    const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.frame;
-    this.axis.draw(scrollLeft, scrollLeft + clientWidth);
-    const [first, last] = [Math.floor(scrollTop / ROW) - 4, Math.ceil((scrollTop + clientHeight) / ROW) + 4];
+    this.scroll = [this.frame.scrollTop, this.frame.scrollLeft];
+    if (this.chronicle) this.gather();
+  }
+
+  /** Bring the rows into the page that came into sight, take away those that left it. */
+  gather() {
+    const [top, left] = this.scroll;
+    const [width] = this.room;
+    this.axis.draw(left, left + width);
+    const [first, last] = [Math.floor(top / ROW) - 4, Math.ceil(top / ROW) + SEEN_ROWS + 5];
     const kept = new Set();
     for (let place = Math.max(0, first); place < Math.min(this.count, last); place += 1) {
       const step = this.chronicle.spells.order[place][1];
@@ -126,6 +139,7 @@ class Timeline {
       row.root.remove();
       this.rows.delete(step);
     }
+    this.drawChain(first, last);
     this.keepAnchor();
   }
 
@@ -145,7 +159,7 @@ class Timeline {
     }
     if (row.place !== place) row.root.setAttribute("aria-rowindex", String(place + 1));
     row.place = place;
-    row.root.style.top = `${this.axis.height + place * ROW}px`;
+    put(row.root, "top", `${this.axis.height + place * ROW}px`);
     row.draw();
   }
 
@@ -156,9 +170,9 @@ class Timeline {
     this.veil.hidden = !stage.isPast;
     if (!isShown) return;
     const x = this.nameRoom + axis.x(stage.moment);
-    this.cursor.style.left = `${x.toFixed(1)}px`;
+    put(this.cursor, "transform", `translateX(${x.toFixed(1)}px)`);
     this.cursor.classList.toggle("pixirnb-cursor-past", stage.isPast);
-    this.veil.style.left = `${x.toFixed(1)}px`;
+    put(this.veil, "left", `${x.toFixed(1)}px`);
   }
 
   // --- the critical path ---
@@ -173,9 +187,9 @@ class Timeline {
     const { stage, chronicle } = this;
     const found = chronicle.pathAt(stage.at);
     this.path = this.isPathShown ? found : null;
-    this.drawChain();
     const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${stage.isPast}|${stage.isLive}`;
-    if (drawn === this.pathDrawn && found === this.pathFound) return;
+    // A button that has the focus stays; the sentence is right again when the focus goes on.
+    if ((drawn === this.pathDrawn && found === this.pathFound) || this.words.contains(document.activeElement)) return;
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
@@ -204,25 +218,22 @@ class Timeline {
     return h("button", { type: "button", class: "pixirnb-link", on: { click: () => this.stage.choose(step) } }, this.stage.scene.ids[step]);
   }
 
-  /** Lines from the end of each link to the beginning of the next. */
-  drawChain() {
+  /** Lines from the end of each link to the beginning of the next, between two rows: what is out of sight costs nothing. */
+  drawChain(first, last) {
     const { path, axis } = this;
-    if (!path) {
-      fill(this.chain);
-      return;
-    }
-    const places = new Map(path.links.map((link) => [link.step, this.placeOf(link.step)]));
     let d = "";
-    path.links.forEach((link, number) => {
+    path?.links.forEach((link, number) => {
       const before = path.links[number - 1];
       if (!before) return;
-      const middle = (each) => axis.height + (places.get(each.step) + 0.5) * ROW;
+      const [above, below] = [this.placeOf(before.step), this.placeOf(link.step)];
+      if (Math.max(above, below) < first || Math.min(above, below) > last) return;
+      const middle = (place) => axis.height + (Math.min(last, Math.max(first, place)) + 0.5) * ROW;
       const from = this.nameRoom + axis.x(before.spells[before.spells.length - 1].to);
       const to = this.nameRoom + axis.x(link.spells[0].from);
       const x = Math.max(from, Math.min(to, from + 5));
-      d += `M${from.toFixed(1)} ${middle(before)}H${x.toFixed(1)}V${middle(link)}H${to.toFixed(1)}`;
+      d += `M${from.toFixed(1)} ${middle(above)}H${x.toFixed(1)}V${middle(below)}${below > last ? "" : `H${to.toFixed(1)}`}`;
     });
-    if (d === this.chainDrawn && this.chain.childNodes.length) return;
+    if (d === this.chainDrawn) return;
     this.chainDrawn = d;
     fill(this.chain, d ? s("path", { d }) : null);
   }
@@ -231,13 +242,14 @@ class Timeline {
 
   zoom(factor, x = null) {
     const { frame, axis } = this;
-    const at = x ?? this.nameRoom + (frame.clientWidth - this.nameRoom) / 2;
+    const [width] = this.room;
+    const at = x ?? this.nameRoom + (width - this.nameRoom) / 2;
     const ahead = frame.scrollLeft + at - this.nameRoom;
     const before = axis.scale;
     this.isFit = false;
     axis.scale *= factor;
     this.layout();
-    this.isFit = axis.scale <= axis.fitting(frame.clientWidth - this.nameRoom - END_ROOM) * 1.001;
+    this.isFit = axis.scale <= axis.fitting(width - this.nameRoom - END_ROOM) * 1.001;
     frame.scrollLeft += ahead * (axis.scale / before) - ahead;
     this.scrolled();
   }
