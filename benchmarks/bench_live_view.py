@@ -1,7 +1,7 @@
 """The live view in a real browser: how smooth it stays while a large run moves, and what it costs its kernel.
 
-A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 30 steps a
-second start and end: ten updates a second. Then the same run unseen, for the difference; then 5,000 steps.
+A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 15 steps a
+second start or end: ten updates a second. Then the same run unseen, for the difference; then 5,000 steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def big(count, width):
     for i in range(count):
         before = (i // width - 1) * width
         needs = sorted({f"s{before + dice.randrange(width)}" for _ in range(dice.choice([1, 1, 2]))}) if i >= width else []
-        nap = f"sleep {dice.uniform(2, 4):.1f}"
+        nap = f"sleep {dice.uniform(4, 8):.1f}"
         steps.append({"id": f"s{i}", "run": nap, "depends_on": needs, "posture": "read_only", "read_set": ["none/**"]})
     return {"name": f"big-{count}", "max_concurrency": width, "steps": steps}
 open("pid", "w").write(str(os.getpid()))
@@ -121,13 +121,13 @@ def main() -> int:
                 print(f"{count} steps, {seen['boxes']} boxes in sight")
                 print(f"  updates a second: {seen['updates'] / WINDOW_S:.1f}")
                 print(f"  frame p50: {quantile(spans, 0.5):.1f} ms, longest {spans[-1]:.0f} ms")
-                print(f"  kernel, watched {seen['kernel']:.1f} %, unwatched {alone:.1f} % of a core")
                 p95, share = quantile(spans, 0.95), max(0.0, seen["kernel"] - alone)
                 if count == 1_000:
                     kept &= verdict("  frame p95", p95, Promise(50, "ms"))
-                    kept &= verdict("  kernel's share for the view", share, Promise(5, "%"))
+                    kept &= verdict("  kernel, engine and view", seen["kernel"], Promise(5, "%"))
+                    print(f"  the view's share of it: {share:.1f} %")
                 else:
-                    print(f"  frame p95: {p95:.0f} ms; kernel's share for the view {share:.1f} %")
+                    print(f"  frame p95: {p95:.0f} ms; kernel {seen['kernel']:.1f} %, of it the view {share:.1f} %")
         finally:
             browser.close()
             server.close()

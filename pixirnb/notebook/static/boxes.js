@@ -35,3 +35,21 @@ function farBox([width, height], mark) {
     s("g", { class: `pixirnb-${mark.tone}`, transform: `translate(${(width - size) / 2} 3) scale(${size / 16})` }, shapeOf(mark.shape)),
   ];
 }
+
+// What tells the statuses apart when a box is a few pixels: its outline, not only its tone. In a 4 × 4 box.
+const OUTLINES = {
+  checkpoint_ready: "M0 0h4v4h-4z",
+  running: "M0 0h4v4h-4z M1 1v2h2v-2z",
+  failed: "M0 0h1.2l.8 1.2.8-1.2h1.2l-1.3 2 1.3 2h-1.2l-.8-1.2-.8 1.2h-1.2l1.3-2z",
+  timed_out: "M0 0h4l-2 2 2 2h-4l2-2z",
+  partial: "M0 0h2v4h-2z",
+  needs_orchestrator: "M2 0l2 2-2 2-2-2z",
+  held: "M.4 0h1.1v4h-1.1z M2.5 0h1.1v4h-1.1z",
+};
+const SPECK = "M1.4 1.6h1.2v.8h-1.2z"; // nothing has happened here yet, or nothing that counts
+
+/** A step of thousands in sight: an outline of its own for each status. */
+function silhouette([width, height], mark) {
+  const d = OUTLINES[mark.key] ?? (mark.tone === "idle" ? SPECK : OUTLINES.partial);
+  return s("path", { class: "pixirnb-dust", d, transform: `scale(${width / 4} ${height / 4})`, "fill-rule": "evenodd" });
+}

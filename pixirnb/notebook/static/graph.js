@@ -4,6 +4,7 @@
 const FAR = 0.42; // below this scale names cannot be read
 const TALLEST = 560;
 const LIVELY = 60; // boxes in sight up to which what runs may breathe: each breath paints
+const MANY_BOXES = 1500; // in sight: then each is a silhouette
 const MANY_EDGES = 4000; // in sight: then they are one path without states
 
 class Graph {
@@ -46,7 +47,7 @@ class Graph {
     for (const kept of [this.boxes, this.lines, this.shown]) kept.clear();
     fill(this.bands, this.sheet.bands.map((band) => this.band(band)));
     for (const part of [this.edges, this.nodes, this.extras]) fill(part);
-    this.isFar = null;
+    this.detail = null;
   }
 
   /** Once the frame has a size, or another: look where the person chose to look, else at as much as can be read. */
@@ -88,25 +89,27 @@ class Graph {
   gather() {
     const [left, top, right, bottom] = this.camera.seen();
     const [width, height] = this.sheet.box;
-    const isFar = this.camera.scale < FAR;
-    if (isFar !== this.isFar) {
-      this.isFar = isFar;
-      this.frame.classList.toggle("pixirnb-far", isFar);
+    const inSight = [];
+    for (const [step, [x, y]] of this.spot) {
+      if (x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80) inSight.push(step);
+    }
+    const detail = this.camera.scale >= FAR ? "near" : inSight.length > MANY_BOXES ? "dust" : "far";
+    if (detail !== this.detail) {
+      this.detail = detail;
+      this.frame.classList.toggle("pixirnb-far", detail !== "near");
       this.boxes.clear();
       this.shown.clear();
       fill(this.nodes);
     }
     const focused = this.frame.contains(document.activeElement) ? document.activeElement : null;
-    for (const [step, [x, y]] of this.spot) {
-      const isSeen = x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80;
-      const element = this.boxes.get(step);
-      if (isSeen && !element) this.bring(step, x, y);
-      else if (!isSeen && element && element !== focused) {
-        element.remove();
-        this.boxes.delete(step);
-        this.shown.delete(step);
-      }
+    const kept = new Set(inSight);
+    for (const [step, element] of this.boxes) {
+      if (kept.has(step) || element === focused) continue;
+      element.remove();
+      this.boxes.delete(step);
+      this.shown.delete(step);
     }
+    for (const step of inSight) if (!this.boxes.has(step)) this.bring(step, ...this.spot.get(step));
     const seen = [];
     this.extents.forEach(([x, y, u, v], place) => {
       if (u >= left && x <= right && v >= top && y <= bottom) seen.push(place);
@@ -199,14 +202,17 @@ class Graph {
       this.marked && this.marked !== mark.key ? "pixirnb-dim" : "",
       small.isStalled ? "pixirnb-stalled" : "",
     ].filter(Boolean).join(" ");
-    const drawn = `${mark.key}|${look.attempt}|${small.left}|${small.right}|${small.fraction}|${state}`;
+    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}` : "";
+    const drawn = `${mark.key}|${look.attempt}|${words}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);
     element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(stage.chosen === step));
     element.setAttribute("aria-label", this.told(step, mark, look, small));
-    fill(element, this.isFar ? farBox(this.sheet.box, mark) : nearBox(this, step, mark, look, small));
+    const { box } = this.sheet;
+    if (this.detail === "near") fill(element, nearBox(this, step, mark, look, small));
+    else fill(element, this.detail === "far" ? farBox(box, mark) : silhouette(box, mark));
   }
 
   /** The second line of a box: kind or what is odd on the left, time on the right. */
