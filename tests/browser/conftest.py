@@ -97,6 +97,7 @@ def opened(stage: Stage, serve: Callable[[App], Server]) -> Iterator[Opening]:
 
     def open_notebook(cells: Sequence[str], app: App = "lab") -> Notebook:
         server = serve(app)
+        server.settle_settings()
         name = f"n{next(_NUMBERS)}"
         written(cells, server.root / name / f"{name}.ipynb")
         context = stage.browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -50,10 +51,8 @@ class Server:
         }
         for place in (self.root, *places.values()):
             place.mkdir(parents=True)
-        for name, values in _SETTINGS.items():
-            file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(values))
+        self._settings = folder / "settings"
+        self.settle_settings()
         environment = {**os.environ, **{key: str(value) for key, value in places.items()}}
         environment["PYTHONPATH"] = str(ROOT)
         with self.log.open("wb") as log:
@@ -76,6 +75,14 @@ class Server:
         """Where the browser finds a notebook, `path` relative to the root."""
         page = f"lab/tree/{path}" if self.app == "lab" else f"notebooks/{path}"
         return f"http://127.0.0.1:{self.port}/{page}?token={TOKEN}&reset"
+
+    def settle_settings(self) -> None:
+        """Forget what was chosen in a page, such as a theme: the server keeps it for all that follow."""
+        shutil.rmtree(self._settings)
+        for name, values in _SETTINGS.items():
+            file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values))
 
     def kernel_of(self, path: str) -> str | None:
         """The id of the kernel a notebook has now."""
