@@ -98,9 +98,18 @@ class Timeline {
     put(this.lines, "top", `${top}px`);
     put(this.rest, "top", `${top + count * ROW}px`);
     if (this.told !== count) frame.setAttribute("aria-rowcount", String((this.told = count)));
+    this.follow(height);
     this.drawPath();
     this.gather();
     this.drawCursor();
+  }
+
+  /** Who looks at the last row sees the next one come, live and while the history is played. */
+  follow(height) {
+    const before = this.height ?? height;
+    this.height = height;
+    const isAtEnd = this.scroll[0] + this.room[1] >= before - ROW;
+    if (height > before && isAtEnd && height > this.room[1]) this.frame.scrollTop = height;
   }
 
   /** How far the picture reaches. While the run goes on, room is kept ahead, so that not every tick moves everything. */
@@ -270,6 +279,8 @@ class Timeline {
     const { spell } = event.target.closest(".pixirnb-spell") ?? {};
     const { step } = event.target.closest(".pixirnb-row-name") ?? spell ?? {};
     if (step === undefined) return;
+    const [first] = this.barsOf(step);
+    if (!spell && first) this.reveal(first);
     this.stage.choose(this.stage.chosen === step && !spell ? -1 : step);
   }
 
@@ -351,6 +362,12 @@ class Timeline {
   }
 
   focus(spell) {
+    this.reveal(spell);
+    this.rows.get(spell.step)?.shown.get(spell)?.focus({ preventScroll: true });
+  }
+
+  /** Bring the beginning of a bar into sight, with the least movement. */
+  reveal(spell) {
     const place = this.placeOf(spell.step);
     const { frame, axis } = this;
     const [top, left] = [place * ROW, axis.x(spell.from)];
@@ -359,6 +376,5 @@ class Timeline {
     else if (top + ROW > frame.scrollTop + room) frame.scrollTop = top + ROW - room;
     if (left < frame.scrollLeft || left > frame.scrollLeft + frame.clientWidth - this.nameRoom - 40) frame.scrollLeft = Math.max(0, left - 40);
     this.scrolled();
-    this.rows.get(spell.step)?.shown.get(spell)?.focus({ preventScroll: true });
   }
 }
