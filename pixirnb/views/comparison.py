@@ -74,10 +74,11 @@ def comparison_text(document: Mapping[str, Any]) -> str:
     found = [step for step in document.get("steps") or [] if step.get("differs")]
     if found:
         cells = [
-            [line(s.get("step_id"), 64), _stand(s.get("left")), _stand(s.get("right")), _names(s)]
+            [line(s.get("step_id"), 64), *_stand(s.get("left")), *_stand(s.get("right")), _names(s)]
             for s in found
         ]
-        lines += ["", *table(["step", "left", "right", "differs in"], cells, widest=60)]
+        heads = ["step", "left", "elapsed", "right", "elapsed", "differs in"]
+        lines += ["", *table(heads, cells, numeric=frozenset({2, 4}), widest=60)]
     rest = len(document.get("steps") or []) - len(found)
     if rest:
         lines.append(f"  {'and ' if found else ''}{plural(rest, 'step')} without a difference")
@@ -232,20 +233,24 @@ def _brief(value: object) -> str:
 
 def _names(step: Mapping[str, Any]) -> str:
     names: Sequence[object] = step.get("differs") or []
-    return ", ".join(line(name, 40).replace("_", " ") for name in names[:12])
+    told = [line(name, 40).replace("_", " ") for name in names[:12]]
+    return ", ".join("result" if name == "digest" else name for name in told)
 
 
-def _stand(side: Mapping[str, Any] | None) -> str:
+def _stand(side: Mapping[str, Any] | None) -> tuple[str, str]:
+    """How a step stands, and for how long it ran: a column each, because spans differ from run to run."""
     if side is None:
-        return "–"
+        return "–", ""
     mark = _mark(side)
-    return " ".join(part for part in (mark.symbol, mark.word, _tries(side)) if part)
+    told = " ".join(part for part in (mark.symbol, mark.word, _tries(side)) if part)
+    return told, span(side.get("elapsed_ms"))
 
 
 def _cell(side: Mapping[str, Any] | None) -> str:
     if side is None:
         return "–"
-    return f"{cards.status(_mark(side))} {text(_tries(side))}"
+    told = ", ".join(part for part in (_tries(side), span(side.get("elapsed_ms"))) if part)
+    return f"{cards.status(_mark(side))} {text(told)}"
 
 
 def _mark(side: Mapping[str, Any]) -> Mark:
@@ -254,5 +259,4 @@ def _mark(side: Mapping[str, Any]) -> Mark:
 
 def _tries(side: Mapping[str, Any]) -> str:
     attempt = side.get("attempt")
-    tries = f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""
-    return ", ".join(part for part in (tries, span(side.get("elapsed_ms"))) if part)
+    return f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from household import PAIR, completed, edited, failed
@@ -9,6 +10,7 @@ from household import PAIR, completed, edited, failed
 from pixirnb.history.state import fold
 from pixirnb.testing.histories import Rehearsal, plan_of
 from pixirnb.views.comparison import Side, comparison, comparison_html, comparison_text
+from pixirnb.views.spans import STABLE
 
 
 def side(story: Rehearsal) -> Side:
@@ -21,6 +23,12 @@ def compared(left: Rehearsal, right: Rehearsal) -> dict[str, Any]:
 
 def differing(document: dict[str, Any]) -> dict[str, list[str]]:
     return {s["step_id"]: s["differs"] for s in document["steps"] if s["differs"]}
+
+
+def stable(words: str) -> str:
+    for pattern, word in STABLE:
+        words = re.sub(pattern, word, words)
+    return words
 
 
 def test_a_run_is_the_same_as_itself() -> None:
@@ -101,7 +109,7 @@ def test_steps_of_one_side_alone_are_told() -> None:
 def test_the_text_names_runs_and_differences_and_nothing_that_is_equal() -> None:
     said = comparison_text(compared(completed(), failed()))
     assert said.startswith("≠ different")
-    assert "status, digest, error" in said
+    assert "status, result, error" in said
     same = comparison_text(compared(completed(), completed()))
     assert same.startswith("= no difference")
     assert "2 steps without a difference" in same
@@ -113,3 +121,15 @@ def test_the_picture_says_what_the_text_says() -> None:
         shown = comparison_html(document)
         for step in document["steps"]:
             assert (f"<code>{step['step_id']}</code>" in shown) == bool(step["differs"])
+
+
+def test_spans_have_columns_of_their_own_so_that_they_alone_differ_from_run_to_run() -> None:
+    def told(elapsed_ms: int) -> str:
+        story = failed()
+        took = edited(
+            story.events, "attempt_ended", lambda data: data.update(elapsed_ms=elapsed_ms)
+        )
+        return comparison_text(compared(completed(), Rehearsal(story.plan, took)))
+
+    assert "elapsed  differs in" in told(5)
+    assert stable(told(5)) == stable(told(98_765))
