@@ -159,6 +159,16 @@ def test_a_run_goes_on_while_one_looks_at_its_past(opened: Opening) -> None:
     expect(bar(window, "last, attempt 1: ready")).to_be_visible()
     expect(window.button("End")).to_have_attribute("aria-pressed", "true")
 
+    notebook.run_new("%pixir decide {run.id} gate accept")
+    window.expect_status("completed")
+    expect(window.root.locator(".pixirnb-resumed")).to_have_text(re.compile(r"^resumed .+ later$"))
+    expect(bar(window, "gate: asked a person, accepted")).to_be_visible()
+    expect(bar(window, "never, attempt 1: ready")).to_be_visible()
+    expect(window.root.locator(".pixirnb-path")).to_have_text(
+        re.compile(r"^Course 2, critical path .+: never$")
+    )
+    notebook.screenshot("two-courses")
+
 
 def test_a_run_that_another_process_drives_is_followed_to_its_end(opened: Opening) -> None:
     spec = "name: story" + STORY.partition("OPTIONS")[2]
