@@ -26,6 +26,7 @@ PARTS: Final = (
     "stage.js",
     "camera.js",
     "boxes.js",
+    "dust.js",
     "conflicts.js",
     "graph.js",
     "marking.js",

@@ -10,7 +10,7 @@ function nearBox(graph, step, mark, look, small) {
   const isOdd = small.left !== graph.stage.scene.kinds[step];
   const left = isOdd || !kind ? fitted(small.left, room, 10.5) : widthOf(small.left, 10.5) <= room ? small.left : "";
   return [
-    s("title", {}, graph.told(step, mark, look, small)),
+    s("title", {}, toldOf(graph.stage, step, mark, look, small)),
     graph.into[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
     s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
     mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
@@ -36,20 +36,27 @@ function farBox([width, height], mark) {
   ];
 }
 
-// What tells the statuses apart when a box is a few pixels: its outline, not only its tone. In a 4 × 4 box.
-const OUTLINES = {
-  checkpoint_ready: "M0 0h4v4h-4z",
-  running: "M0 0h4v4h-4z M1 1v2h2v-2z",
-  failed: "M0 0h1.2l.8 1.2.8-1.2h1.2l-1.3 2 1.3 2h-1.2l-.8-1.2-.8 1.2h-1.2l1.3-2z",
-  timed_out: "M0 0h4l-2 2 2 2h-4l2-2z",
-  partial: "M0 0h2v4h-2z",
-  needs_orchestrator: "M2 0l2 2-2 2-2-2z",
-  held: "M.4 0h1.1v4h-1.1z M2.5 0h1.1v4h-1.1z",
-};
-const SPECK = "M1.4 1.6h1.2v.8h-1.2z"; // nothing has happened here yet, or nothing that counts
+/** The second line of a box: kind or what is odd on the left, time on the right. */
+function secondLine(stage, step, mark, look) {
+  const kind = stage.scene.kinds[step];
+  if (mark.key !== "running") return { left: kind, right: spanOf(look.elapsed), fraction: null, isStalled: false };
+  const now = stage.moment;
+  const right = clockOf(now - stage.story.beganAt(look));
+  const sign = stage.signOf(step);
+  const quiet = sign ? now - sign[1] : 0;
+  const isStalled = Boolean(sign?.[2]);
+  const left = isStalled ? `stalled ${clockOf(quiet)}` : quiet >= 5000 ? `quiet ${clockOf(quiet)}` : kind;
+  return { left, right, fraction: sign?.[3] ?? null, isStalled, note: sign?.[4] ?? "" };
+}
 
-/** A step of thousands in sight: an outline of its own for each status. */
-function silhouette([width, height], mark) {
-  const d = OUTLINES[mark.key] ?? (mark.tone === "idle" ? SPECK : OUTLINES.partial);
-  return s("path", { class: "pixirnb-dust", d, transform: `scale(${width / 4} ${height / 4})`, "fill-rule": "evenodd" });
+/** A box in words, for a pointer that rests on it and for readers. */
+function toldOf({ scene }, step, mark, look, small) {
+  const holder = look.holder >= 0 ? `, held by ${scene.ids[look.holder]}` : "";
+  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step`];
+  if (look.attempt > 1) parts.push(`attempt ${look.attempt}`);
+  if (small.right) parts.push(small.right);
+  if (small.left !== scene.kinds[step]) parts.push(small.left);
+  if (small.fraction !== null) parts.push(`${Math.round(small.fraction * 100)} %`);
+  if (small.note) parts.push(small.note);
+  return parts.join(", ");
 }

@@ -29,6 +29,8 @@ class Graph {
       s("svg", { class: "pixirnb-graph", "aria-hidden": "true" }, this.under),
       s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${stage.scene.workflow}, in columns by wave` }, this.over),
     );
+    this.dust = new Dust(this);
+    this.frame.append(this.dust.canvas);
     this.camera = new Camera(this.frame, () => this.moved());
     this.takeSheet();
   }
@@ -47,6 +49,7 @@ class Graph {
     for (const kept of [this.boxes, this.lines, this.shown]) kept.clear();
     fill(this.bands, this.sheet.bands.map((band) => this.band(band)));
     for (const part of [this.edges, this.nodes, this.extras]) fill(part);
+    this.manyShown = 0;
     this.detail = null;
   }
 
@@ -103,27 +106,44 @@ class Graph {
     }
     const focused = this.frame.contains(document.activeElement) ? document.activeElement : null;
     const kept = new Set(inSight);
+    if (detail === "dust") for (const step of this.boxes.keys()) if (step !== this.anchor) kept.delete(step);
     for (const [step, element] of this.boxes) {
       if (kept.has(step) || element === focused) continue;
       element.remove();
       this.boxes.delete(step);
       this.shown.delete(step);
     }
-    for (const step of inSight) if (!this.boxes.has(step)) this.bring(step, ...this.spot.get(step));
+    if (detail === "dust") {
+      this.inSight = inSight;
+      this.dust.paint(inSight);
+      if (!kept.has(this.anchor)) this.anchor = inSight[0];
+    } else {
+      this.dust.hide();
+    }
+    // Of dust there is one step in the page: the one that keys move on from.
+    const built = detail === "dust" ? [this.anchor] : inSight;
+    for (const step of built) if (!this.boxes.has(step)) this.bring(step, ...this.spot.get(step));
+    this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= LIVELY);
+    if (!this.boxes.has(this.anchor)) this.rove([...this.boxes.keys()].find((step) => step >= 0));
+    this.gatherEdges(left, top, right, bottom);
+  }
+
+  gatherEdges(left, top, right, bottom) {
     const seen = [];
     this.extents.forEach(([x, y, u, v], place) => {
       if (u >= left && x <= right && v >= top && y <= bottom) seen.push(place);
     });
     this.isMany = seen.length > MANY_EDGES;
     if (this.isMany) {
+      if (this.lines.size === 0 && this.manyShown === seen.length) return;
+      this.manyShown = seen.length;
       this.lines.clear();
       const all = seen.map((place) => this.sheet.curves[place][2]).join("");
       fill(this.edges, s("path", { class: "pixirnb-edge", d: all }));
     } else {
+      this.manyShown = 0;
       this.gatherLines(new Set(seen));
     }
-    this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= LIVELY);
-    if (!this.boxes.has(this.anchor)) this.rove([...this.boxes.keys()].find((step) => step >= 0));
   }
 
   gatherLines(seen) {
@@ -156,6 +176,7 @@ class Graph {
 
   /** The steps in `touched` look different, or all may. */
   refresh(touched = null) {
+    if (this.detail === "dust") this.dust.paint(this.inSight);
     const steps = touched ?? this.stage.scene.ids.keys();
     const moreTouched = new Set();
     for (const step of steps) {
@@ -194,12 +215,11 @@ class Graph {
     const element = this.boxes.get(step);
     const mark = stage.markAt(step);
     const look = stage.lookOf(step);
-    const small = this.smallOf(step, mark, look);
+    const small = secondLine(stage, step, mark, look);
     const state = [
       stage.chosen === step ? "pixirnb-chosen" : "",
-      this.found && !this.found.has(step) ? "pixirnb-dim" : "",
+      this.isDim(step, mark) ? "pixirnb-dim" : "",
       this.found?.has(step) ? "pixirnb-found" : "",
-      this.marked && this.marked !== mark.key ? "pixirnb-dim" : "",
       small.isStalled ? "pixirnb-stalled" : "",
     ].filter(Boolean).join(" ");
     const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}` : "";
@@ -209,24 +229,15 @@ class Graph {
     element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(stage.chosen === step));
-    element.setAttribute("aria-label", this.told(step, mark, look, small));
+    element.setAttribute("aria-label", toldOf(stage, step, mark, look, small));
     const { box } = this.sheet;
     if (this.detail === "near") fill(element, nearBox(this, step, mark, look, small));
-    else fill(element, this.detail === "far" ? farBox(box, mark) : silhouette(box, mark));
+    else fill(element, this.detail === "far" ? farBox(box, mark) : s("rect", { class: "pixirnb-spot", width: box[0], height: box[1] }));
   }
 
-  /** The second line of a box: kind or what is odd on the left, time on the right. */
-  smallOf(step, mark, look) {
-    const { stage } = this;
-    const kind = stage.scene.kinds[step];
-    if (mark.key !== "running") return { left: kind, right: spanOf(look.elapsed), fraction: null, isStalled: false };
-    const now = stage.moment;
-    const right = clockOf(now - stage.story.beganAt(look));
-    const sign = stage.signOf(step);
-    const quiet = sign ? now - sign[1] : 0;
-    const isStalled = Boolean(sign?.[2]);
-    const left = isStalled ? `stalled ${clockOf(quiet)}` : quiet >= 5000 ? `quiet ${clockOf(quiet)}` : kind;
-    return { left, right, fraction: sign?.[3] ?? null, isStalled, note: sign?.[4] ?? "" };
+  /** Whether others stand out: steps that were searched for, or of a status that was asked for. */
+  isDim(step, mark) {
+    return Boolean((this.found && !this.found.has(step)) || (this.marked && this.marked !== mark.key));
   }
 
   drawMore(number) {
@@ -265,18 +276,6 @@ class Graph {
     if (line.getAttribute("class") !== state) line.setAttribute("class", state);
   }
 
-  told(step, mark, look, small) {
-    const { scene } = this.stage;
-    const holder = look.holder >= 0 ? `, held by ${scene.ids[look.holder]}` : "";
-    const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step`];
-    if (look.attempt > 1) parts.push(`attempt ${look.attempt}`);
-    if (small.right) parts.push(small.right);
-    if (small.left !== scene.kinds[step]) parts.push(small.left);
-    if (small.fraction !== null) parts.push(`${Math.round(small.fraction * 100)} %`);
-    if (small.note) parts.push(small.note);
-    return parts.join(", ");
-  }
-
   /** Lines between steps that cannot run together, where they are wanted. */
   drawConflicts() {
     fill(this.extras, this.withConflicts ? conflictLines(this) : []);
@@ -285,9 +284,21 @@ class Graph {
   // --- hands ---
 
   click(event) {
-    const element = event.target.closest(".pixirnb-step");
-    if (!element) return;
-    this.pick(element.step);
+    const step = event.target.closest(".pixirnb-step")?.step ?? this.painted(event);
+    if (step !== undefined) this.pick(step);
+  }
+
+  /** The painted step beneath the pointer. */
+  painted(event) {
+    if (this.detail !== "dust") return undefined;
+    const frame = this.frame.getBoundingClientRect();
+    const [u, v] = [event.clientX - frame.left - this.camera.x, event.clientY - frame.top - this.camera.y];
+    const [width, height] = this.sheet.box;
+    return this.inSight.find((step) => {
+      const [x, y] = this.spot.get(step);
+      const [dx, dy] = [u / this.camera.scale - x, v / this.camera.scale - y];
+      return dx >= 0 && dx <= width && dy >= 0 && dy <= height;
+    });
   }
 
   pick(step) {
@@ -304,6 +315,7 @@ class Graph {
     if (step === undefined) return;
     this.boxes.get(this.anchor)?.setAttribute("tabindex", "-1");
     this.anchor = step;
+    if (this.detail === "dust") this.gather();
     this.boxes.get(step)?.setAttribute("tabindex", "0");
   }
 
