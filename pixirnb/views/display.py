@@ -18,7 +18,7 @@ from pixirnb.views import housework, html, text
 from pixirnb.views.cards import card
 from pixirnb.views.comparison import comparison_html, comparison_text
 from pixirnb.views.drawing import Edges
-from pixirnb.views.markup import block
+from pixirnb.views.markup import prose
 
 DocumentKind = Literal[
     "plan",
@@ -99,11 +99,12 @@ def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> d
     why = text.explain_text(sentences)
     said = "\n".join(part for part in (standing, why) if part)
     if checkpoint is None:
-        return {"text/plain": said, "text/html": card(f"<pre>{block(said)}</pre>")}
+        return {"text/plain": said, "text/html": html.step_html(document, sentences)}
     shown = mimebundle("bundle", checkpoint)
+    told = "".join(f"<p>{prose(words)}</p>" for words in sentences)
     return {
         "text/plain": f"{said}\n{shown['text/plain']}",
-        "text/html": shown["text/html"] + (card(f"<p>{block(why)}</p>") if why else ""),
+        "text/html": shown["text/html"] + (card(told) if told else ""),
     }
 
 

@@ -24,7 +24,7 @@ from pixirnb.views.marks import (
     step_mark,
     tally,
 )
-from pixirnb.views.markup import block, code, text, whole
+from pixirnb.views.markup import block, code, prose, text, whole
 from pixirnb.views.phrases import STOOD, place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
@@ -215,6 +215,21 @@ def bundle_html(document: Mapping[str, Any]) -> str:
         f"<h4>Changed files</h4><p>{', '.join(code(f, 200) for f in changed[:50])}</p>"
         if changed
         else "",
+    )
+
+
+def step_html(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> str:
+    """A step that left no bundle: how it stands, and `sentences` that say why, or the one reason where there are none."""
+    attempt, took = document.get("attempt") or 0, span(document.get("elapsed_ms"))
+    aside = [f"attempt {attempt}"] if isinstance(attempt, int) and attempt else []
+    told = [words for words in (sentences or [why(document)]) if words]
+    return card(
+        top(
+            step_mark(document),
+            document.get("step_id") or "step",
+            right=text(" · ".join([*aside, took] if took else aside)),
+        ),
+        *(f"<p>{prose(words)}</p>" for words in told),
     )
 
 

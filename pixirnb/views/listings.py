@@ -13,7 +13,7 @@ from pixirnb.history.events import Event, ResumeStep
 from pixirnb.views.cards import card
 from pixirnb.views.chronicle import history_html, history_text
 from pixirnb.views.display import mimebundle
-from pixirnb.views.markup import text
+from pixirnb.views.markup import prose
 from pixirnb.views.text import explain_text
 
 T = TypeVar("T")
@@ -75,5 +75,5 @@ class Sentences(Listing[str]):
     """Sentences, a line each."""
 
     def _shown(self) -> dict[str, str]:
-        told = "".join(f"<p>{text(sentence, 600)}</p>" for sentence in self)
+        told = "".join(f"<p>{prose(words)}</p>" for words in self)
         return {"text/plain": explain_text(self), "text/html": card(told)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pixirnb.views.plain import line, plain
@@ -9,6 +10,8 @@ from pixirnb.views.plain import line, plain
 _ESCAPES: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"}
 )
+
+_QUOTED: Final = re.compile(f"{_ESCAPES[ord('`')]}(.+?){_ESCAPES[ord('`')]}")
 
 
 def escaped(clean: str) -> str:
@@ -19,6 +22,11 @@ def escaped(clean: str) -> str:
 def text(value: object, limit: int = 300) -> str:
     """One line of run data as markup text."""
     return line(value, limit).translate(_ESCAPES)
+
+
+def prose(value: object, limit: int = 600) -> str:
+    """One line of words, what stands between backticks set in `<code>`."""
+    return _QUOTED.sub(r"<code>\1</code>", text(value, limit))
 
 
 def block(value: object, limit: int = 8_000) -> str:

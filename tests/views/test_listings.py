@@ -17,6 +17,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
+from pixirnb.views.display import step_bundle
 from pixirnb.views.listings import Forecast, History, Listing, Rows, Sentences
 
 
@@ -156,3 +157,29 @@ def test_plans_and_steps_are_one_short_line_where_they_stand_in_a_list() -> None
         repr(made["outcome"].steps)
         == "[<StepOutcome a: checkpoint_ready>, <StepOutcome b: failed>]"
     )
+
+
+def test_names_between_backticks_are_set_as_code_and_nothing_else_is_markup() -> None:
+    shown = Sentences(["`a` waits for `<b>`; a lone ` is one."])._repr_mimebundle_()["text/html"]
+    assert "<p><code>a</code> waits for <code>&lt;b&gt;</code>; a lone &#96; is one.</p>" in shown
+
+
+def test_a_step_without_evidence_shows_its_status_and_why_as_a_picture_of_itself() -> None:
+    failed = step("b", "shell", "failed", error={"kind": "exit", "message": "exited with code 7."})
+    shown = step_bundle(failed.document())["text/html"]
+    audit(shown)
+    assert "pixirnb-status" in shown
+    assert "attempt 1 · 1.2 s" in shown
+    assert "exited with code 7." in shown
+    assert "<pre>" not in shown
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_of_a_step_and_its_sentences_stays_text(text: str) -> None:
+    error = {"kind": text, "message": text}
+    for status in ("failed", "held", "partial"):
+        audit(
+            step_bundle(step(text, "shell", status, error=error).document(), [text, text])[
+                "text/html"
+            ]
+        )
