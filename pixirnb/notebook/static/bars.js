@@ -1,7 +1,7 @@
 // One row of the timeline: a step's name, and its spells as bars. Elements stay as long as what they show, so that one that has
 // the focus keeps it.
 
-const WORD_ROOM = 58; // px a bar needs to hold its span
+const WORD_ROOM = 68; // px a bar needs to hold its span
 const ICON_ROOM = 20;
 
 class Bars {
@@ -41,8 +41,7 @@ class Bars {
       const [from, to] = [timeline.axis.x(spell.from), timeline.axis.x(this.endOf(spell, position))];
       if (spell.kind === "wait") waited = this.endOf(spell, position) - spell.from;
       this.bar(spell, from, to, position, waited);
-      if (spell.kind !== "wait") [last, waited] = [spell, 0];
-      end = Math.max(end, to);
+      if (spell.kind !== "wait") [last, waited, end] = [spell, 0, to];
     }
     for (const [spell, element] of this.shown) {
       if (seen.has(spell)) continue;

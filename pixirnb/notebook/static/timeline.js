@@ -196,7 +196,10 @@ class Timeline {
     const { stage, chronicle } = this;
     const found = chronicle.pathAt(stage.at);
     this.path = this.isPathShown ? found : null;
-    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${stage.isPast}|${stage.isLive}`;
+    const course = found && chronicle.courses.list[found.course];
+    const total = found ? chronicle.courses.told(stage.moment) - course.told : 0;
+    const span = stage.isLive && !stage.isPast ? clockOf(total) : spanOf(total);
+    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${span}`;
     // A button that has the focus stays; the sentence is right again when the focus goes on.
     if ((drawn === this.pathDrawn && found === this.pathFound) || this.words.contains(document.activeElement)) return;
     [this.pathDrawn, this.pathFound] = [drawn, found];
@@ -205,9 +208,6 @@ class Timeline {
       fill(this.words, h("span", { class: "pixirnb-mute" }, stage.at ? "Nothing has ended yet." : ""));
       return;
     }
-    const course = chronicle.courses.list[found.course];
-    const limit = stage.story.entries[Math.min(stage.at, stage.story.length) - 1][AT];
-    const total = chronicle.courses.told(limit) - course.told;
     const prefix = chronicle.courses.list.length > 1 ? `Course ${found.course + 1}, critical path ` : "Critical path ";
     const { links } = found;
     const shown = links.length <= 2 * PATH_ENDS + 1 ? links : [...links.slice(0, PATH_ENDS), null, ...links.slice(-PATH_ENDS)];
@@ -215,7 +215,7 @@ class Timeline {
       this.words,
       prefix,
       h("b", {}, spanOf(found.worked)),
-      ` of ${spanOf(total)}: `,
+      ` of ${span}: `,
       shown.map((link, number) => [
         number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for its slot, or for what it held" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
         link ? this.pathStep(link.step) : h("span", { class: "pixirnb-mute" }, `${links.length - 2 * PATH_ENDS} more`),
