@@ -14,8 +14,10 @@ from playwright.sync_api import Locator, expect
 RELEASE = """%%workflow release --run --as run
 steps:
   - {id: made, run: "echo made it", write_set: [src/*]}
-  - {id: broken, run: "echo '<img src=x onerror=alert(1)>'; test -e mended", posture: read_only, read_set: [], depends_on: [made]}
-  - {id: slow, run: "for i in 1 2 3; do printf 'line %d\\\\n' $i; sleep 0.2; done; until [ -e go ]; do sleep 0.1; done", posture: read_only, read_set: [], depends_on: [made]}
+  - {id: broken, posture: read_only, read_set: [], depends_on: [made],
+     run: "echo '<img src=x onerror=alert(1)>'; test -e mended"}
+  - {id: slow, posture: read_only, read_set: [], depends_on: [made],
+     run: "for i in 1 2 3; do echo line $i; sleep 0.2; done; until [ -e go ]; do sleep 0.1; done"}
   - {id: gate, ask: {question: "Ship <b>it</b>?", choices: [now, later]}, depends_on: [slow]}
   - {id: shipped, run: "echo gone", posture: read_only, read_set: [], depends_on: [gate, broken]}
 """
@@ -148,6 +150,10 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     forecast.press("Escape")
     expect(forecast).to_have_count(0)
     assert len(events(notebook.folder, "run_resumed")) == 0
+
+    notebook.restart_kernel()
+    box(notebook, "made").click()
+    expect(view.get_by_role("complementary")).to_contain_text("The kernel does not answer")
 
 
 def test_who_is_elsewhere_in_the_notebook_is_told(opened: Opening) -> None:

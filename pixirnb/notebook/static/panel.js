@@ -191,7 +191,9 @@ class Panel {
   }
 
   tell(words, again = false) {
+    if (!this.note.hidden && this.told === words) return; // its button may have the focus
     this.note.hidden = false;
+    this.told = words;
     fill(this.note, h("span", {}, words), again ? button("Ask again", () => this.wake(0)) : null);
   }
 

@@ -10,6 +10,8 @@ class Question {
     this.remark = new Remark();
     this.root = h("section", { class: "pixirnb-part pixirnb-question", "aria-label": "Question", hidden: true });
     this.shown = "";
+    this.fields = null; // the form, once there was one
+    this.at = -1; // the field of it that has the focus
   }
 
   /** From the panel's answer. */
@@ -52,13 +54,51 @@ class Question {
     const accept = button("Accept", () => this.send("accept", accept, value, note), { kind: "pixirnb-primary" });
     const reject = button("Reject", () => this.send("reject", reject, value, note));
     this.pair = [accept, reject];
-    return h(
+    this.key = JSON.stringify([step, question.text]);
+    this.fields = h(
       "form",
-      { class: "pixirnb-form", "aria-label": `Decide ${step}`, on: { submit: (event) => event.preventDefault() } },
+      { class: "pixirnb-form", "aria-label": `Decide ${step}`, on: { submit: (event) => event.preventDefault(), input: () => this.keep(), focusin: (event) => this.touch(event), focusout: () => this.untouch() } },
       value?.root,
       h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
       h("div", { class: "pixirnb-beside" }, accept, reject),
     );
+    this.restore();
+    return this.fields;
+  }
+
+  /** An output may be redrawn under the hands of whoever types: what stands in the form is kept with the stage. */
+  keep() {
+    const fields = [...this.fields.elements].map(({ value, checked, selectedIndex }) => ({ value, checked, selectedIndex }));
+    this.stage.draft = { key: this.key, fields, at: this.at };
+  }
+
+  restore() {
+    const { draft } = this.stage;
+    if (draft?.key !== this.key) return;
+    [...this.fields.elements].forEach((element, place) => {
+      const { value, checked, selectedIndex } = draft.fields[place] ?? {};
+      if (element.localName === "select") element.selectedIndex = selectedIndex;
+      else if (element.type === "radio") element.checked = checked;
+      else if (element.localName !== "button" && element.localName !== "fieldset") element.value = value;
+    });
+    const held = this.fields.elements[draft.at];
+    requestAnimationFrame(() => {
+      if (document.activeElement === document.body) held?.focus({ preventScroll: true });
+    });
+  }
+
+  touch(event) {
+    this.at = [...this.fields.elements].indexOf(event.target);
+    this.keep();
+  }
+
+  /** Who is taken off the page loses the focus too; that is not to be taken for a person who went on. */
+  untouch() {
+    setTimeout(() => {
+      if (!this.fields.isConnected || this.fields.contains(document.activeElement)) return;
+      this.at = -1;
+      if (this.stage.draft?.key === this.key) this.keep();
+    });
   }
 
   choices(choices) {
@@ -103,8 +143,12 @@ class Question {
     for (const each of this.pair) each.disabled = true;
     const doing = verdict === "accept" ? "Accepting …" : "Rejecting …";
     const answer = await grant(this.stage, wish, { trigger, doing, remark: this.remark });
-    if (!answer) for (const each of this.pair) each.disabled = false;
-    else this.panel.wake();
+    if (answer) {
+      this.stage.draft = null;
+      this.panel.wake();
+    } else {
+      for (const each of this.pair) each.disabled = false;
+    }
   }
 }
 

@@ -183,7 +183,12 @@ class Stage {
         clearTimeout(timer);
         resolve(answer);
       });
-      this.model.send({ id, ...message });
+      try {
+        this.model.send({ id, ...message });
+      } catch {
+        this.waiting.get(id)?.({ ok: false, error: SILENT }); // the kernel of this page was restarted: nobody listens
+        this.waiting.delete(id);
+      }
     });
   }
 

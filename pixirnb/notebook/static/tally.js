@@ -5,7 +5,7 @@ class Tally {
   constructor(stage, picked) {
     this.stage = stage;
     this.picked = picked;
-    this.pressed = null;
+    this.pressed = stage.pressed ?? null; // a redrawn output shows what the last one did
     this.counts = new Map(); // key of a mark -> [mark, count]
     this.keys = []; // step -> key of the mark it is counted under
     this.shown = new Map(); // key -> {chip, words, part}
@@ -14,6 +14,7 @@ class Tally {
   }
 
   draw({ has, touched }) {
+    if (has("reset") && this.pressed) this.picked(this.pressed);
     if (has("reset", "position", "head")) this.recount();
     else if (touched.size && !this.stage.isPast) for (const step of touched) this.count(step);
     else return;
@@ -60,7 +61,7 @@ class Tally {
         type: "button",
         class: `pixirnb-chip pixirnb-${mark.tone}`,
         title: "Make these steps stand out",
-        "aria-pressed": "false",
+        "aria-pressed": String(this.pressed === key),
         on: { click: () => this.press(this.pressed === key ? null : key) },
       },
       icon(mark),
@@ -80,7 +81,7 @@ class Tally {
   }
 
   press(key) {
-    this.pressed = key;
+    this.pressed = this.stage.pressed = key;
     for (const [each, { chip, part, count }] of this.shown) {
       chip.setAttribute("aria-pressed", String(each === key));
       chip.hidden = part.hidden = count === 0 && each !== key;

@@ -22,7 +22,10 @@ class View {
     // Keys typed here are not the notebook's: "d d" in a field must not delete the cell.
     this.root.addEventListener("keydown", (event) => event.stopPropagation());
     host.append(this.root);
-    this.sized = new ResizeObserver(() => this.resized());
+    this.sized = new ResizeObserver(() => {
+      this.resized();
+      if (this.todo.size) this.hear("shown");
+    });
     this.sized.observe(this.root);
     this.isSeen = true;
     this.sight = new IntersectionObserver((seen) => {
@@ -41,7 +44,8 @@ class View {
     if (what === "tape") for (const step of detail) this.touched.add(step);
     this.frameAsked ??= requestAnimationFrame(() => {
       this.frameAsked = null;
-      this.draw();
+      // A front-end may take an output off the page, to bring it back or for good, and not say so: it is drawn when it is back.
+      if (this.root.isConnected) this.draw();
     });
   }
 
