@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pixirnb.views.plain import line
 from pixirnb.views.spans import span
+from pixirnb.views.values import shown
 
 STOOD: Final = "As it stood when this was shown. See it now:"
 """Beside a run that was live: a saved picture does not move, and must not look as if it knew the end."""
@@ -117,7 +118,7 @@ def why(step: Mapping[str, Any], limit: int = 300) -> str:
         allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
         told = error_phrase(step["error"], limit)
         return f"{told} (time-out {allowed})" if allowed else told
-    return line(step.get("summary") or "", limit)
+    return line(step.get("summary") or _left(step), limit)
 
 
 def place_phrase(problem: Mapping[str, Any]) -> str:
@@ -129,6 +130,15 @@ def place_phrase(problem: Mapping[str, Any]) -> str:
     elif problem.get("step"):
         parts.append(line(problem["step"], 80))
     return ", ".join(parts)
+
+
+def _left(step: Mapping[str, Any]) -> str:
+    """What a step left that does not sum itself up: a person's answer, or the type of a value that lies beside the log."""
+    produced = (step.get("checkpoint") or {}).get("produced") or {}
+    if produced.get("blob"):
+        return str(produced.get("type") or "")
+    value = produced.get("value")
+    return "" if value is None else shown(value)
 
 
 def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from view_samples import step
 
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState, fold
@@ -15,6 +16,7 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.views.drawing import edges_of, kinds_of
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.explain import explain
+from pixirnb.views.phrases import why
 from pixirnb.views.svg import picture
 from pixirnb.views.text import explain_text
 
@@ -279,3 +281,20 @@ def test_an_attempt_that_completed_is_not_called_ready_by_its_line() -> None:
     assert "✓" not in shown
     assert "ready" not in shown
     assert "completed" not in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "summary", "produced", "told"),
+    [
+        ("decision", "", {"kind": "value", "value": "minor"}, "minor"),
+        ("decision", "", {"kind": "value", "value": None}, ""),
+        ("python", "", {"kind": "value", "blob": "b2:0", "type": "pandas.DataFrame"}, "pandas.DataFrame"),
+        ("shell", "built", {"kind": "text", "value": "one\nbuilt"}, "built"),
+    ],
+)  # fmt: skip
+def test_a_ready_step_says_what_it_left_where_it_does_not_sum_itself_up(
+    kind: str, summary: str, produced: dict[str, Any], told: str
+) -> None:
+    assert (
+        why(step("a", kind, summary=summary, checkpoint={"produced": produced}).document()) == told
+    )
