@@ -85,7 +85,8 @@ class Pulses:
 
 def now_ms(tape: Tape) -> int:
     """This moment, in ms since the run's first event."""
-    return round(time.time() * 1000) - tape.began_ms
+    # A clock that was set back must not show a run before its own last event.
+    return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
 
 
 def _is_running(tape: Tape, place: int, attempt: int) -> bool:
