@@ -28,13 +28,13 @@ class Camera {
     this.moved();
   }
 
-  /** At least a corner of the sheet stays in sight; a sheet smaller than the frame stays in its middle. */
+  /** At least a corner of the sheet stays in sight. A smaller one stands in the middle, and at the top: a frame may grow. */
   held(x, y, scale) {
-    const hold = (shift, room, size) =>
-      size <= room ? (room - size) / 2 : Math.min(40, Math.max(room - size - 40, shift));
+    const hold = (shift, room, size, rest) =>
+      size <= room ? rest(room - size) : Math.min(40, Math.max(room - size - 40, shift));
     return [
-      hold(x, this.frame.clientWidth, this.sheet.width * scale),
-      hold(y, this.frame.clientHeight, this.sheet.height * scale),
+      hold(x, this.frame.clientWidth, this.sheet.width * scale, (free) => free / 2),
+      hold(y, this.frame.clientHeight, this.sheet.height * scale, (free) => Math.min(free / 2, 10)),
     ];
   }
 
