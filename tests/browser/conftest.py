@@ -21,6 +21,7 @@ from stage import PATIENCE_MS, Stage
 WIDTH, HEIGHT = 1400, 1500
 TEST_TIMEOUT_S = 240
 _NUMBERS = itertools.count(1)
+_OPEN = pytest.StashKey[list[Notebook]]()
 
 collect_ignore = (
     [
@@ -46,7 +47,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     stage: Stage = pyfuncitem._request.getfixturevalue("stage")
     names = pyfuncitem._fixtureinfo.argnames
-    stage.perform(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    given = {name: pyfuncitem.funcargs[name] for name in names}
+
+    def told() -> None:
+        try:
+            pyfuncitem.obj(**given)
+        except BaseException as error:
+            for notebook in pyfuncitem.stash.get(_OPEN, []):
+                error.add_note(notebook.testimony(f"failed-{pyfuncitem.name}"))
+            raise
+
+    stage.perform(told)
     return True
 
 
@@ -90,9 +101,12 @@ def serve(
 
 
 @pytest.fixture
-def opened(stage: Stage, serve: Callable[[App], Server]) -> Iterator[Opening]:
+def opened(
+    request: pytest.FixtureRequest, stage: Stage, serve: Callable[[App], Server]
+) -> Iterator[Opening]:
     """Opens notebooks, each in a folder and a fresh browser context of its own; watches that they stay quiet."""
     notebooks: list[Notebook] = []
+    request.node.stash[_OPEN] = notebooks
     contexts: list[Any] = []
 
     def open_notebook(cells: Sequence[str], app: App = "lab") -> Notebook:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from chromium import SCREENSHOTS
 from jupyter_servers import App, Server
-from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request
+from playwright.sync_api import ConsoleMessage, Dialog, Error, Locator, Page, Request
 from run_window import RunWindow
 from stage import PATIENCE_MS
 
@@ -31,6 +31,9 @@ await panel().context.ready;
 await panel().sessionContext.ready;
 await until(() => panel().sessionContext.session?.kernel);
 await panel().sessionContext.session.kernel.info;
+// After a restart that answer is the old kernel's, and a request may be lost on the way: ask until one comes back.
+const answer = () => panel().sessionContext.session.kernel.requestKernelInfo().catch(() => null);
+while (!await Promise.race([answer(), wait(3000)])) await wait(30);
 await until(() => panel().sessionContext.session?.kernel?.status === 'idle');
 """
 _RUN: Final = """
@@ -195,6 +198,15 @@ class Notebook:
         """Keep what is to be seen, for people."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}-{self.app}.png")
+
+    def testimony(self, name: str) -> str:
+        """What there is to be seen when a test has failed: a picture of it, and as text."""
+        try:
+            self.screenshot(name)
+            seen = self.page.locator(".jp-Notebook").first.inner_text(timeout=5_000)
+        except Error as error:
+            seen = f"nothing: {error.message}"
+        return "\n".join([f"{self.app} shows", seen, "its console says", *self.complaints])
 
     def assert_quiet(self) -> None:
         """Nothing on the page opened a dialog, reached out, or broke."""
