@@ -47,8 +47,10 @@ browser-setup: ## a Chromium for the browser tests: from apt when root, else the
 unit: $(STAMP) browser-setup ## pytest, notebooks and real browsers included
 	@$(PY) -m pytest tests notebooks --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanitize.cfg
 
-demo: $(STAMP) ## run the first notebook on this repository and print its outcome
+demo: $(STAMP) ## run the first notebook on this repository, let the repository check itself, and print both outcomes
 	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo
+	@echo "and now this repository checks itself, in a minute or so: examples/self_check.yaml"
+	@$(PY) -m pixirnb run examples/self_check.yaml --workspace .
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab notebooks
