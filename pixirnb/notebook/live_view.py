@@ -140,7 +140,8 @@ class LiveView:
         news = self._source.poll()
         is_live = self._source.is_live()
         grown = len(self._tape.entries)
-        if self._take(news):
+        is_other = self._take(news)
+        if is_other:
             with self.widget.hold_sync():
                 self.widget.scene, self.widget.tape = self._scene(), self._tape.entries
             grown = len(self._tape.entries)
@@ -150,7 +151,7 @@ class LiveView:
         if pulse is not None:
             self.widget.pulse = pulse
         was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
-        if len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
+        if is_other or len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
             if self._is_at_rest or was_at_rest:
                 self.widget.head = self._head()
             if self._is_at_rest:

@@ -179,3 +179,19 @@ def test_a_run_that_another_process_drives_is_followed(page: Page) -> None:
     run.wait()
     page.until(lambda: page.state["head"]["status"] == "completed")
     assert [entry[0] for entry in page.tape] == [event.seq for event in run.history()]
+
+
+def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_shown_to_its_end(
+    page: Page,
+) -> None:
+    page.run("%%workflow brief --wait --as run\nsteps: [{id: say, run: echo one}]")
+    page.run(
+        "import pixirnb\n"
+        "from pixirnb.notebook.gallery import GALLERY\n"
+        "edited = {'name': 'brief', 'steps': [{'id': 'say', 'run': 'echo two'}]}\n"
+        "pixirnb.resume(run.id, spec=edited).wait()\n"
+        "GALLERY.views[str(run.folder)].settle()"
+    )
+    ((_, last),) = page.outputs.items()
+    assert "two" in last["text/plain"]
+    assert page.state["head"]["status"] == "completed"
