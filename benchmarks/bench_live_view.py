@@ -127,7 +127,9 @@ def main() -> int:
                     kept &= verdict("  kernel, engine and view", seen["kernel"], Promise(5, "%"))
                     print(f"  the view's share of it: {share:.1f} %")
                 else:
-                    print(f"  frame p95: {p95:.0f} ms; kernel {seen['kernel']:.1f} %, of it the view {share:.1f} %")
+                    print(
+                        f"  frame p95: {p95:.0f} ms; kernel {seen['kernel']:.1f} %, of it the view {share:.1f} %"
+                    )
         finally:
             browser.close()
             server.close()

@@ -91,7 +91,9 @@ class RunWidget(anywidget.AnyWidget):
     def __init__(self, **state: Any) -> None:
         self._esm = browser_code()
         self._css = style_sheet()
-        super().__init__(layout=Layout(width="100%"), **state)  # outputs shrink what they hold otherwise
+        super().__init__(
+            layout=Layout(width="100%"), **state
+        )  # outputs shrink what they hold otherwise
         self._hear_while_busy()
 
     def _hear_while_busy(self) -> None:

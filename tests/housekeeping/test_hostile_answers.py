@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from pixirnb.machine.diagnosis import Diagnosis, Finding
-from pixirnb.notebook.rendering import diagnosis_bundle
 from pixirnb.views.display import DocumentKind, mimebundle
 from pixirnb.views.housework import export_text
 
@@ -101,5 +100,7 @@ def test_where_an_export_lies_is_one_plain_line() -> None:
 def test_a_diagnosis_shows_itself() -> None:
     diagnosis = Diagnosis("r-x", (Finding("seam_open", "warning", "A seam is open."),))
     assert "A seam is open." in repr(diagnosis)
-    assert "A seam is open." in diagnosis_bundle(diagnosis)["text/html"]
-    assert "nothing to tell" in diagnosis_bundle(Diagnosis("r-x", ()))["text/plain"]
+    assert "A seam is open." in mimebundle("diagnosis", diagnosis.document())["text/html"]
+    assert (
+        "nothing to tell" in mimebundle("diagnosis", Diagnosis("r-x", ()).document())["text/plain"]
+    )
