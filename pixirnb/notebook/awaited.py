@@ -3,18 +3,21 @@
     get_ipython().run_cell_magic('workflow', '--wait', '…')   becomes
     await get_ipython().run_cell_magic('workflow', '--wait --awaited', '…')
 
-IPython calls `await_waiting` on every cell after its own transformations; whatever is not such a call stays as it is.
+IPython calls `await_waiting` on every cell after its own transformations; whatever is not such a call stays as it is, and so
+does a cell within a cell (below `%%time` or `%%capture`): IPython runs those where nothing can be awaited.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from typing import Final
 
 AWAITED: Final = "--awaited"
 """Tells the magic that its result is awaited; without it, it blocks."""
 
+_IPYTHON: Final = "IPython.core.interactiveshell"
 _WAITING: Final = {
     ("run_cell_magic", "workflow"): "--wait",
     ("run_line_magic", "pixir"): "--wait",
@@ -27,6 +30,8 @@ def await_waiting(lines: list[str]) -> list[str]:
     """The cell's lines, with `await` before each magic that waits."""
     text = "".join(lines)
     if "get_ipython().run_" not in text or not any(word in text for word in _WAITING.values()):
+        return lines
+    if _is_within_a_cell():
         return lines
     try:
         tree = ast.parse(text)
@@ -43,6 +48,16 @@ def await_waiting(lines: list[str]) -> list[str]:
         row = row[:start] + told + row[end:]
         rows[call.lineno - 1] = row[: call.col_offset] + b"await " + row[call.col_offset :]
     return [row.decode() for row in rows]
+
+
+def _is_within_a_cell() -> bool:
+    """Whether a cell is being run by the very call that asks. IPython keeps no such record: its own frames tell."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "run_code" and frame.f_globals.get("__name__") == _IPYTHON:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _calls(node: ast.AST) -> Iterator[tuple[ast.Call, ast.Constant]]:

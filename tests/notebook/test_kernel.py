@@ -202,6 +202,13 @@ def test_a_magic_within_another_still_waits(notebook: Notebook) -> None:
     assert cell.printed == "completed\n"
 
 
+@pytest.mark.parametrize("outer", ["%%time", "%%timeit -n1 -r1", "%%capture kept"])
+def test_a_cell_within_another_still_waits(notebook: Notebook, outer: str) -> None:
+    cell = notebook.run(f"{outer}\n%%workflow within --wait --as inner\n{slow(0.2)}")
+    assert (cell.status, cell.errors) == ("ok", [])
+    assert notebook.run("print(inner.status); del inner").printed == "completed\n"
+
+
 def test_an_extension_taken_away_leaves_nothing(notebook: Notebook) -> None:
     notebook.run("%unload_ext pixirnb")
     try:
