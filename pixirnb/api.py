@@ -24,7 +24,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, problems_of, report, require
 from pixirnb.ports import Reading
-from pixirnb.resumption import Edit, history_at, resumption
+from pixirnb.resumption import Edit, called, history_at, resumption
 from pixirnb.spec import loader
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
@@ -58,7 +58,8 @@ def plan(
 ) -> PlanReport:
     """What a run would do; runs nothing. Raises InvalidSpec only where the text is no workflow at all.
 
-    `functions` are sources of notebook functions (`{":name": text}`); by default those of `__main__`.
+    `functions` are sources of notebook functions (`{":name": text}`); by default those the workflow brings along and
+    those of `__main__`.
     """
     loaded = _loaded(source)
     workflow = loaded.workflow or _required(loaded, workspace, functions)
@@ -246,7 +247,7 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
 
 
 def notebook_functions(workflow: Workflow) -> dict[str, str]:
-    """Sources of the notebook functions a workflow calls, as far as `__main__` has them: `{":name": text}`."""
+    """Sources of the functions a workflow calls, as far as it brings them along or `__main__` has them: `{":name": text}`."""
     names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
     checks = (check.python or "" for step in workflow.steps for check in step.verify)
     names |= {name for name in checks if name.startswith(":")}
@@ -262,7 +263,7 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
             found[name] = textwrap.dedent(source) if source[:1].isspace() else source
         except (OSError, TypeError):
             continue  # typed at a prompt that keeps no source: the plan then says the function is missing
-    return found
+    return {**found, **called(workflow, workflow.sources)}
 
 
 def _typed(path: str | Path) -> Path:

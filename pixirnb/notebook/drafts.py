@@ -178,8 +178,10 @@ class Draft:
         left = {step: cell.written(inputs, known) for step, cell in self.cells.items()}
         own = [left.pop(s.id) if s.id in left else s.canonical() for s in self.own_steps]
         loaded = load_mapping({**header, "name": self.name, "steps": [*own, *left.values()]})
-        if loaded.workflow is not None and self.header is not None:
-            loaded.workflow.with_places(HeaderPlaces(self.header.places, len(own)))
+        if loaded.workflow is not None:
+            loaded.workflow.with_sources(self.functions())
+            if self.header is not None:
+                loaded.workflow.with_places(HeaderPlaces(self.header.places, len(own)))
         return loaded
 
 

@@ -6,6 +6,7 @@ level is applied. Durations are in milliseconds. `planning` says what should hap
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, StrictInt
@@ -50,6 +51,7 @@ class Workflow(SpecModel):
     """What is to be done. Their order breaks ties and nothing else."""
 
     _places: Places = PrivateAttr(default_factory=Places)
+    _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
@@ -59,4 +61,14 @@ class Workflow(SpecModel):
     def with_places(self, places: Places) -> Workflow:
         """The same workflow, knowing where it stands in a text. Changes this object: for loaders only."""
         self._places = places
+        return self
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Functions its steps bring along, as `{":name": source}`: those of `%%step` cells; none of a file, a dict or YAML."""
+        return self._sources
+
+    def with_sources(self, sources: Mapping[str, str]) -> Workflow:
+        """The same workflow, bringing its functions along. Changes this object: for who makes it only."""
+        self._sources = dict(sources)
         return self

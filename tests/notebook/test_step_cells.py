@@ -243,6 +243,28 @@ def test_what_a_step_uses_of_the_notebook_is_data_in_the_log(notebook: Notebook)
     )
 
 
+def test_a_workflow_of_step_cells_is_a_value_that_python_runs_and_resumes_with(
+    notebook: Notebook,
+) -> None:
+    """It brings along the bodies as they were when it was bound."""
+    assert notebook.run("%%step first --workflow held\n'as bound'").status == "ok"
+    assert notebook.run("%%workflow held --as flow\ndescription: bound").status == "ok"
+    assert notebook.run("%%step first --workflow held\n'as edited'").status == "ok"
+    told = notebook.run(
+        "import copy, pixirnb\n"
+        "print(pixirnb.plan(flow).ok, pixirnb.load(flow) is flow)\n"
+        "run = pixirnb.start(copy.deepcopy(flow)); run.wait()\n"
+        "print(run.outcome.status, run.value('first'))\n"
+        "print([step['action'] for step in pixirnb.plan_resume(run.id, spec=flow)])\n"
+        "print(pixirnb.run(flow).status)"
+    )
+    assert told.errors == []
+    assert told.printed == "True True\ncompleted as bound\n['reuse']\ncompleted\n"
+    assert notebook.run("%pixir run held --wait --as run\nprint(run.value('first'))").printed == (
+        "as edited\n"
+    )
+
+
 def test_a_body_is_pinned_as_it_was_written(notebook: Notebook) -> None:
     body = "# the reason\ntext = '''one \n  x\n\ttwo'''  # kept\n\ntext"
     notebook.run(f"%%step a --workflow pinned\n{body}")
