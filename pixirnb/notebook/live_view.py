@@ -214,8 +214,13 @@ class LiveView:
     def _answer(self) -> None:
         while (message := self._asked.get()) is not None:
             if message.get("ask") == "tape":
-                with self._lock:
-                    entries = list(self._tape.entries)
-                self.widget.send({"tape": {"from": 0, "entries": entries}})
+                self._tell_tape(message.get("from"))
                 continue
             self.widget.send(self._inquiries.answer(message))
+
+    def _tell_tape(self, known: Any) -> None:
+        with self._lock:
+            entries = self._tape.entries
+            start = known if type(known) is int and 0 <= known <= len(entries) else 0
+            growth = {"from": start, "entries": entries[start:]}
+        self.widget.send({"tape": growth})

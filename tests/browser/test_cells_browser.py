@@ -86,6 +86,12 @@ def test_after_a_restart_of_the_kernel_a_cell_finishes_the_run(opened: Opening, 
 
     notebook.restart_kernel()
     assert last_status(notebook.folder) == "interrupted"
+    # Its kernel is gone, and what the page heard last is not how things stand.
+    before = notebook.window(1)
+    before.expect_status("was running")
+    before.expect_steps(made="ready", gate="was running")
+    expect(before.root).to_contain_text("%pixir show r-")
+    expect(before.button("Cancel")).to_have_count(0)
     notebook.screenshot("restarted")
     notebook.run_cell(0)
     resuming = notebook.add_cell(f"%pixir resume {run_folder(notebook.folder).name} --wait")
@@ -99,3 +105,15 @@ def test_after_a_restart_of_the_kernel_a_cell_finishes_the_run(opened: Opening, 
     notebook.screenshot("resumed")
     assert (notebook.folder / "trace").read_text() == "once\n"
     assert last_status(notebook.folder) == "completed"
+
+
+def test_a_view_whose_kernel_was_killed_claims_nothing_to_be_running(opened: Opening) -> None:
+    notebook = opened([BACKGROUND, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    window.expect_steps(made="ready", gate="running")
+
+    notebook.start_cell(2)
+
+    window.expect_status("was running")
+    window.expect_steps(made="ready", gate="was running")

@@ -28,7 +28,7 @@ class Controls {
     this.drawTop();
     this.tally.draw({ has, touched });
     if (has("reset", "head", "position")) {
-      const words = stage.isPast || stage.isLive ? "" : stage.head.sentence;
+      const words = stage.isPast || stage.isLive ? "" : stage.sentence;
       say(this.sentence, words);
       this.sentence.hidden = !words;
       this.drawActs();
@@ -50,8 +50,10 @@ class Controls {
       say(this.id, stage.scene.run_id);
       this.id.title = "Copy the id of the run";
     }
-    const span = stage.isLive || stage.isPast ? clockOf(stage.moment) : spanOf(stage.head.elapsed_ms);
-    say(this.elapsed, stage.head.live === "elsewhere" && !stage.isPast ? `${span} · driven by another process` : span);
+    // A run that rested between two courses was not at work meanwhile.
+    const worked = () => clockOf(chronicleOf(stage).courses.told(stage.moment));
+    const span = stage.isLive || stage.isPast || stage.wasRunning ? worked() : spanOf(stage.head.elapsed_ms);
+    say(this.elapsed, stage.head.live === "elsewhere" && !stage.isPast && !stage.isCut ? `${span} · driven by another process` : span);
   }
 
   async copyId() {
@@ -74,7 +76,8 @@ class Controls {
   }
 
   get can() {
-    const isLive = this.stage.isLive;
+    const { isLive, wasRunning } = this.stage;
+    if (wasRunning) return {};
     const isKnown = this.answer && Boolean(this.answer.live) === isLive;
     return isKnown ? this.answer.can : { cancel: isLive, drain: isLive, checkpoint: true, resume: !isLive };
   }
@@ -155,7 +158,7 @@ class Controls {
   drawMore() {
     const { stage, answer } = this;
     const isNow = !stage.isPast;
-    const isResting = isNow && !stage.isLive;
+    const isResting = isNow && !stage.isLive && !stage.wasRunning;
     const reasons = isResting ? (answer?.reasons ?? stage.head.reasons) : [];
     const warnings = isNow ? (answer?.warnings ?? stage.head.warnings) : [];
     const actions = isResting ? (answer?.actions ?? stage.head.actions) : [];

@@ -14,7 +14,7 @@ class Notice {
   hear(what, detail) {
     const { stage } = this;
     if (what === "tape") this.heed(detail);
-    else if (what === "head" && detail.live !== "" && !stage.isLive) this.rest();
+    else if (what === "head" && detail.live !== "" && stage.head.live === "") this.rest();
   }
 
   /** Steps that changed: one of them may ask now. Looked up at the end of the tape, wherever a view stands. */

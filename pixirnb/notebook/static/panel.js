@@ -200,6 +200,11 @@ class Panel {
   fail(error) {
     const isSilent = error.code === "kernel_silent";
     this.tell(`${error.message} ${error.fix}`, true);
+    if (this.stage.wasRunning) {
+      this.then.hidden = false;
+      say(this.then, "As it was when the kernel last told of it.");
+      this.deeds.hidden = true; // nobody is there to do them
+    }
     if (isSilent) this.wake(2000); // it may be back
   }
 

@@ -88,7 +88,7 @@ class Replay {
     const { stage } = this;
     const { story } = stage;
     const { at, isPast } = stage;
-    const since = spanOf(story.timeAt(at));
+    const since = spanOf(this.chronicle.toldAt(at));
     const sentence = at ? this.sentence(at - 1) : "nothing has been recorded yet";
     const step = at ? story.entries[at - 1][STEP] : -1;
     const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}` : plural(story.length, "event");

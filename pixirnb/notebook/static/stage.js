@@ -3,6 +3,7 @@
 
 const AT_REST = { running: "lost", retrying: "unretried" };
 const PATIENCE_MS = 20_000;
+const SILENCE_MS = 5_000; // a live run that says nothing for so long is asked whether it is there
 
 class Stage {
   constructor(model) {
@@ -17,12 +18,14 @@ class Stage {
     this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heard = performance.now();
     this.origin = 0;
+    this.isCut = false; // the kernel is gone: what is shown is how things stood
     this.reset();
     model.on("change:scene", () => this.reset());
     model.on("change:tape", () => this.reset());
     model.on("change:head", () => this.turned());
     model.on("change:pulse", () => this.pulsed());
     model.on("msg:custom", (message) => this.hear(message));
+    model.on("comm_live_update", () => this.probe()); // a kernel that is restarted
   }
 
   /** Begin anew from the traits. */
@@ -47,6 +50,7 @@ class Stage {
     const before = this.head;
     this.head = this.model.get("head");
     this.setClock(this.head.now);
+    this.isCut = false;
     this.tell("head", before);
     if (!this.isLive) this.keepTape();
   }
@@ -85,6 +89,29 @@ class Stage {
     this.tell("tape", touched);
   }
 
+  /** Called now and then. Nobody tells a page that a kernel died: it is noticed when it cannot be asked any more. */
+  listen() {
+    const now = performance.now();
+    if (!this.isLive || now - Math.max(this.heard, this.probed ?? 0) < SILENCE_MS) return;
+    this.probe();
+  }
+
+  probe() {
+    this.probed = performance.now();
+    try {
+      this.model.send({ ask: "tape", from: this.story.length });
+    } catch {
+      this.cut();
+    }
+  }
+
+  cut() {
+    if (this.isCut) return;
+    this.last = this.now();
+    this.isCut = true;
+    this.tell("head", this.head);
+  }
+
   // --- time ---
 
   setClock(milliseconds) {
@@ -99,7 +126,8 @@ class Stage {
 
   /** The moment that is shown. */
   get moment() {
-    return this.position === null && this.isLive ? this.now() : this.story.timeAt(this.at);
+    if (this.position !== null || this.head.live === "") return this.story.timeAt(this.at);
+    return this.isCut ? this.last : this.now();
   }
 
   // --- where it stands ---
@@ -110,7 +138,7 @@ class Stage {
   }
 
   get isLive() {
-    return this.head.live !== "";
+    return this.head.live !== "" && !this.isCut;
   }
 
   get isPast() {
@@ -122,7 +150,18 @@ class Stage {
   }
 
   get statusMark() {
+    if (this.wasRunning) return this.look.marks[this.markOf.lost];
     return this.look.run[this.status] ?? this.look.run.running;
+  }
+
+  /** Whether all that is known of the present is that the run was live when its kernel went. */
+  get wasRunning() {
+    return this.isCut && !this.isPast && this.head.live !== "";
+  }
+
+  /** How the run stands, in one sentence. */
+  get sentence() {
+    return this.wasRunning ? `${CUT} To see how it stands now: %pixir show ${this.scene.run_id}` : this.head.sentence;
   }
 
   /** How a step looks where the story stands. */
@@ -133,7 +172,7 @@ class Stage {
   /** Its mark. What ran, or was to be tried again, when its process died does not and will not. */
   markAt(step) {
     const mark = this.look.marks[this.lookOf(step).mark];
-    const atRest = this.isPast || this.status === "running" ? null : AT_REST[mark.key];
+    const atRest = this.isPast || (this.status === "running" && !this.isCut) ? null : AT_REST[mark.key];
     return atRest ? this.look.marks[this.markOf[atRest]] : mark;
   }
 
@@ -188,6 +227,7 @@ class Stage {
       } catch {
         this.waiting.get(id)?.({ ok: false, error: SILENT }); // the kernel of this page was restarted: nobody listens
         this.waiting.delete(id);
+        this.cut();
       }
     });
   }
@@ -197,6 +237,8 @@ class Stage {
     this.notice?.hear(what, detail);
   }
 }
+
+const CUT = "The kernel that told this page of the run is gone, and this is what it told last.";
 
 const SILENT = {
   code: "kernel_silent",

@@ -33,7 +33,10 @@ class View {
       if (this.isSeen) stage.notice?.dismiss();
     });
     this.sight.observe(this.root);
-    this.clock = setInterval(() => this.hear("clock"), 1000);
+    this.clock = setInterval(() => {
+      stage.listen();
+      this.hear("clock");
+    }, 1000);
     stage.views.add(this);
     this.hear("reset");
   }
