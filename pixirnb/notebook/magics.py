@@ -190,9 +190,9 @@ class PixirMagics(Magics):
 
     def _try(self, tried: Trial, workspace: str | None, asked: argparse.Namespace) -> Waiting:
         """Run one step alone and stay with it; what it returned is shown below."""
-        run = api.start(
-            tried.workflow, tried.inputs, workspace=workspace, functions=tried.functions
-        )
+        # Its checks may be functions of the notebook.
+        functions = {**api.notebook_functions(tried.workflow), **tried.functions}
+        run = api.start(tried.workflow, tried.inputs, workspace=workspace, functions=functions)
 
         def show_value() -> None:
             if run.outcome.ok and (value := run.value(asked.id)) is not None:
@@ -254,7 +254,7 @@ class PixirMagics(Magics):
 
 def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
     """The verb's answer. Raises UsageError for words that are none."""
-    desk = Desk(SHELF.workflows, SHELF.functions, lambda: (tail.hear,))
+    desk = Desk(SHELF.workflows, SHELF.functions, lambda: (tail.hear,), is_notebook=True)
     verbs = build(desk, name="%pixir")
     try:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)

@@ -129,13 +129,24 @@ def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     filename = f"<{head.rpartition('# ')[2]}>" if is_cell else f"<step function {name}>"
     # So that a traceback shows the author's lines, though there is no file.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {"__name__": "__pixirnb_step__", "__builtins__": __builtins__}
+    namespace: dict[str, Any] = {
+        "__name__": "__pixirnb_step__",
+        "__builtins__": __builtins__,
+        # In a kernel it would ask the person who watches, in the midst of whatever they are doing, and record nothing.
+        "input": _unanswered,
+    }
     exec(compile(text, filename, "exec"), namespace)  # noqa: S102 — the step's own source is what is to be run
     function = namespace.get(name)
     if not callable(function):
         raise FunctionMissing(f"the pinned source defines no function {name!r}.")
     found: Callable[..., Any] = function
     return found
+
+
+def _unanswered(_prompt: object = "", /) -> str:
+    raise EOFError(
+        "nobody answers `input` in a step: ask with an `ask` step, or take the value from an input of the workflow"
+    )
 
 
 def _line_of_cell(error: BaseException) -> int | None:

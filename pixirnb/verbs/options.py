@@ -56,10 +56,11 @@ def source_of(desk: Desk, file: str) -> api.Source:
         return known
     # Whatever was typed, these two do not raise; Path's own do, for a name too long or a home that is not there.
     is_there = os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
-    if not is_there and desk.workflows:
+    if not is_there and desk.is_notebook:
+        here = ", ".join(sorted(desk.workflows)) or "none yet"
         raise InvalidSpec(
             f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
-            fix="Known here: " + ", ".join(sorted(desk.workflows)) + ".",
+            fix=f"Run the cell that defines it first. Known here: {here}.",
             code="spec_unreadable",
         )
     return Path(file)

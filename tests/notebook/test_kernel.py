@@ -209,6 +209,18 @@ def test_a_cell_within_another_still_waits(notebook: Notebook, outer: str) -> No
     assert notebook.run("print(inner.status); del inner").printed == "completed\n"
 
 
+def test_a_name_whose_cell_was_not_run_is_told_from_a_file_that_is_missing(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    fresh = Notebook(tmp_path_factory.mktemp("fresh"))
+    try:
+        (lines,) = fresh.run("%pixir run sales").errors
+    finally:
+        fresh.close()
+    assert "nor a workflow of that name in this notebook" in lines[0]
+    assert lines[1].strip() == "→ Run the cell that defines it first. Known here: none yet."
+
+
 def test_an_extension_taken_away_leaves_nothing(notebook: Notebook) -> None:
     notebook.run("%unload_ext pixirnb")
     try:

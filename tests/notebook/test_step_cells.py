@@ -405,6 +405,21 @@ def test_a_try_that_fails_is_one_line_that_stops_the_cells_below(notebook: Noteb
     assert (after.status, after.printed) == ("aborted", "")
 
 
+def test_a_try_makes_checks_that_are_functions_of_the_notebook(notebook: Notebook) -> None:
+    notebook.run("def is_even(output): return output % 2 == 0")
+    even = notebook.run("%%step even --workflow checked --verify :is_even --try\n2")
+    odd = notebook.run("%%step odd --workflow checked --verify :is_even --try\n3")
+    assert (even.status, odd.status) == ("ok", "error")
+    assert "Not passed: python" in odd.shown[0]["text/plain"]
+
+
+def test_a_body_that_asks_a_person_fails_at_once_and_says_what_asks(notebook: Notebook) -> None:
+    cell = notebook.run("%%step asks --workflow asking --try\ninput('name? ')")
+    assert cell.status == "error"
+    assert "line 2 of the cell: EOFError" in cell.shown[0]["text/plain"]
+    assert "`ask` step" in cell.shown[0]["text/plain"]
+
+
 def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None:
     notebook.run("%%workflow fed\ninputs: {n: {type: integer}}\n")
     notebook.run("%%step raw-data --workflow fed\nimport pandas\npandas.DataFrame({'a': [1, 2]})")
