@@ -228,10 +228,14 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
         fix = f"Make it a list: {path} = list({path})."
     elif callable(value) or kind.__name__ == "module":
         fix = "Import it, or define it, inside the step's cell."
+    elif hasattr(kind, "tolist"):  # an array, a column, and the number that summing one leaves
+        fix = f"Make it plain data: {path} = {path}.tolist()."
+    elif isinstance(value, str):
+        fix = f"Make it plain text: {path} = str({path})."
     else:
         fix = _OUT_OF_STEP
     return (
-        f"`{path}` is a {kind.__name__}; recorded are only None, booleans, numbers, text, lists and dicts.",
+        f"`{path}` is of type {kind.__name__}; recorded are only None, booleans, numbers, text, lists and dicts.",
         fix,
     )
 

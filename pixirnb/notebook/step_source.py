@@ -119,9 +119,14 @@ def _no_python(step_id: str, error: SyntaxError, text: str, above: int) -> Inval
             code="step_syntax",
             line=line,
         )
+    fix = f"Mend `{row.strip()[:80]}`." if row.strip() else "Mend it and run the cell again."
+    if error.msg.startswith("import * only"):
+        fix = "A step is a function: name what it imports."
+    elif error.msg.startswith("from __future__"):
+        fix = "A step is a function: take the line out, and quote annotations that cannot be read yet."
     return InvalidSpec(
         f"Step `{step_id}` is not Python: {error.msg}.",
-        fix=f"Mend `{row.strip()[:80]}`." if row.strip() else "Mend it and run the cell again.",
+        fix=fix,
         code="step_syntax",
         line=line,
     )

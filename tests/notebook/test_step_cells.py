@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kernel_cells import Cell, Notebook
 
@@ -72,6 +73,12 @@ class Money(float):
     """A number that is more than one."""
 
 
+class Word(str):
+    """Text that is more than that."""
+
+    __slots__ = ()
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -92,6 +99,23 @@ class Money(float):
 )
 def test_what_data_cannot_say_exactly_is_refused(value: Any) -> None:
     assert refused(notebook={"x": value}, use=("x",)) == ("use_not_data", 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ((1,), "Make it a list: x = list(x)."),
+        (np.int64(3), "Make it plain data: x = x.tolist()."),
+        ({"a": np.bool_(True)}, "Make it plain data: x['a'] = x['a'].tolist()."),
+        (np.array([1, 2]), "Make it plain data: x = x.tolist()."),
+        (Word("text"), "Make it plain text: x = str(x)."),
+        (len, "Import it, or define it, inside the step's cell."),
+    ],
+)
+def test_what_is_nearly_data_is_told_how_to_become_some(value: Any, fix: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        compiled(notebook={"x": value}, use=("x",))
+    assert caught.value.fix == fix
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:

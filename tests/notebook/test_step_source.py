@@ -121,6 +121,22 @@ def test_a_mistake_is_told_in_two_lines_with_the_line_of_the_cell(
     assert refused(body) == (code, line)
 
 
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("from math import *", "name what it imports"),
+        ("from __future__ import annotations", "take the line out"),
+    ],
+)
+def test_what_only_a_whole_file_may_say_is_told_what_a_step_does_instead(
+    line: str, fix: str
+) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        step_source("a", f"x = 1\n{line}\nx")
+    assert (caught.value.code, caught.value.line) == ("step_syntax", 3)
+    assert fix in caught.value.fix
+
+
 def test_the_kernels_own_syntax_is_called_by_its_name() -> None:
     for body in ("%time 1", "!ls", "x = %pwd", "x??"):
         with pytest.raises(InvalidSpec, match="is IPython's"):
