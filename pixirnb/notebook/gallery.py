@@ -27,13 +27,21 @@ MOST_VIEWS: Final = 12
 
 
 @dataclass(slots=True)
+class _Shown:
+    execution: str
+    """Of the cell: another one begins with an empty output."""
+    runs: set[str] = field(default_factory=set)
+    """By their folders."""
+
+
+@dataclass(slots=True)
 class Gallery:
     """The live views of this kernel, oldest first."""
 
     views: dict[str, LiveView] = field(default_factory=dict)
     """By the folder of the run."""
-    _cells: dict[str, str] = field(default_factory=dict)
-    """Which view each cell's output shows."""
+    _cells: dict[str, _Shown] = field(default_factory=dict)
+    """What each cell's output shows."""
     _is_told: bool = False
     """Whether this kernel's person knows what their front-end cannot do."""
 
@@ -48,10 +56,9 @@ class Gallery:
                 picture.show()
             return picture.settle
         view = self._view(run)
-        cell = _cell_of(shell)
+        cell, execution = _place_of(shell)
         if cell is not None:
-            self._leave(cell, str(run.folder))
-            self._cells[cell] = str(run.folder)
+            self._enter(cell, execution, str(run.folder))
         view.show(cell)
         return view.settle
 
@@ -89,20 +96,29 @@ class Gallery:
             view.take_up(run)
         return view
 
-    def _leave(self, cell: str, key: str) -> None:
+    def _enter(self, cell: str, execution: str, key: str) -> None:
+        shown = self._cells.get(cell)
+        if shown is None or shown.execution != execution:
+            self._cells[cell] = _Shown(execution)
+            for before in sorted(shown.runs) if shown is not None else ():
+                self._leave(cell, before, key)
+        self._cells[cell].runs.add(key)
+
+    def _leave(self, cell: str, before: str, key: str) -> None:
         """The cell is run again: what it showed before is gone, and its view with it unless it hangs elsewhere."""
-        before = self._cells.get(cell)
-        view = self.views.get(before or "")
+        view = self.views.get(before)
         if view is None or view.forget(cell) or before == key:
             return
         if not view.run.is_live_here:
-            self.views.pop(str(before)).close()
+            self.views.pop(before).close()
 
 
-def _cell_of(shell: Any) -> str | None:
+def _place_of(shell: Any) -> tuple[str | None, str]:
+    """The current cell, and which of its executions this is."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     found = (parent.get("metadata") or {}).get("cellId")
-    return found if isinstance(found, str) else None
+    execution = (parent.get("header") or {}).get("msg_id")
+    return found if isinstance(found, str) else None, str(execution)
 
 
 GALLERY: Final = Gallery()

@@ -37,6 +37,11 @@ if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take
 TICK_S: Final = 0.1
 REST_S: Final = 1.0
 """How often a run at rest is looked at: another process may take it up again."""
+_GIVES_WAY: Final = (
+    ".jp-OutputArea-child:has(.pixirnb-kept):has(+ .jp-OutputArea-child .pixirnb-window){display:none}"
+    ".jp-OutputArea-child:has(.pixirnb-kept) + .jp-OutputArea-child > .jupyter-widgets:not(:has(*)){display:none}"
+)
+"""The picture gives way to the live view after it; where that is gone, the complaint about it gives way to the picture."""
 WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
@@ -72,7 +77,10 @@ class LiveView:
     def show(self, cell: str | None = None) -> None:
         """Show it in the current cell."""
         with self._lock:
-            handle = display(self._bundle(), raw=True, display_id=True)
+            handle = display(self._picture(), raw=True, display_id=True)
+            # An output of its own: a front-end that opens the file when the widget is gone would show nothing else of the two.
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
                 self._handles.append((cell, handle))
 
@@ -105,7 +113,7 @@ class LiveView:
             self._stirred.set()
             self._asked.put(None)
             self._source.leave()
-            self._save(is_leaving=True)
+            self._save()
             self.widget.close()
 
     # --- ticks --------------------------------------------------------------------------------------------------
@@ -187,22 +195,21 @@ class LiveView:
         return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
 
     def _picture(self) -> dict[str, Any]:
+        """What the file keeps; hidden while the live view stands beneath it."""
         outcome = self.run.outcome.document()
         edges = edges_of(self.run.compiled())
-        return dict(mimebundle("outcome", outcome, edges, plan=self.run.plan.document()))
+        drawn = mimebundle("outcome", outcome, edges, plan=self.run.plan.document())
+        kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
+        return {**drawn, "text/html": kept}
 
-    def _bundle(self) -> dict[str, Any]:
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        return {**self._picture(), WIDGET_VIEW: view}
-
-    def _save(self, *, is_leaving: bool = False) -> None:
-        """What the file keeps: the picture, and the view's place unless that is leaving."""
+    def _save(self) -> None:
+        """Bring the pictures up to date."""
         try:
-            bundle = self._picture() if is_leaving else self._bundle()
+            picture = self._picture()
         except PixirnbError:
             return  # its folder was removed: the last picture stays
         for _, handle in self._handles:
-            handle.update(bundle, raw=True)
+            handle.update(picture, raw=True)
 
     # --- the browser's questions --------------------------------------------------------------------------------
 
@@ -222,5 +229,5 @@ class LiveView:
         with self._lock:
             entries = self._tape.entries
             start = known if type(known) is int and 0 <= known <= len(entries) else 0
-            growth = {"from": start, "entries": entries[start:]}
+            growth = {"from": start, "entries": entries[start:], "now": now_ms(self._tape)}
         self.widget.send({"tape": growth})

@@ -84,7 +84,9 @@ class Pulses:
 
 
 def now_ms(tape: Tape) -> int:
-    """This moment, in ms since the run's first event."""
+    """This moment, in ms since the run's first event; 0 before that."""
+    if not tape.began_ms:
+        return tape.ms
     # A clock that was set back must not show a run before its own last event.
     return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
 

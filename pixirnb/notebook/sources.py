@@ -6,6 +6,7 @@ import queue
 from collections.abc import Callable
 
 from pixirnb.engine.broadcast import News
+from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import LogDamaged
 from pixirnb.handle import Run
 
@@ -26,12 +27,13 @@ class Source:
         live = self._run.live
         if live is None or live.ended.is_set() or self._leave is not None:
             return
-        known, leave = live.ask(
-            lambda loop: (list(loop.durable), loop.broadcast.listen(self._arrived.put))
-        )
-        self._leave = leave
-        for event in known:
+        self._leave = live.ask(self._join)
+
+    def _join(self, loop: Scheduler) -> Callable[[], None]:
+        # On the loop's own thread: what it tells next must not overtake what it has told.
+        for event in loop.durable:
             self._arrived.put(event)
+        return loop.broadcast.listen(self._arrived.put)
 
     def poll(self) -> list[News]:
         """What there is since the last time. Events may come twice: the reader goes by their numbers."""

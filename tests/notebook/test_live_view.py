@@ -46,7 +46,8 @@ class Page:
             case "comm_close":
                 self.closed.append(content["comm_id"])
             case "display_data" | "update_display_data":
-                self.outputs[content["transient"].get("display_id", "")] = content["data"]
+                place = content["transient"].get("display_id", f"#{len(self.outputs)}")
+                self.outputs[place] = content["data"]
             case "status" if content["execution_state"] == "idle":
                 self.idle.add(message["parent_header"].get("msg_id"))
             case "error":
@@ -63,6 +64,15 @@ class Page:
     def run(self, source: str) -> None:
         sent = self.notebook.send(source)
         self.until(lambda: sent in self.idle)
+
+    def run_cell(self, cell: str, source: str) -> None:
+        """As JupyterLab sends it: with the id of the cell."""
+        client = self.notebook.client
+        content = {"code": source, "silent": False, "allow_stdin": True, "stop_on_error": True}
+        sent = client.session.msg("execute_request", content)
+        sent["metadata"]["cellId"] = cell
+        client.shell_channel.send(sent)
+        self.until(lambda: sent["header"]["msg_id"] in self.idle)
 
     def say(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message of the browser; the kernel's answer."""
@@ -105,17 +115,16 @@ def test_a_watched_run_is_a_widget_that_grows_with_it_beside_a_picture_that_is_m
     page: Page,
 ) -> None:
     page.run(STORY)
-    ((_, first),) = page.outputs.items()
-    assert set(first) == {"text/plain", "text/html", VIEW}
-    assert first[VIEW]["model_id"] == page.widget
+    first, view = page.outputs.values()
+    assert set(first) == {"text/plain", "text/html"}
+    assert (view[VIEW]["model_id"], view["text/plain"]) == (page.widget, "")
     assert page.state["scene"]["ids"] == ["make", "hold"]
     page.until(lambda: sum(entry[4] != [] for entry in page.tape) >= 6)  # `hold` runs
     assert page.state["head"]["live"] == "here"
     (page.notebook.folder / "go").touch()
     page.until(lambda: page.state["head"]["live"] == "")
     page.until(lambda: "✓ completed" in next(iter(page.outputs.values()))["text/plain"])
-    ((_, last),) = page.outputs.items()
-    assert last[VIEW] == first[VIEW]  # the view stays where it is
+    assert list(page.outputs.values())[1] == view  # it stays where it is
     assert page.state["head"]["status"] == "completed"
     run = pixirnb.open_run(page.state["scene"]["run_id"], workspace=page.notebook.folder)
     assert [entry[0] for entry in page.tape] == [event.seq for event in run.history()]
@@ -140,16 +149,31 @@ def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_sho
 ) -> None:
     page.run(STORY)
     page.run("run")
-    assert len({output[VIEW]["model_id"] for output in page.outputs.values()}) == 1
-    assert len(page.outputs) == 2
+    views = [output for output in page.outputs.values() if VIEW in output]
+    pictures = [place for place, output in page.outputs.items() if VIEW not in output]
+    assert [view[VIEW]["model_id"] for view in views] == [page.widget] * 2
+    assert len(pictures) == 2
     (page.notebook.folder / "go").touch()
     page.until(lambda: page.state["head"]["live"] == "")
     first = page.widget
     page.run("from pixirnb.notebook.gallery import GALLERY\nGALLERY.close()")
     page.until(lambda: first in page.closed)
-    assert all(VIEW not in output for output in page.outputs.values())
-    assert all("✓ completed" in output["text/plain"] for output in page.outputs.values())
+    assert all("✓ completed" in page.outputs[place]["text/plain"] for place in pictures)
     assert len(page.closed) == 2  # its layout is a widget of its own
+
+
+def test_runs_that_one_cell_shows_are_each_left_with_their_final_picture(page: Page) -> None:
+    page.run_cell(
+        "one",
+        "import pixirnb\n"
+        "spec = {'steps': [{'id': 'gate', 'run': 'until [ -e go ]; do sleep 0.05; done', 'posture': 'read_only'}]}\n"
+        "for name in ('first', 'second'): display(pixirnb.start({'name': name, **spec}))",
+    )
+    (page.notebook.folder / "go").touch()
+    page.until(
+        lambda: all("✓ completed" in output["text/plain"] for output in page.outputs.values())
+    )
+    assert len(page.outputs) == 2
 
 
 def test_the_browser_asks_and_wishes_and_a_resume_from_a_button_is_followed(page: Page) -> None:
@@ -192,6 +216,6 @@ def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_show
         "pixirnb.resume(run.id, spec=edited).wait()\n"
         "GALLERY.views[str(run.folder)].settle()"
     )
-    ((_, last),) = page.outputs.items()
+    last, _ = page.outputs.values()
     assert "two" in last["text/plain"]
     assert page.state["head"]["status"] == "completed"

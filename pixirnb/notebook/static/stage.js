@@ -20,6 +20,7 @@ class Stage {
     this.origin = 0;
     this.isCut = false; // the kernel is gone: what is shown is how things stood
     this.reset();
+    if (this.isLive) this.probe(); // the head may be as old as the run
     model.on("change:scene", () => this.reset());
     model.on("change:tape", () => this.reset());
     model.on("change:head", () => this.turned());
@@ -30,6 +31,7 @@ class Stage {
 
   /** Begin anew from the traits. */
   reset() {
+    const chosen = this.scene?.ids[this.chosen]; // an edited workflow has its steps in other places
     this.look = this.model.get("look");
     this.scene = this.model.get("scene");
     const keys = this.look.marks.map((mark) => mark.key);
@@ -39,8 +41,8 @@ class Stage {
     this.head = this.model.get("head");
     this.pulse = this.model.get("pulse");
     this.place = new Map(this.scene.ids.map((id, step) => [id, step]));
-    this.setClock(this.head.now);
-    if (this.chosen >= this.scene.ids.length) this.chosen = -1;
+    this.setClock(Math.max(this.head.now, this.pulse.now ?? 0, this.story.timeAt(this.story.length)));
+    this.chosen = this.place.get(chosen) ?? -1;
     if (this.position !== null) this.position = Math.min(this.position, this.story.length);
     this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     this.tell("reset");
@@ -76,8 +78,9 @@ class Stage {
     }
   }
 
-  grow({ from, entries }) {
+  grow({ from, entries, now }) {
     const known = this.story.length;
+    if (now) this.setClock(now);
     if (from > known) {
       this.model.send({ ask: "tape", from: known }); // something was missed while the page was away
       return;
