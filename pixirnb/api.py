@@ -31,6 +31,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
 from pixirnb.views.listings import Forecast, Rows
+from pixirnb.views.phrases import why
 from pixirnb.workspace.survey import survey
 
 Source = Workflow | Mapping[str, Any] | str | Path
@@ -218,10 +219,23 @@ def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
     action = outcome.next_actions[0] if outcome.next_actions else None
     stands = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     raise kind(
-        f"{outcome.run_id} {stands}: {outcome.summary}",
+        f"{outcome.run_id} {stands}: {outcome.summary}{_first_cause(outcome)}",
         fix=f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else "",
         details={"run_id": outcome.run_id, "status": outcome.status},
     )
+
+
+def _first_cause(outcome: RunOutcome) -> str:
+    """The step to look at first and what came of it, for a line that may be all that a log of a night's job keeps."""
+    if outcome.status in {"running", "interrupted"}:
+        return ""
+    asks = outcome.status == "needs_orchestrator"
+    wanted = {"needs_orchestrator"} if asks else {"failed", "partial"}
+    step = next((step for step in outcome.steps if step.checkpoint_status in wanted), None)
+    told = "" if step is None else why(step.document(), 200)
+    if step is None or not told:
+        return ""
+    return f" `{step.step_id}`: {told}" + ("" if told[-1] in ".?!…" else ".")
 
 
 def store_of(workspace: Path, state: str | Path | None) -> FileStore:

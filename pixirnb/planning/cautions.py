@@ -82,12 +82,13 @@ def _writers(analysis: Analysis) -> Iterator[Mistake]:
         names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
         more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
         is_one = len(undeclared) == 1
-        say = "says nothing about the files it" if is_one else "say nothing about the files they"
+        about = "says nothing about the files it writes"
+        say = about if is_one else "say nothing about the files they write"
         them = "it and others" if is_one else "them"
         yield Mistake(
             "undeclared_writers",
             ("steps", undeclared[0]),
-            f"{names}{more} {say} write, so nothing keeps {them} apart",
+            f"{names}{more} {say}, so nothing keeps {them} apart",
             "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
         )
     for position in sorted(analysis.conflicts.steps):

@@ -31,6 +31,26 @@ def test_a_run_that_failed_is_an_outcome_until_somebody_expects_better(outcome: 
     assert f"%pixir resume {outcome.run_id}" in refused.value.fix
 
 
+def test_the_line_says_which_step_to_look_at_first_and_what_came_of_it(
+    outcome: RunOutcome, tmp_path: Path
+) -> None:
+    asks = {
+        "name": "asks",
+        "steps": [
+            {"id": "breaks", "run": "exit 4", "posture": "read_only"},
+            {"id": "gate", "ask": {"question": "Ship it?"}},
+        ],
+    }
+    for ended, told in [
+        (outcome, "`a`: exit: exited with code 3."),
+        (pixirnb.run(asks, workspace=tmp_path), "`gate`: "),
+    ]:
+        with pytest.raises(pixirnb.RunNotCompleted) as refused:
+            pixirnb.expect(ended)
+        assert told in refused.value.message
+        assert "\n" not in refused.value.message
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_completed_passes_unasked_and_any_end_that_is_named(
     outcome: RunOutcome, status: Any
