@@ -28,7 +28,7 @@ def test_a_run_in_the_background_is_live_in_its_cell_and_ends_true_in_the_file(
 
     notebook.screenshot("completed")
     assert last_status(notebook.folder) == "completed"
-    (bundle,) = notebook.saved_bundles(1)
+    bundle, _ = notebook.saved_bundles(1)
     assert bundle["text/plain"].startswith("✓ completed · story")
     assert "<svg" in bundle["text/html"]
 

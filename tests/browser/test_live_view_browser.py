@@ -61,7 +61,7 @@ def test_it_comes_back_right_after_a_reload_and_goes_on(opened: Opening) -> None
     window.expect_status("completed")
     notebook.screenshot("reloaded")
     # Jupyter forgets with the page which output an update is for: the file keeps what it had, and says of when it is.
-    (bundle,) = notebook.saved_bundles(1)
+    bundle, _ = notebook.saved_bundles(1)
     assert "As it stood when this was" in bundle["text/plain"]
 
 
