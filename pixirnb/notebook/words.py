@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ class Stay:
     """Name to bind the run to."""
 
     def __post_init__(self) -> None:
-        if self.variable is not None and not self.variable.isidentifier():
+        name = self.variable
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             raise UsageError(f"--as {self.variable}: this is no name for a variable.")
         if self.expect and not self.is_waiting:
             raise UsageError("--expect needs --wait: only a cell that waits sees the run end.")

@@ -206,10 +206,14 @@ def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if not step.depends_on:
         return "It depends on nothing."
     names = [plan.steps[i].id for i in step.depends_on]
-    ready = sum(_is_ready(run, name) for name in names)
-    if ready == len(names):
+    ready = [name for name in names if _is_ready(run, name)]
+    if len(ready) == len(names):
         return f"All it depends on is ready: {_names(names)}."
-    return f"{ready} of {len(names)} it depends on are ready: {_names(names)}."
+    if not ready:
+        return f"Nothing it depends on is ready: {_names(names)}."
+    rest = [name for name in names if name not in ready]
+    be = "is" if len(ready) == 1 else "are"
+    return f"{len(ready)} of {len(names)} it depends on {be} ready: {_names(ready)}; not ready: {_names(rest)}."
 
 
 def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:

@@ -55,6 +55,7 @@ def test_what_says_to_stay_is_taken_out_of_the_verbs_words() -> None:
         "run x --wait --expect done",
         "run x --expect partial",
         "run x --as 1a",
+        "run x --as class",
         "run x --as",
         "runs --wait",
         "show r-1 --as r",

@@ -139,6 +139,17 @@ def test_a_failed_step_says_why_and_whom_it_holds(plan: Plan) -> None:
     assert explain(plan, state, "look")[0] == "`look` was held: waits for make, which is not ready."
 
 
+def test_a_step_tells_what_it_depends_on_and_is_ready_from_what_is_not(plan: Plan) -> None:
+    told = {
+        (): "Nothing it depends on is ready: `look`, `pack`.",
+        ("pack",): "1 of 2 it depends on is ready: `pack`; not ready: `look`.",
+        ("look", "pack"): "All it depends on is ready: `look`, `pack`.",
+    }
+    for done, sentence in told.items():
+        state = run(*(fact for name in done for fact in ready(name)))
+        assert sentence in explain(plan, state, "ship")
+
+
 def test_a_step_held_by_its_condition_shows_the_condition(plan: Plan) -> None:
     state = run(("step_held", {"step": "ship", "held_by": {"kind": "when", "step": None}}))
 
