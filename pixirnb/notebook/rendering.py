@@ -71,7 +71,9 @@ def answer_bundle(answer: Answer) -> Bundle:
 
 def error_lines(error: PixirnbError) -> list[str]:
     """The lines a cell shows instead of a traceback."""
-    lines = text.error_text(error.document()).split("\n")
+    # The verbs are the same in a cell and in a shell; what one types before them is not.
+    told = text.error_text(error.document()).replace("`pixirnb ", "`%pixir ")
+    lines = told.split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 
 

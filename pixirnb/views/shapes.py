@@ -21,8 +21,9 @@ _STATUS: Final = {
     f'<path class="pixirnb-on" d="M5.5 5.5l5 5m0-5l-5 5" {_LINE}/>',
     "timed_out": f'{_RING}/><path d="M8 4.4V8l2.6 1.8" stroke="currentColor" {_LINE}/>',
     "partial": f'{_RING}/><path d="M8 2.4a5.6 5.6 0 0 0 0 11.2z" fill="currentColor"/>',
-    "needs_orchestrator": '<path d="M8 .6 15.4 8 8 15.4.6 8z" fill="currentColor"/>'
-    f'<path class="pixirnb-on" d="M6.3 6.3a1.8 1.8 0 1 1 2.4 1.7c-.5.2-.7.5-.7 1.1M8 11.4v.1" {_LINE}/>',
+    "needs_orchestrator": '<path d="M2.4 1.2h11.2a1.6 1.6 0 0 1 1.6 1.6v7a1.6 1.6 0 0 1-1.6 1.6H8'
+    '.8L5 15.2v-3.8H2.4a1.6 1.6 0 0 1-1.6-1.6v-7a1.6 1.6 0 0 1 1.6-1.6z" fill="currentColor"/>'
+    f'<path class="pixirnb-on" d="M6.3 4.7a1.8 1.8 0 1 1 2.4 1.7c-.5.2-.7.4-.7.9M8 9.2v.1" {_LINE}/>',
     "held": '<path d="M5 3.2v9.6M11 3.2v9.6" stroke="currentColor" stroke-width="3" '
     'stroke-linecap="round"/>',
     "cancelled": f'{_RING}/><path d="M4 12 12 4" stroke="currentColor" {_LINE}/>',
