@@ -338,6 +338,11 @@ def located(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> tuple[FileStore, str]:
     """The store and the id of a run that is named by its id, or by the path of its folder wherever it was moved."""
+    if not isinstance(run_id, str | Path):
+        raise InvalidArguments(
+            f"A {type(run_id).__name__} does not name a run.",
+            fix="Give its id, as in run.id, or the path of its folder.",
+        )
     path = Path(run_id)
     if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
         return store_of(workspace_of(None, workspace), state), str(run_id)

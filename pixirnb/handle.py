@@ -14,8 +14,8 @@ from typing import Any, Final
 import anyio
 
 from pixirnb import courses, launch
-from pixirnb.engine.broadcast import News, topic_of
-from pixirnb.errors import Cannot, HeldByAnother, PixirnbError
+from pixirnb.engine.broadcast import TOPICS, News, topic_of
+from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request, grant
@@ -39,7 +39,17 @@ class Run(Record):
     def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
         """Call back for each piece of news of a topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`,
         or a recorded event's kind. Called on the engine's thread; returns what ends it. Only for a run driven here.
+        Raises InvalidArguments for a topic there is none of, Cannot.
         """
+        if topic not in TOPICS:
+            raise InvalidArguments(
+                f"Nothing is ever told under {topic!r:.80}.",
+                fix=f"Listen for {', '.join(TOPICS[:4])}, or a kind of event, such as attempt_ended.",
+            )
+        if not callable(callback):
+            raise InvalidArguments(
+                f"{callback!r:.80} cannot be called.", fix="Give a function that takes the news."
+            )
         if self.live is None:
             raise Cannot(
                 f"{self.id} is not driven by this process, so it has no live news here.",

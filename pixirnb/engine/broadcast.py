@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, get_args
 
-from pixirnb.history.events import Event
+from pixirnb.history.events import Event, Kind
 
 STEP_OUTPUT = "step:output"
 STEP_HEARTBEAT = "step:heartbeat"
 STEP_STALLED = "step:stalled"
 STEP_PROGRESS = "step:progress"
+TOPICS: Final = (STEP_OUTPUT, STEP_HEARTBEAT, STEP_STALLED, STEP_PROGRESS, *get_args(Kind))
+"""All that can be listened for."""
 
 
 @dataclass(frozen=True, slots=True)

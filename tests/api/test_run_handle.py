@@ -158,6 +158,26 @@ def test_on_hears_one_topic_until_it_is_ended(tmp_path: Path) -> None:
     assert caught.value.code == "not_live_here"
 
 
+def test_what_is_never_told_cannot_be_listened_for(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    (tmp_path / "go").touch()
+    for topic, callback in [("step:ouput", print), ("finished", print), ("step:output", 3)]:
+        with pytest.raises(InvalidArguments) as caught:
+            run.on(topic, callback)  # type: ignore[arg-type]  # as people write it
+        assert caught.value.fix
+    run.wait()
+
+
+def test_a_run_is_named_by_its_id_and_a_run_itself_is_told_so(tmp_path: Path) -> None:
+    run = gated(tmp_path)
+    (tmp_path / "go").touch()
+    run.wait()
+    for call in (api.resume, api.open_run, api.plan_resume):
+        with pytest.raises(InvalidArguments) as caught:
+            call(run)  # type: ignore[arg-type]  # as people write it
+        assert "run.id" in caught.value.fix
+
+
 def test_wait_gives_the_outcome_after_its_time_either_way(tmp_path: Path) -> None:
     run = gated(tmp_path)
     assert run.wait(timeout=0).status == "running"
