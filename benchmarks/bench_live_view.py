@@ -1,6 +1,6 @@
 """The live view in a real browser: how smooth it stays while a large run moves, and what it costs its kernel.
 
-A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 15 steps a
+A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 20 steps a
 second start or end: ten updates a second. Then the same run unseen, for the difference; then 5,000 steps.
 """
 
@@ -31,7 +31,7 @@ def big(count, width):
     for i in range(count):
         before = (i // width - 1) * width
         needs = sorted({f"s{before + dice.randrange(width)}" for _ in range(dice.choice([1, 1, 2]))}) if i >= width else []
-        nap = f"sleep {dice.uniform(4, 8):.1f}"
+        nap = f"sleep {dice.uniform(3, 6):.1f}"
         steps.append({"id": f"s{i}", "run": nap, "depends_on": needs, "posture": "read_only", "read_set": ["none/**"]})
     return {"name": f"big-{count}", "max_concurrency": width, "steps": steps}
 open("pid", "w").write(str(os.getpid()))
@@ -71,6 +71,11 @@ def cpu_share(pid: int, seconds: float) -> float:
 def quantile(spans: list[float], share: float) -> float:
     """A quantile of sorted spans."""
     return spans[min(len(spans) - 1, int(len(spans) * share))]
+
+
+def page_words(boxes: int) -> str:
+    """How they are drawn: thousands are painted on a canvas, with one box for the keyboard."""
+    return f"{boxes} boxes in sight" if boxes > 1 else "all in sight, painted"
 
 
 def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[dict, float]:
@@ -118,18 +123,15 @@ def main() -> int:
             for count, width in ((1_000, 50), (5_000, 100)):
                 seen, alone = watched(browser, server, count, width)
                 spans = seen["spans"]
-                print(f"{count} steps, {seen['boxes']} boxes in sight")
-                print(f"  updates a second: {seen['updates'] / WINDOW_S:.1f}")
+                painted = page_words(seen["boxes"])
+                print(f"{count} steps, {painted}")
+                print(f"  updates a second, as boxes changed: {seen['updates'] / WINDOW_S:.1f}")
                 print(f"  frame p50: {quantile(spans, 0.5):.1f} ms, longest {spans[-1]:.0f} ms")
                 p95, share = quantile(spans, 0.95), max(0.0, seen["kernel"] - alone)
-                if count == 1_000:
-                    kept &= verdict("  frame p95", p95, Promise(50, "ms"))
-                    kept &= verdict("  kernel, engine and view", seen["kernel"], Promise(5, "%"))
-                    print(f"  the view's share of it: {share:.1f} %")
-                else:
-                    print(
-                        f"  frame p95: {p95:.0f} ms; kernel {seen['kernel']:.1f} %, of it the view {share:.1f} %"
-                    )
+                most = Promise(50 if count == 1_000 else 250, "ms")
+                kept &= verdict("  frame p95", p95, most)
+                kept &= verdict("  kernel's share for the view", share, Promise(5, "%"))
+                print(f"  kernel in all, the engine at work with it: {seen['kernel']:.1f} %")
         finally:
             browser.close()
             server.close()
