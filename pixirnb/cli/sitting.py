@@ -30,6 +30,7 @@ from pixirnb.errors import (
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.grammar import build
+from pixirnb.verbs.slips import slip, verb_of
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
@@ -135,8 +136,8 @@ def _refuse(error: PixirnbError, screen: Screen) -> int:
 
 
 def _usage(error: CycloptsError) -> InvalidArguments:
-    sentence = " ".join(str(error).split())
-    return InvalidArguments(sentence, fix="See `pixirnb --help`, or `pixirnb VERB --help`.")
+    verb = verb_of(error) or "VERB"
+    return InvalidArguments(slip(error), fix=f"See `pixirnb --help`, or `pixirnb {verb} --help`.")
 
 
 def _bug(error: Exception) -> InternalError:

@@ -41,6 +41,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.grammar import build
 from pixirnb.verbs.options import inputs_given
+from pixirnb.verbs.slips import slip, verb_of
 from pixirnb.views.event_lines import event_line
 
 _HELP: Final = ("--help", "-h")
@@ -259,8 +260,8 @@ def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
     try:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        sentence = " ".join(str(error).split())
-        raise UsageError(f"{sentence} See `%pixir --help`.") from error
+        verb = f"{verb_of(error)} --help".lstrip()
+        raise UsageError(f"{slip(error)} See `%pixir {verb}`.") from error
     return result
 
 
