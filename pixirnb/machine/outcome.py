@@ -191,7 +191,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         summary=_summary(plan, run, counts, reasons),
         counts=counts,
         warnings=warnings,
-        elapsed_ms=run.elapsed_ms if run.finished is not None or is_live else None,
+        elapsed_ms=run.elapsed_ms if run.finished is not None else None,
     )
 
 

@@ -30,7 +30,7 @@ Entry = list[Any]
 `told` is what the sentence of the event and the timeline need, by its kind: `[attempt]` of `step_scheduled`,
 `attempt_started` and `decision_requested`; `[attempt, place in STEP_MARKS, elapsed ms]` of `attempt_ended`;
 `[attempt to come, delay ms]` of `retry_planned`; `[attempt, place in STEP_MARKS, 1 if reused]` of `checkpoint_decided`;
-`[attempt, 1 for accept]` of `decision_recorded`; `[reused, run again, held]` of `run_resumed`; `[name]` of
+`[attempt, 1 for accept]` of `decision_recorded`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
 `checkpoint_saved`; else empty.
 """
 
@@ -141,7 +141,8 @@ def _told(event: Event) -> list[Any]:
             return [_number(data["attempt"]), int(data["verdict"] == "accept")]
         case "run_resumed":
             actions = [entry["action"] for entry in data["steps"]]
-            return [actions.count(action) for action in ("reuse", "rerun", "hold")]
+            counts = [actions.count(action) for action in ("reuse", "rerun", "hold")]
+            return [*counts, int(data.get("spec") is not None)]
         case "checkpoint_saved":
             return [line(data["name"], _NAME_ROOM)]
         case _:

@@ -133,6 +133,11 @@ def test_the_first_status_that_holds_is_the_runs(ends: Any, status: str) -> None
     )
 
 
+def test_how_long_a_live_run_has_taken_only_the_process_that_drives_it_knows() -> None:
+    play = Rehearsal(plan_of({"name": "t", "steps": [{"id": "a", "run": "x"}]})).begin()
+    assert play.outcome(is_live=True).elapsed_ms is None
+
+
 def test_a_run_whose_owner_died_is_interrupted_and_one_with_an_owner_runs() -> None:
     play = ended("shell")
     assert play.outcome(is_live=True).status == "running"

@@ -142,6 +142,8 @@ def test_an_edited_workflow_shows_its_own_steps_and_passes_over_those_that_are_g
     tape.extend(later.events)
     assert looks(edited, tape.entries) == folded(edited, fold(later.events))
     assert {entry[3] for entry in tape.entries} == {-1, 0, 1, 2}
+    (resumed,) = [entry for entry in tape.entries if entry[2] == KINDS.index("run_resumed")]
+    assert resumed[6][3] == 1  # a replay says that what came before is drawn with later steps
 
 
 def told(play: Rehearsal, kind: str, step: str) -> list[list[Any]]:
@@ -178,7 +180,7 @@ def test_a_resume_tells_how_much_it_reuses_and_each_step_it_reused() -> None:
     tape = Tape(play.plan)
     tape.extend(play.events)
     (resumed,) = [entry for entry in tape.entries if entry[2] == KINDS.index("run_resumed")]
-    assert resumed[5:] == ["running", [1, 3, 0]]
+    assert resumed[5:] == ["running", [1, 3, 0, 0]]
 
 
 def stamped(*moments: str) -> list[Event]:

@@ -31,6 +31,7 @@ class Controls {
       const words = stage.isPast || stage.isLive ? "" : stage.sentence;
       say(this.sentence, words);
       this.sentence.hidden = !words;
+      if (words && !stage.isPast) this.remark.outlive();
       this.drawActs();
       this.drawMore();
     }
@@ -90,7 +91,7 @@ class Controls {
     this.acts.hidden = stage.isPast;
     refill(this.acts, [
       can.cancel ? wishButton(stage, "Cancel", { do: "cancel" }, { doing: "Cancelling …", remark, title: "Ends what runs, and the run. It can be resumed." }) : null,
-      can.drain ? wishButton(stage, "Finish what runs", { do: "drain" }, { doing: "Finishing …", remark, title: "Lets the steps that run come to their end, and starts no more", done: () => remark.say("Nothing more is started. The run ends with what runs now.") }) : null,
+      can.drain ? wishButton(stage, "Finish what runs", { do: "drain" }, { doing: "Finishing …", remark, title: "Lets the steps that run come to their end, and starts no more", done: () => remark.pass("Nothing more is started. The run ends with what runs now.") }) : null,
       can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "First shows what would be reused and what would run" }) : null,
       can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Names this place, so that a run can begin from it later" }) : null,
     ]);

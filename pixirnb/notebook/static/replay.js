@@ -91,7 +91,8 @@ class Replay {
     const since = spanOf(this.chronicle.toldAt(at));
     const sentence = at ? this.sentence(at - 1) : "nothing has been recorded yet";
     const step = at ? story.entries[at - 1][STEP] : -1;
-    const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}` : plural(story.length, "event");
+    const isBefore = isPast && this.chronicle.edits.some((place) => place >= at);
+    const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}${isBefore ? " · drawn with the steps of the workflow as it was edited later" : ""}` : plural(story.length, "event");
     say(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;

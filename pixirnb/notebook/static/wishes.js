@@ -13,6 +13,11 @@ class Remark {
     this.put("pixirnb-answered", h("span", {}, parts));
   }
 
+  /** Words that are true while the run is live. */
+  pass(...parts) {
+    this.put("pixirnb-answered pixirnb-passing", h("span", {}, parts));
+  }
+
   /** An error of the kernel: what happened, and what to do. */
   refuse(error) {
     this.put(
@@ -27,6 +32,11 @@ class Remark {
     const close = button("×", () => this.clear(), { kind: "pixirnb-close" });
     close.setAttribute("aria-label", "Dismiss");
     fill(this.root, words, close);
+  }
+
+  /** The run came to rest: what was said of it while it was live is over, a refusal is not. */
+  outlive() {
+    if (this.root.classList.contains("pixirnb-passing")) this.clear();
   }
 
   clear() {
