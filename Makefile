@@ -44,8 +44,8 @@ contracts: $(STAMP) ## import-linter: imports only go down the floors
 browser-setup: ## a Chromium for the browser tests: from apt when root, else the one on PATH or in CHROME
 	@.ci/browser
 
-unit: $(STAMP) browser-setup ## pytest, notebooks and real browsers included
-	@$(PY) -m pytest tests notebooks --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanitize.cfg
+unit: $(STAMP) browser-setup ## pytest: the tests, and beside them real browsers and the notebooks
+	@$(PY) .ci/unit.py
 
 demo: $(STAMP) ## run the first notebook on this repository, let the repository check itself, and print both outcomes
 	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo

@@ -19,7 +19,7 @@ from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
 from pixirnb.handle import Run
-from pixirnb.history.events import Event
+from pixirnb.notebook.acts import is_edit, past_acts
 from pixirnb.notebook.inquiries import Inquiries
 from pixirnb.notebook.pulses import Pulses, now_ms
 from pixirnb.notebook.shelf import SHELF
@@ -64,9 +64,16 @@ class LiveView:
         self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._inquiries = Inquiries(run, on_taken_up=self.take_up)
         self._tape = Tape(run.compiled())
+        self._past: list[dict[str, Any]] = []
+        """Its acts before the last edit of its workflow."""
         self._take(self._source.poll())
         self.widget: RunWidget = RunWidget(
-            look=look(), scene=self._scene(), tape=self._tape.entries, head=self._head(), pulse={}
+            look=look(),
+            scene=self._scene(),
+            tape=self._tape.entries,
+            past=self._past,
+            head=self._head(),
+            pulse={},
         )
         self.widget.on_msg(self._hear)
         for name, work in (("ticks", self._tick), ("answers", self._answer)):
@@ -151,7 +158,8 @@ class LiveView:
         is_other = self._take(news)
         if is_other:
             with self.widget.hold_sync():
-                self.widget.scene, self.widget.tape = self._scene(), self._tape.entries
+                self.widget.scene, self.widget.past = self._scene(), self._past
+                self.widget.tape = self._tape.entries
             grown = len(self._tape.entries)
         if len(self._tape.entries) > grown:
             self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
@@ -174,16 +182,14 @@ class LiveView:
                 continue
             if piece.seq <= self._tape.run.seq:
                 continue  # the log tells again what the loop had told
-            is_other = is_other or self._is_edit(piece)
+            is_other = is_other or is_edit(piece)
             self._tape.take(piece)
         if is_other:
             events = self.run.history()
             self._tape = Tape(self.run.compiled())
             self._tape.extend(events)
+            self._past = past_acts(self.run.id, events)
         return is_other
-
-    def _is_edit(self, event: Event) -> bool:
-        return event.kind == "run_resumed" and event.data.get("spec") is not None
 
     # --- documents ----------------------------------------------------------------------------------------------
 

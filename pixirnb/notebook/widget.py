@@ -2,6 +2,7 @@
 
     look, scene      constant: words and shapes; where each step stands
     tape             the history as numbers; grown in place, so that a late view reads it whole
+    past             scene and tape of the acts before the workflow was edited
     head, pulse      how the run stands; signs of life of what runs now
 
 What it means is in docs/adr/0012-the-live-view.md; the messages are in docs/reference/live-view.md.
@@ -85,6 +86,7 @@ class RunWidget(anywidget.AnyWidget):
     look = traitlets.Dict().tag(sync=True)
     scene = traitlets.Dict().tag(sync=True)
     tape = traitlets.Any().tag(sync=True)
+    past = traitlets.List().tag(sync=True)
     head = traitlets.Dict().tag(sync=True)
     pulse = traitlets.Dict().tag(sync=True)
 

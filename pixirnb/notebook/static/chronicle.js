@@ -10,7 +10,6 @@ class Chronicle {
     this.courses = new Courses();
     this.spells = new Spells(stage.scene, stage.markOf);
     this.landmarks = new Landmarks(stage.scene);
-    this.edits = []; // places at which the workflow became another one: what is drawn are the steps of the last
     this.taken = 0;
   }
 
@@ -20,7 +19,6 @@ class Chronicle {
       const [, at, number, step, changes, status, told] = entries[this.taken];
       const kind = this.kinds[number] ?? "";
       this.courses.take(this.taken, kind, at);
-      if (kind === "run_resumed" && told[3] === 1) this.edits.push(this.taken);
       this.spells.take(this.taken, kind, at, step, changes, told, this.courses);
       this.landmarks.take(this.taken, kind, step, changes, status, told, this.look);
     }

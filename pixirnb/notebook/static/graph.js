@@ -50,6 +50,8 @@ class Graph {
     fill(this.bands, this.sheet.bands.map((band) => this.band(band)));
     for (const part of [this.edges, this.nodes, this.extras]) fill(part);
     this.manyShown = 0;
+    this.followers = null;
+    this.found = null;
     this.detail = null;
   }
 

@@ -91,8 +91,7 @@ class Replay {
     const since = spanOf(this.chronicle.toldAt(at));
     const sentence = at ? this.sentence(at - 1) : "nothing has been recorded yet";
     const step = at ? story.entries[at - 1][STEP] : -1;
-    const isBefore = isPast && this.chronicle.edits.some((place) => place >= at);
-    const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}${isBefore ? " · drawn with the steps of the workflow as it was edited later" : ""}` : plural(story.length, "event");
+    const count = isPast ? `As it was at event ${story.seqAt(at).toLocaleString("en-US")} of ${story.length.toLocaleString("en-US")} · ${since}` : plural(story.length, "event");
     say(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;
@@ -121,8 +120,9 @@ class Replay {
   }
 
   drawLandmarks() {
-    const { stage, chronicle } = this;
-    if (!chronicle || !this.room) return;
+    const { stage } = this;
+    if (!this.chronicle || !this.room) return;
+    const chronicle = chronicleOf(stage.last); // all there is to go to, whatever act is on
     const { length } = stage.story;
     this.drawnLength = length;
     const every = Math.max(1, (LANDMARK_ROOM * length) / this.room);
@@ -142,7 +142,7 @@ class Replay {
   }
 
   landmark({ position, sort, step, words, mark }, count) {
-    const name = step >= 0 && sort !== "phase" ? `${this.stage.scene.ids[step]}: ${words}` : words;
+    const name = step >= 0 && sort !== "phase" ? `${this.stage.last.scene.ids[step]}: ${words}` : words;
     const more = count > 1 ? `, and ${count - 1} more near it` : "";
     const told = `Event ${position}: ${name}${more}`;
     return h(
@@ -155,7 +155,7 @@ class Replay {
   key(event) {
     const { stage } = this;
     const jump = (isBack) => {
-      const found = this.chronicle.landmarks.next(stage.at, isBack);
+      const found = chronicleOf(stage.last).landmarks.next(stage.at, isBack);
       this.go(found ? found.position : isBack ? 0 : null);
     };
     const moves = {

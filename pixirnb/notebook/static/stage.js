@@ -31,21 +31,46 @@ class Stage {
 
   /** Begin anew from the traits. */
   reset() {
-    const chosen = this.scene?.ids[this.chosen]; // an edited workflow has its steps in other places
     this.look = this.model.get("look");
-    this.scene = this.model.get("scene");
     const keys = this.look.marks.map((mark) => mark.key);
     this.markOf = Object.fromEntries(keys.map((key, place) => [key, place]));
-    this.story = new Story(this.scene.ids.length, this.markOf.queued);
-    this.story.extend(this.model.get("tape") ?? []);
+    const tape = this.model.get("tape") ?? [];
+    const past = this.model.get("past") ?? [];
+    this.acts = past.map((act) => this.act(act.until, act.scene, [...act.tape, ...tape.slice(act.tape.length).map(untold)]));
+    this.acts.push(this.act(Infinity, this.model.get("scene"), tape));
     this.head = this.model.get("head");
     this.pulse = this.model.get("pulse");
-    this.place = new Map(this.scene.ids.map((id, step) => [id, step]));
-    this.setClock(Math.max(this.head.now, this.pulse.now ?? 0, this.story.timeAt(this.story.length)));
-    this.chosen = this.place.get(chosen) ?? -1;
-    if (this.position !== null) this.position = Math.min(this.position, this.story.length);
-    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
+    const { length } = this.last.story;
+    if (this.position !== null) this.position = Math.min(this.position, length);
+    this.turn();
+    this.setClock(Math.max(this.head.now, this.pulse.now ?? 0, this.story.timeAt(length)));
     this.tell("reset");
+  }
+
+  /** What is drawn up to an edit of the workflow: its steps as they were, and a story that is blank afterwards. */
+  act(until, scene, entries) {
+    const story = new Story(scene.ids.length, this.markOf.queued);
+    story.extend(entries);
+    return { until, scene, story, look: this.look, markOf: this.markOf };
+  }
+
+  /** The act that is on at the end. */
+  get last() {
+    return this.acts[this.acts.length - 1];
+  }
+
+  /** Bring on the act of the place that is shown; whether it is another one. */
+  turn() {
+    const at = this.position ?? Infinity;
+    const act = this.acts.find(({ until }) => at <= until);
+    if (act.story === this.story) return false;
+    const chosen = this.scene?.ids[this.chosen]; // an edited workflow has its steps in other places
+    this.scene = act.scene;
+    this.story = act.story;
+    this.place = new Map(this.scene.ids.map((id, step) => [id, step]));
+    this.chosen = this.place.get(chosen) ?? -1;
+    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
+    return true;
   }
 
   turned() {
@@ -66,7 +91,8 @@ class Stage {
   /** What the page knows of the history goes into the trait at rest, for files that keep the state of widgets. */
   keepTape() {
     const kept = this.model.get("tape");
-    if (Array.isArray(kept) && kept.length < this.story.length) kept.push(...this.story.entries.slice(kept.length));
+    const { entries } = this.last.story;
+    if (Array.isArray(kept) && kept.length < entries.length) kept.push(...entries.slice(kept.length));
   }
 
   hear(message) {
@@ -87,9 +113,10 @@ class Stage {
     }
     const fresh = entries.slice(known - from);
     if (!fresh.length) return;
-    const touched = this.story.extend(fresh);
+    for (const { story } of this.acts.slice(0, -1)) story.extend(fresh.map(untold));
+    const touched = this.last.story.extend(fresh);
     this.setClock(Math.max(fresh[fresh.length - 1][AT], this.now()));
-    this.tell("tape", touched);
+    this.tell("tape", this.story === this.last.story ? touched : new Set());
   }
 
   /** Called now and then. Nobody tells a page that a kernel died: it is noticed when it cannot be asked any more. */
@@ -202,7 +229,7 @@ class Stage {
     const next = position === null || position >= this.story.length ? null : Math.max(0, position);
     if (next === this.position) return;
     this.position = next;
-    this.tell("position");
+    this.tell(this.turn() ? "reset" : "position");
   }
 
   unfold(sheet) {
@@ -239,6 +266,13 @@ class Stage {
     for (const view of this.views) view.hear(what, detail);
     this.notice?.hear(what, detail);
   }
+}
+
+/** An entry as an earlier act has it: that something happened, to steps it does not know. */
+function untold(entry) {
+  const blank = [...entry];
+  [blank[STEP], blank[CHANGES]] = [-1, []];
+  return blank;
 }
 
 const CUT = "The kernel that told this page of the run is gone, and this is what it told last.";

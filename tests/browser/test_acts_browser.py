@@ -1,0 +1,41 @@
+"""A run whose workflow was edited is replayed with the steps it had then, and goes on with those it has now."""
+
+from __future__ import annotations
+
+from notebook_page import Opening
+from run_window import RunWindow
+
+STORY = """
+import pixirnb
+quiet = {"posture": "read_only", "read_set": []}
+first = {"name": "edited", "steps": [{"id": "make", "run": "echo made", **quiet}, {"id": "old", "run": "exit 1", **quiet}]}
+then = {"name": "edited", "steps": [{"id": "fresh", "run": "echo new", **quiet}, first["steps"][0]]}
+run = pixirnb.start(first)
+run.wait()
+pixirnb.resume(run.id, spec=then).wait()
+run = pixirnb.open_run(run.id)
+"""
+
+
+def test_before_an_edit_the_steps_are_those_of_then(opened: Opening) -> None:
+    notebook = opened([STORY, "run"])
+    notebook.run_all()
+    window = RunWindow(notebook.output(2))
+    window.expect_status("completed")
+    window.expect_steps(make="ready", fresh="ready")
+    assert window.root.get_by_role("button", name="old:").count() == 0
+
+    window.slider.focus()
+    window.slider.press("Home")
+    window.expect_steps(make="not started", old="not started")
+    assert window.root.locator(".pixirnb-step").count() == 2
+    window.slider.press("PageUp")  # on to what there is to see
+    while "run was resumed" not in window.root.locator(".pixirnb-replay").inner_text():
+        window.slider.press("ArrowRight")
+    window.slider.press("ArrowLeft")
+    window.expect_steps(make="ready", old="failed")
+    notebook.screenshot("before-the-edit")
+    window.slider.press("ArrowRight")
+    window.expect_steps(make="ready", fresh="not started")
+    window.slider.press("End")
+    window.expect_steps(make="ready", fresh="ready")
