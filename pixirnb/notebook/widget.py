@@ -86,7 +86,7 @@ class RunWidget(anywidget.AnyWidget):
     look = traitlets.Dict().tag(sync=True)
     scene = traitlets.Dict().tag(sync=True)
     tape = traitlets.Any().tag(sync=True)
-    past = traitlets.List().tag(sync=True)
+    past = traitlets.Any().tag(sync=True)
     head = traitlets.Dict().tag(sync=True)
     pulse = traitlets.Dict().tag(sync=True)
 
