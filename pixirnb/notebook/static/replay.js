@@ -122,7 +122,7 @@ class Replay {
   drawLandmarks() {
     const { stage } = this;
     if (!this.chronicle || !this.room) return;
-    const chronicle = chronicleOf(stage.last); // all there is to go to, whatever act is on
+    const chronicle = chronicleOf(stage.lastAct); // all there is to go to, whatever act is on
     const { length } = stage.story;
     this.drawnLength = length;
     const every = Math.max(1, (LANDMARK_ROOM * length) / this.room);
@@ -142,7 +142,7 @@ class Replay {
   }
 
   landmark({ position, sort, step, words, mark }, count) {
-    const name = step >= 0 && sort !== "phase" ? `${this.stage.last.scene.ids[step]}: ${words}` : words;
+    const name = step >= 0 && sort !== "phase" ? `${this.stage.lastAct.scene.ids[step]}: ${words}` : words;
     const more = count > 1 ? `, and ${count - 1} more near it` : "";
     const told = `Event ${position}: ${name}${more}`;
     return h(
@@ -155,7 +155,7 @@ class Replay {
   key(event) {
     const { stage } = this;
     const jump = (isBack) => {
-      const found = chronicleOf(stage.last).landmarks.next(stage.at, isBack);
+      const found = chronicleOf(stage.lastAct).landmarks.next(stage.at, isBack);
       this.go(found ? found.position : isBack ? 0 : null);
     };
     const moves = {

@@ -40,7 +40,7 @@ class Stage {
     this.acts.push(this.act(Infinity, this.model.get("scene"), tape));
     this.head = this.model.get("head");
     this.pulse = this.model.get("pulse");
-    const { length } = this.last.story;
+    const { length } = this.lastAct.story;
     if (this.position !== null) this.position = Math.min(this.position, length);
     this.turn();
     this.setClock(Math.max(this.head.now, this.pulse.now ?? 0, this.story.timeAt(length)));
@@ -55,7 +55,7 @@ class Stage {
   }
 
   /** The act that is on at the end. */
-  get last() {
+  get lastAct() {
     return this.acts[this.acts.length - 1];
   }
 
@@ -91,7 +91,7 @@ class Stage {
   /** What the page knows of the history goes into the trait at rest, for files that keep the state of widgets. */
   keepTape() {
     const kept = this.model.get("tape");
-    const { entries } = this.last.story;
+    const { entries } = this.lastAct.story;
     if (Array.isArray(kept) && kept.length < entries.length) kept.push(...entries.slice(kept.length));
   }
 
@@ -114,9 +114,9 @@ class Stage {
     const fresh = entries.slice(known - from);
     if (!fresh.length) return;
     for (const { story } of this.acts.slice(0, -1)) story.extend(fresh.map(untold));
-    const touched = this.last.story.extend(fresh);
+    const touched = this.lastAct.story.extend(fresh);
     this.setClock(Math.max(fresh[fresh.length - 1][AT], this.now()));
-    this.tell("tape", this.story === this.last.story ? touched : new Set());
+    this.tell("tape", this.story === this.lastAct.story ? touched : new Set());
   }
 
   /** Called now and then. Nobody tells a page that a kernel died: it is noticed when it cannot be asked any more. */
