@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from notebook_page import Opening
+from playwright.sync_api import expect
 from run_window import RunWindow
 
 STORY = """
@@ -29,9 +30,11 @@ def test_before_an_edit_the_steps_are_those_of_then(opened: Opening) -> None:
     window.slider.press("Home")
     window.expect_steps(make="not started", old="not started")
     assert window.root.locator(".pixirnb-step").count() == 2
-    window.slider.press("PageUp")  # on to what there is to see
-    while "run was resumed" not in window.root.locator(".pixirnb-replay").inner_text():
+    while "run was resumed" not in (told := window.slider.get_attribute("aria-valuetext") or ""):
         window.slider.press("ArrowRight")
+        expect(window.slider).not_to_have_attribute(
+            "aria-valuetext", told
+        )  # drawn with the next frame
     window.slider.press("ArrowLeft")
     window.expect_steps(make="ready", old="failed")
     notebook.screenshot("before-the-edit")
