@@ -71,12 +71,6 @@ class Gallery:
             sys.stdout.write(note + "\n")
         return view == "live"
 
-    def take_up(self, run: Run) -> None:
-        """A run goes on: a view of it follows."""
-        view = self.views.get(str(run.folder))
-        if view is not None:
-            view.take_up(run)
-
     def close(self) -> None:
         """Close every view; each leaves its picture."""
         for view in list(self.views.values()):

@@ -1,7 +1,6 @@
 """What a step printed, as a terminal would show it: lines with overwrites done and colours named, and nothing else obeyed.
 
     painted(text) ──▶ Painted(segments, cut)        [(style, text), …]
-    ansi_html(segments) ──▶ markup for a static view, its classes in SHEET
 
 Of all escape sequences only SGR (colours and weights) says something here; carriage returns, backspaces and "erase line" do
 what they do to a line, so that a progress bar shows its last state. Everything else is dropped, bidi and invisible characters
@@ -11,11 +10,9 @@ too. Takes time linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pixirnb.views.markup import escaped
 from pixirnb.views.plain import visible
 
 LIMIT: Final = 64 * 1024
@@ -172,16 +169,6 @@ def painted(text: str, limit: int = LIMIT) -> Painted:
     return Painted(tuple((style, "".join(texts)) for style, texts in segments), cut)
 
 
-def ansi_html(segments: Iterable[Segment]) -> str:
-    """The segments as markup, to stand in a `<pre>`. Styles that are none of `WORDS` are left out."""
-    shown: list[str] = []
-    for style, text in segments:
-        names = " ".join(f"pixirnb-ansi-{word}" for word in style.split() if word in WORDS)
-        marked = escaped(text)
-        shown.append(f'<span class="{names}">{marked}</span>' if names else marked)
-    return "".join(shown)
-
-
 def _finish(segments: list[tuple[str, list[str]]], line: _Line) -> None:
     """The line as written, a segment wherever the style changes."""
     letters, styles = line.letters, line.styles
@@ -224,20 +211,3 @@ def _nearest(red: int, green: int, blue: int) -> str:
         return (r - red) ** 2 + (g - green) ** 2 + (b - blue) ** 2
 
     return COLOURS[min(range(16), key=distance)]
-
-
-_TONES: Final = (
-    *("#3b4252", "#c0392b", "#1e8449", "#9a7d0a", "#2874a6", "#8e44ad", "#117a8b", "#8a93a3"),
-    *("#6b7385", "#e74c3c", "#28a35c", "#b7950b", "#3498db", "#a569bd", "#17a2b8", "#9aa4b5"),
-)
-"""Readable on white and on black alike."""
-SHEET: Final = (
-    ".pixirnb-ansi-b{font-weight:700}.pixirnb-ansi-d{opacity:.65}.pixirnb-ansi-i{font-style:italic}"
-    ".pixirnb-ansi-u{text-decoration:underline}.pixirnb-ansi-s{text-decoration:line-through}"
-    ".pixirnb-ansi-r{filter:invert(1)}"
-    + "".join(
-        f".pixirnb-ansi-{name}{{color:{tone}}}.pixirnb-ansi-bg-{name}{{background-color:{tone}55}}"
-        for name, tone in zip(COLOURS, _TONES, strict=True)
-    )
-)
-"""The style sheet of the classes `ansi_html` uses."""

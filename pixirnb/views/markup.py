@@ -14,11 +14,6 @@ _ESCAPES: Final = str.maketrans(
 _QUOTED: Final = re.compile(f"{_ESCAPES[ord('`')]}(.+?){_ESCAPES[ord('`')]}")
 
 
-def escaped(clean: str) -> str:
-    """Text that is clean already, as markup text."""
-    return clean.translate(_ESCAPES)
-
-
 def text(value: object, limit: int = 300) -> str:
     """One line of run data as markup text."""
     return line(value, limit).translate(_ESCAPES)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.ansi import LIMIT, SHEET, WORDS, ansi_html, painted
+from pixirnb.views.ansi import LIMIT, WORDS, painted
 from pixirnb.views.plain import plain
 
 PIECES = st.one_of(
@@ -125,12 +125,3 @@ def test_a_text_full_of_openers_is_read_in_one_go(hostile: str) -> None:
 
     assert len(shown.text) <= length
     assert len(plain(hostile * 40_000, 64_000)) <= 64_000
-
-
-def test_markup_has_classes_of_ours_alone_and_escapes_the_rest() -> None:
-    shown = ansi_html([("b red", "<b>&"), ('"><script>', "x"), ("", "\n'`")])
-
-    assert shown == (
-        '<span class="pixirnb-ansi-b pixirnb-ansi-red">&lt;b&gt;&amp;</span>x\n&#39;&#96;'
-    )
-    assert all(f".pixirnb-ansi-{word}{{" in SHEET for word in WORDS)

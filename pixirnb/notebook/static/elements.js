@@ -56,11 +56,6 @@ function icon(mark, size = 14) {
   );
 }
 
-/** Shape and word of a mark. */
-function badge(mark, size = 14) {
-  return h("span", { class: `pixirnb-nowrap pixirnb-${mark.tone}` }, icon(mark, size), " ", mark.word);
-}
-
 /** A button that shows words. `pressed` makes it a switch. */
 function button(words, click, { title = null, pressed = null, kind = "", disabled = false } = {}) {
   return h(
