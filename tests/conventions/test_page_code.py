@@ -20,7 +20,9 @@ MARKUP = re.compile(
 
 
 def uncommented(script: Path) -> str:
-    return re.sub(r"^\s*//[^\n]*$|/\*.*?\*/", "", script.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^\s*//[^\n]*$|/\*.*?\*/", "", script.read_text(), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def test_every_file_is_joined_into_the_page_once() -> None:
