@@ -56,11 +56,13 @@ class StepOutcome:
     """While it waits for its next attempt: which, in how long, the retry class, and why the last was not ready."""
     recheck: bool = False
     """It was ready before, and is kept if what it depends on comes out unchanged."""
+    starting: bool = False
+    """Its attempt is scheduled, and its start not recorded yet."""
 
     def document(self) -> dict[str, Any]:
-        """Its JSON; `retry` and `recheck`, which no status tells, only while they say something."""
+        """Its JSON; `retry recheck starting`, which no status tells, only while they say something."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck"):
+        for passing in ("retry", "recheck", "starting"):
             if not document[passing]:
                 del document[passing]
         return document
@@ -309,6 +311,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         held_by=state.held_by,
         retry=state.retry if state.stage == "retrying" else None,
         recheck=state.stage == "idle" and state.recheck,
+        starting=state.stage == "scheduled",
     )
 
 
@@ -333,12 +336,22 @@ def _summary(
         ("needs_orchestrator", "waiting for a decision"),
         ("held", "held"),
         ("running", "was running" if has_died else "running"),
+        ("starting", "starting"),
         ("retrying", "was to retry" if has_died else "waiting to retry"),
         ("queued", "not started"),
     )
-    # Among those that do not run, some have run: "not started" would be wrong of them.
-    waiting = sum(run.step(step.id).stage == "retrying" for step in plan.steps)
-    told = {**counts, "retrying": waiting, "queued": counts.get("queued", 0) - waiting}
+    # Among those that do not run, some have run: "not started" would be wrong of them. And some that count as running only
+    # begin; where their process died, nobody knows how far they came.
+    stages = [run.step(step.id).stage for step in plan.steps]
+    waiting = stages.count("retrying")
+    starting = 0 if has_died else stages.count("scheduled")
+    told = {
+        **counts,
+        "running": counts.get("running", 0) - starting,
+        "starting": starting,
+        "retrying": waiting,
+        "queued": counts.get("queued", 0) - waiting,
+    }
     parts += [f"{told[name]} {word}" for name, word in words if told.get(name)]
     notes = {
         "owner_died": "the process that ran it died",

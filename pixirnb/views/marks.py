@@ -57,6 +57,7 @@ _STEP: Final = {
         Mark("detached", "detached", "⊖", "late"),
         Mark("running", "running", "▸", "live"),
         Mark("ended", "ended, not judged", "◌", "live"),
+        Mark("starting", "starting", "▷", "live"),
         Mark("retrying", "waits to retry", "↻", "late"),
         Mark("recheck", "may be kept", "◍", "idle"),
         Mark("lost", "was running", "■", "half"),
@@ -69,7 +70,7 @@ REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
 LOST: Final = _STEP["lost"]
 """A step that was running when the process that drove its run died: nothing runs any more, and nothing was recorded."""
-_AT_REST: Final = {"running": "lost", "retrying": "unretried"}
+_AT_REST: Final = {"running": "lost", "starting": "lost", "retrying": "unretried"}
 """Looks that a run at rest cannot have, and what they become."""
 
 STEP_MARKS: Final[tuple[Mark, ...]] = tuple(_STEP.values())
@@ -89,7 +90,7 @@ def run_mark(status: Any) -> Mark:
 def step_mark(step: Mapping[str, Any]) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry` and `recheck` of the document, or `stage` where the fold itself is asked, tell apart what no status does.
+    `retry`, `recheck`, `starting` of the document, or `stage` where the fold itself is asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
     if checkpoint is not None:
@@ -102,6 +103,8 @@ def step_mark(step: Mapping[str, Any]) -> Mark:
         return _STEP[attempt]
     if step.get("retry") is not None or step.get("stage") == "retrying":
         return _STEP["retrying"]
+    if step.get("starting") is True or step.get("stage") == "scheduled":
+        return _STEP["starting"]
     if step.get("recheck") is True:
         return _STEP["recheck"]
     if attempt in {"running", "queued"}:
@@ -121,10 +124,8 @@ def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
             "recheck": state.stage == "idle" and state.recheck,
         }
     )
-    if is_live:
-        return mark
-    # Its start may have been lost with the process: what was intended may have begun.
-    return LOST if state.stage == "scheduled" else _STEP.get(_AT_REST.get(mark.key, ""), mark)
+    # Of one that was starting the start may have been lost with the process: what was intended may have begun.
+    return mark if is_live else _STEP.get(_AT_REST.get(mark.key, ""), mark)
 
 
 def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -30,6 +30,8 @@ _STATUS: Final = {
     "interrupted": '<rect x="2" y="2" width="12" height="12" rx="1.5" fill="currentColor"/>',
     "detached": f'{_RING} stroke-dasharray="7 2.7"/><path d="M4.6 8h6.8" stroke="currentColor" {_LINE}/>',
     "running": f'{_RING}/><path d="M6.4 4.9v6.2L11.4 8z" fill="currentColor"/>',
+    "starting": f'{_RING}/><path d="M6.4 4.9v6.2L11.4 8z" fill="none" stroke="currentColor" '
+    'stroke-width="1.4" stroke-linejoin="round"/>',
     "maybe": f'{_RING} stroke-dasharray="3.2 2.2"/><path d="M6.4 4.9v6.2L11.4 8z" fill="none" '
     'stroke="currentColor" stroke-width="1.4" stroke-linejoin="round"/>',
     "ended": f'{_RING} stroke-dasharray="1.2 2.4"/><circle cx="8" cy="8" r="2.2" fill="currentColor"/>',

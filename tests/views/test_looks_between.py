@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from pixirnb.history.state import fold
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, asking, plan_resume
 from pixirnb.testing.histories import Rehearsal, events_of, plan_of, run_resumed
@@ -54,6 +55,20 @@ def test_no_two_looks_of_steps_share_a_key_or_a_word() -> None:
     assert (
         len({mark.symbol for mark in own}) == len({status_shape(mark) for mark in own}) == len(own)
     )
+
+
+def test_a_step_whose_attempt_only_begins_is_starting_in_every_view() -> None:
+    play = begun(RETRIED)
+    intended = [event.kind for event in play.events].index("step_scheduled") + 1
+    run = fold(play.events[:intended])
+    live, dead = (outcome(play.plan, run, is_live=is_live) for is_live in (True, False))
+
+    assert step_mark(live.document()["steps"][0]) == state_mark(run.step("a"))
+    assert state_mark(run.step("a")).key == "starting"
+    assert "0 of 2 steps ready, 1 starting, 1 not started." in outcome_text(live.document())
+    # What was intended may have begun: its start may have been lost with the process.
+    assert step_mark(at_rest(dead.document())["steps"][0]).key == "lost"
+    assert "1 was running, 1 not started" in outcome_text(dead.document())
 
 
 def test_a_step_that_waits_for_its_retry_says_so_and_why() -> None:
