@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 from pydantic_core import to_json
 
 from pixirnb import values
-from pixirnb.errors import LogDamaged, PixirnbError, UnknownRun
+from pixirnb.errors import PixirnbError, UnknownRun
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.state import RunState, fold
@@ -36,6 +36,7 @@ from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.runners.processes import descendants, find_strays
 from pixirnb.store.archive import pack, write_file
+from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.catalogue import Catalogue, Identity, Row
 from pixirnb.store.files import FileStore
@@ -51,8 +52,6 @@ PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
 ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
 """Statuses it takes only where they are named."""
 
-_PATIENCE_S: Final = 5.0
-"""How long a run may have an owner and no first event yet."""
 _PLANS: Final = 64
 
 Anew = Callable[[str], Row]
@@ -128,7 +127,7 @@ def diagnose(store: FileStore, run_id: str) -> Diagnosis:
     except PixirnbError as error:
         return unreadable(run_id, error.code, error.message, error.fix)
     try:
-        reading = _settled(store, run_id)
+        reading = begun(store, run_id)
         if reading.damage is not None and not reading.events:
             damage = reading.damage
             return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
@@ -194,7 +193,7 @@ def compare(left: tuple[FileStore, str], right: tuple[FileStore, str]) -> dict[s
 
 
 def _side(store: FileStore, run_id: str) -> Side:
-    standing = _standing_of(run_id, _settled(store, run_id), _Plans())
+    standing = _standing_of(run_id, begun(store, run_id), _Plans())
     return Side(standing.outcome, standing.run)
 
 
@@ -209,7 +208,7 @@ def export(
     Raises UnknownRun, LogDamaged (a page of a log without a beginning), Cannot (`file_exists`, `file_unwritable`).
     """
     folder = store.folder(run_id)
-    reading = _settled(store, run_id)
+    reading = begun(store, run_id)
     if is_page:
         standing = _standing_of(run_id, reading, _Plans())
         planned = report(standing.plan.workflow, Facts()).document()
@@ -317,22 +316,8 @@ class _Plans:
         return plan
 
 
-def _settled(store: FileStore, run_id: str) -> Reading:
-    """A reading; of a run that is just starting, one with its first event."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        reading = store.read(run_id)
-        if reading.events or reading.owner is None or time.monotonic() >= deadline:
-            return reading
-        time.sleep(0.01)
-
-
 def _standing_of(run_id: str, reading: Reading, plans: _Plans) -> _Standing:
-    if not reading.events or reading.events[0].kind != "run_started":
-        raise LogDamaged(
-            f"the log of {run_id} cannot be read from its beginning.",
-            fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
-        )
+    require_beginning(run_id, reading.events)
     run = fold(reading.events)
     plan = plans.of(run)
     found = outcome(plan, run, is_live=reading.owner is not None)

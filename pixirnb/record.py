@@ -6,15 +6,14 @@ that can also be watched and asked for something.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
-from pixirnb.errors import InvalidArguments, LogDamaged
+from pixirnb.errors import InvalidArguments
 from pixirnb.history.state import RunState, StepState, fold
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
@@ -24,6 +23,7 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.ports import Damage, Reading
 from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
+from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.files import FileStore
 from pixirnb.views.digraph import digraph
 from pixirnb.views.display import Bundle
@@ -38,10 +38,6 @@ from pixirnb.views.svg import picture
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
     import pandas as pd
-
-_LOOK_S: Final = 0.01
-_PATIENCE_S: Final = 5.0
-"""How long a run that is held may take to show its first event."""
 
 
 @dataclass(slots=True, eq=False)
@@ -180,22 +176,12 @@ class Record:
         return live
 
     def _reading(self) -> Reading:
-        # Id and lock are there a moment before the first event is on disk: who looks from elsewhere waits for it.
-        patience = time.monotonic() + _PATIENCE_S
-        while True:
-            reading = self.store.read(self.id)
-            if reading.events or reading.owner is None or time.monotonic() >= patience:
-                return reading
-            time.sleep(_LOOK_S)
+        return begun(self.store, self.id)
 
     def _folded(self, reading: Reading) -> tuple[RunState, Plan]:
         count = len(reading.events)
         if self._cached is None or self._cached[0] != count:
-            if not reading.events or reading.events[0].kind != "run_started":
-                raise LogDamaged(
-                    f"the log of {self.id} cannot be read from its beginning.",
-                    fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
-                )
+            require_beginning(self.id, reading.events)
             run = fold(reading.events)
             self._cached = (count, run, pinned_plan(run))
         return self._cached[1], self._cached[2]

@@ -10,14 +10,13 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pixirnb import values
 from pixirnb.engine.outputs import Outputs
-from pixirnb.errors import InvalidArguments, LogDamaged, PixirnbError
+from pixirnb.errors import InvalidArguments, PixirnbError
 from pixirnb.handle import Run
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, StoredValue
@@ -26,10 +25,9 @@ from pixirnb.ids import attempt_name
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.previews import rich_preview
 from pixirnb.planning.plan import Plan
-from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
+from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.folders import open_private, unusable
-from pixirnb.store.lease import live_owner
 from pixirnb.views.ansi import LIMIT, painted
 from pixirnb.views.preview import stored_preview
 from pixirnb.views.replay import Moment, Replay
@@ -40,8 +38,6 @@ LOADED: Final = 256 * 1024 * 1024
 """Bytes that are read with one."""
 _NEEDS_CODE: Final = "pickle"
 _TAIL: Final = 4096
-_LOOK_S: Final = 0.01
-_PATIENCE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +179,7 @@ class Readings:
         if seq is not None and seq < len(self._events):
             return Seen(run, self._replay.at(self._events, seq), self._events, "", "")
         live = self._refresh(run)
-        if not self._events or self._events[0].kind != "run_started":
-            raise LogDamaged(
-                f"the log of {run.id} cannot be read from its beginning.",
-                fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
-            )
+        require_beginning(run.id, self._events)
         moment = self._replay.at(self._events, seq)
         return Seen(run, moment, self._events, live, "" if moment.is_past else self._damage)
 
@@ -199,13 +191,13 @@ class Readings:
             return "here"
         mark = _log_mark(run)
         if mark is None or mark != self._mark:
-            reading = _begun(run)
+            reading = begun(run.store, run.id)
             self._take(reading.events)
             self._damage = "" if reading.damage is None else reading.damage.message
             self._mark = mark
             owner = reading.owner
         else:
-            owner = live_owner(run.folder)
+            owner = run.store.owner(run.id)
         return "" if owner is None else "elsewhere"
 
     def _take(self, events: Sequence[Event]) -> None:
@@ -214,16 +206,6 @@ class Readings:
         if shared and events[shared - 1] != self._events[shared - 1]:
             self._replay.forget()
         self._events = events
-
-
-def _begun(run: Run) -> Reading:
-    """The log. Of a run that has only just been given to its process, the first event is waited for."""
-    patience = time.monotonic() + _PATIENCE_S
-    while True:
-        reading = run.store.read(run.id)
-        if reading.events or reading.owner is None or time.monotonic() >= patience:
-            return reading
-        time.sleep(_LOOK_S)
 
 
 def _whole_lines(tail: bytes) -> bytes:
