@@ -35,8 +35,14 @@ def test_every_mistake_is_one_line_on_its_line_of_the_cell_and_stops_what_follow
     notebook: Notebook,
 ) -> None:
     wrong = "name: other\nstps: 1\nsteps:\n  - {id: a, rnu: x}\n"
+    # What a broken cell stops are the cells that wait behind it: they must be there when it breaks.
+    held = notebook.send(
+        "import pathlib, time\nwhile not pathlib.Path('all-sent').exists(): time.sleep(0.01)\ntime.sleep(0.5)"
+    )
     first = notebook.send(f"%%workflow wrong --wait\n{wrong}")
     second = notebook.send("print('reached')")
+    (notebook.folder / "all-sent").touch()
+    notebook.collect(held)
     cell, after = notebook.collect(first), notebook.collect(second)
     (lines,) = cell.errors
     assert [line.split(",")[0] for line in lines[1:-1]] == [

@@ -47,7 +47,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
     """One run with a step for each check, passing and failing."""
     place = tmp_path_factory.mktemp("judged")
     subprocess.run(["git", "init", "-q"], cwd=place, check=True)
-    make = "mkdir -p out; echo x > out/a.txt; echo built 3 files"
+    # Steps of this run make the same file, two at a time: renamed into place, it is never seen empty.
+    make = "mkdir -p out; echo x > out/new.$$; mv out/new.$$ out/a.txt; echo built 3 files"
     steps: list[dict[str, Any]] = []
     for way, table in (("good", PASSING), ("bad", FAILING)):
         for number, check in enumerate(table.values()):
