@@ -27,6 +27,12 @@ def is_run_id(text: str) -> bool:
     return RUN_ID.fullmatch(text) is not None
 
 
+def is_attempt_name(text: str) -> bool:
+    """Whether `text` has the shape of an attempt's name, `make.2`: what sessions are called."""
+    step, dot, number = text.rpartition(".")
+    return bool(dot) and is_step_id(step) and number.isascii() and number.isdigit()
+
+
 def run_id(stamp: str, entropy: bytes) -> str:
     """Build a run id from a `YYYYmmddHHMMSS[ffffff]` UTC stamp and at least 3 random bytes.
 

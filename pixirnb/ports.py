@@ -98,8 +98,30 @@ class RunLog(Protocol):
         """
         ...
 
+    def session(self, session_id: str) -> SessionLog:
+        """A child session of this run, for writing: a new one, or one that was left and goes on.
+
+        Raises LogWriteFailed where what is there is damaged, UnknownRun for a name that is none.
+        """
+        ...
+
     def close(self) -> None:
         """Release the lock and the lease. Safe to call twice."""
+        ...
+
+
+class SessionLog(Protocol):
+    """The log of a child session, written under its run's lock."""
+
+    count: int
+    """Events in it."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Make `events` durable in one group. Blocking. Raises LogWriteFailed, after which it takes no more."""
+        ...
+
+    def close(self) -> None:
+        """Give it back. Safe to call twice."""
         ...
 
 
@@ -148,6 +170,14 @@ class RunStore(Protocol):
 
     def run_ids(self) -> list[str]:
         """Every run, newest first."""
+        ...
+
+    def session_ids(self, run_id: str) -> list[str]:
+        """The child sessions of a run, by name. Raises UnknownRun."""
+        ...
+
+    def read_session(self, run_id: str, session_id: str) -> Reading:
+        """What a child session holds; damage is in the Reading. Raises UnknownRun (also `unknown_session`)."""
         ...
 
 
@@ -230,7 +260,27 @@ class ScriptedWork:
     actions: list[dict[str, Any]]
 
 
-Work = ShellWork | PythonWork | ScriptedWork
+@dataclass(frozen=True, slots=True)
+class AgentWork:
+    """A task delegated to a subagent."""
+
+    runner: Literal["scripted", "llm", "acp", "cli", "pty"]
+    task: str
+    """The author's words, references filled in."""
+    prompt: str
+    """What the agent is told: the task with its role, inputs, limits and how to report."""
+    actions: list[dict[str, Any]]
+    """For scripted: this attempt's."""
+    session: dict[str, Any]
+    """A `SessionStarted`: who it is and what it may do."""
+    history: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Events of the session it goes on with."""
+    granted: tuple[str, ...] = ()
+    """Digests of what a person has allowed this step before."""
+    additional_paths: tuple[Path, ...] = ()
+
+
+Work = ShellWork | PythonWork | ScriptedWork | AgentWork
 StopReason = Literal["timed_out", "cancelled", "interrupted"]
 
 
@@ -265,7 +315,15 @@ class Report:
     data: dict[str, Any]
 
 
-RunnerEvent = Started | Output | Progress | Report
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something happened in a session: an event for its log."""
+
+    kind: str
+    data: dict[str, Any]
+
+
+RunnerEvent = Started | Output | Progress | Report | Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +356,41 @@ class Stop(Protocol):
         ...
 
 
+Question = Literal["commit", "permit", "call"]
+"""What a session may ask of the engine: that all it told is on disk · whether it may do something · a tool of the surface."""
+
+
+class Asking(Protocol):
+    """Answers an agent's questions while its attempt runs."""
+
+    async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+        """The answer, as plain JSON; a refusal is `{"error": {"code", "message", "fix"}}`. Never raises for what was asked."""
+        ...
+
+
+class Delegate(Protocol):
+    """Carries out what an agent asks of the engine's tool surface. Implemented above the engine."""
+
+    async def __call__(self, tool: str, args: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """The tool's result: `{"ok", "text", "data"}`. Never raises for what was asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Which agent asks."""
+
+    run_id: str
+    step: str
+    attempt: int
+    session_id: str
+    depth: int
+    permission_mode: str
+    workspace: Path
+    state: Path | None
+    """The state folder its run lies in; None for stores without one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a runner is handed for one attempt. References are resolved, paths are absolute, secrets are in `env` only."""
@@ -317,6 +410,8 @@ class Job:
     """A detached python thread calls this, from any thread, when it returns at last."""
     grace_s: float = 5.0
     """Seconds between the polite stop and the end of the whole process tree."""
+    ask: Asking | None = None
+    """For agents: where their questions go."""
 
 
 class Runner(Protocol):

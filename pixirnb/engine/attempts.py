@@ -7,12 +7,10 @@ Nothing here decides anything: what an end means is the machine's business. An a
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-
-import anyio
 
 from pixirnb import values
 from pixirnb.engine.artifacts import collect
@@ -20,91 +18,36 @@ from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
+from pixirnb.engine.sessions import Session
+from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.engine.work import Assignment, WorkRefused, assign, shell_text
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, StoredValue
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import StepState
 from pixirnb.ids import attempt_name
-from pixirnb.planning.plan import Kind, PlannedStep
+from pixirnb.planning.plan import Kind
 from pixirnb.ports import (
-    Clock,
+    AgentWork,
     Ended,
     Job,
-    Offload,
     Output,
     Progress,
     PythonWork,
     Report,
-    RunLog,
-    Runner,
     RunnerEvent,
     ShellWork,
     Started,
-    StopReason,
+    Told,
     Work,
 )
 from pixirnb.runners.checks import Left, perform_checks
 from pixirnb.runners.masking import Mask, secret_values
-from pixirnb.spec.references import Reference
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
     "cancelled": ("cancelled", "It was cancelled by the operator."),
     "interrupted": ("interrupted", "It was interrupted by the operator."),
 }
-
-
-class StopSignal:
-    """The engine's wish that an attempt end; the first reason stands."""
-
-    def __init__(self) -> None:
-        self.reason: StopReason | None = None
-        self._event = anyio.Event()
-
-    def set(self, reason: StopReason) -> None:
-        """Ask for the end. Asking again changes nothing."""
-        if self.reason is None:
-            self.reason = reason
-            self._event.set()
-
-    async def wait(self) -> StopReason:
-        """Return when the end is wanted."""
-        await self._event.wait()
-        assert self.reason is not None
-        return self.reason
-
-
-@dataclass(slots=True, eq=False)
-class Attempt:
-    """One attempt under way, as the loop sees it."""
-
-    step: PlannedStep
-    number: int
-    timeout_ms: int | None
-    started: float
-    stop: StopSignal = field(default_factory=StopSignal)
-    last_output: float = 0.0
-    """Monotonic time of the last output; the start where there was none."""
-    is_stalled: bool = False
-    """Said to be stalled since its last output."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What every attempt of a run shares."""
-
-    run: RunState
-    log: RunLog
-    clock: Clock
-    runners: Mapping[Kind, Runner]
-    sources: Mapping[str, str]
-    lookup: Callable[[Reference], Any]
-    """The value of a reference, blobs included. May read the disk."""
-    publish: Callable[[Live], None]
-    on_started: Callable[[PlannedStep, int, int | None], None]
-    on_thread_returned: Callable[[PlannedStep], None]
-    grace_s: float
-    offload: Offload
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -135,6 +78,7 @@ class _Performance:
         self.name = attempt_name(self.step.id, attempt.number)
         self.report: dict[str, Any] | None = None
         self.capture: Capture | None = None
+        self.session: Session | None = None
         self.mask = Mask([])
 
     async def run(self) -> list[Draft]:
@@ -147,28 +91,32 @@ class _Performance:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         self.mask = Mask(secret_values(assignment.env))
         self.capture = Capture(self._log_path(), self.mask, self._live)
+        if isinstance(assignment.work, AgentWork):
+            self.session = Session(self.attempt, assignment.work, self.around, self.mask)
         job = self._job(assignment.work, assignment, self._hear)
-        ended = await self.around.runners[self.step.kind].perform(job)
+        ended = await self._performed(job)
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
             said = f"The disk did not take what it printed: {self.capture.refusal}."
             ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
-            return [self.ended(ended)]
+            told = [] if self.session is None else [await self.session.close(ended, "")]
+            return [*told, self.ended(ended)]
         return await self._conclude(ended, assignment)
 
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[Draft]:
         capture, step = self.capture, self.step
         assert capture is not None
         text = capture.text()
-        if step.kind == "agent":
-            text = own_words(text, assignment.work)
+        facts: list[Draft] = []
+        if self.session is not None:
+            text = own_words(self.session.final_text(text), assignment.work)
             self.report = self.report or marker_of(text)
+            facts.append(await self.session.close(ended, text))
         artifacts: list[dict[str, Any]] = []
         if step.spec.artifacts:
             is_clean = ended.status == "completed"
             artifacts = await self.around.offload(self._artifacts, is_clean)
         output = await self._output(ended, text)
-        facts: list[Draft] = []
         payload: Payload | None = None
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
             value = await self.around.offload(self._typed_value, ended, text)
@@ -189,15 +137,29 @@ class _Performance:
                 ended = Ended(self.attempt.stop.reason)
             elif checks:
                 record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
-                facts.append(Draft("verification_recorded", self.mask_all(record)))
+                facts.append(Draft("verification_recorded", self.mask.data(record)))
         facts.append(self.ended(ended, output=output, artifacts=artifacts, payload=payload))
         return facts
+
+    async def _performed(self, job: Job) -> Ended:
+        runner = self.around.runners[self.step.kind]
+        if self.session is None:
+            return await runner.perform(job)
+        async with self.session.kept():
+            return await runner.perform(replace(job, ask=self.session.answer))
 
     # --- the job and its nested ones ----------------------------------------------------------------------------
 
     def _assign(self) -> Assignment:
         around = self.around
-        return assign(self.step, self.state, around.run, around.lookup, sources=around.sources)
+        return assign(
+            self.step,
+            self.state,
+            around.run,
+            around.lookup,
+            sources=around.sources,
+            depth=around.depth,
+        )
 
     def _job(self, work: Work, assignment: Assignment, emit: Callable[[RunnerEvent], None]) -> Job:
         return Job(
@@ -251,13 +213,24 @@ class _Performance:
                 self._publish(STEP_PROGRESS, data)
             case Report("checkpoint", data):
                 self.report = data
+                self._tell("checkpoint_reported", data)
             case Report(_, data):
+                if self.session is not None:
+                    self.session.tell_tool(data)
                 self._publish(
                     STEP_PROGRESS, {"fraction": None, "message": f"tool {data.get('name')}"}
                 )
+            case Told(kind, data):
+                self._tell(kind, data)
+
+    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+        if self.session is not None:
+            self.session.tell(kind, data)
 
     def _live(self, stream: str, chunk: bytes) -> None:
         text = chunk.decode("utf-8", errors="replace")
+        if self.session is not None and stream == "stdout":
+            self.session.hear(text)
         self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
 
     def _publish(self, topic: str, data: dict[str, Any]) -> None:
@@ -299,23 +272,13 @@ class _Performance:
         return await self._stored(*values.encode(text))
 
     async def _stored(self, stored: StoredValue, data: bytes | None) -> StoredValue:
-        masked: StoredValue = self.mask_all(stored) if data is None else stored
+        masked: StoredValue = self.mask.data(stored) if data is None else stored
         if data is None:
             return masked
         if stored["format"] in {"text", "json"}:
             data = self.mask.text(data.decode("utf-8")).encode("utf-8")
         digest = await self.around.offload(self.around.log.blobs.put, data)
         return {**stored, "blob": digest, "bytes": len(data)}
-
-    def mask_all(self, value: Any) -> Any:
-        """Plain data with secrets masked in every text."""
-        if isinstance(value, str):
-            return self.mask.text(value)
-        if isinstance(value, dict):
-            return {self.mask_all(key): self.mask_all(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.mask_all(item) for item in value]
-        return value
 
     def ended(
         self,
@@ -340,13 +303,15 @@ class _Performance:
         if output is not None:
             data["output"] = output
         if self.report is not None:
-            data["report"] = self.mask_all(self.report)
+            data["report"] = self.mask.data(self.report)
         if artifacts:
             data["artifacts"] = artifacts
         if payload is not None:
-            data["payload"] = self.mask_all(payload.record())
+            data["payload"] = self.mask.data(payload.record())
         if ended.strays:
             data["strays"] = ended.strays
+        if self.session is not None:
+            data["session_id"] = self.session.id
         if self.capture is not None:
             data["output_log"] = self.capture.record(f"output/{self.name}.log")
             if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
@@ -370,7 +335,7 @@ class _Performance:
         return {
             "kind": kind or "failed",
             "message": self.mask.text(message)[:SUMMARY_LIMIT],
-            "details": self.mask_all(details),
+            "details": self.mask.data(details),
         }
 
     def _summary(self, ended: Ended) -> str:
@@ -387,3 +352,5 @@ class _Performance:
         """Give the files back."""
         if self.capture is not None:
             self.capture.close()
+        if self.session is not None:
+            self.session.give_back()

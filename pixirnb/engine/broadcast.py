@@ -1,6 +1,7 @@
 """News of a run for whoever listens: recorded events once they are on disk, and live ones that are never logged.
 
-Topics of live news: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`. A recorded event's topic is its kind.
+Topics of live news: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`, `step:session`
+(an event of a child session, which has a log of its own). A recorded event's topic is its kind.
 Listeners are called on the engine's thread, in order, and must return at once; one that raises is dropped and
 named in `dropped`.
 """
@@ -17,7 +18,15 @@ STEP_OUTPUT = "step:output"
 STEP_HEARTBEAT = "step:heartbeat"
 STEP_STALLED = "step:stalled"
 STEP_PROGRESS = "step:progress"
-TOPICS: Final = (STEP_OUTPUT, STEP_HEARTBEAT, STEP_STALLED, STEP_PROGRESS, *get_args(Kind))
+STEP_SESSION = "step:session"
+TOPICS: Final = (
+    STEP_OUTPUT,
+    STEP_HEARTBEAT,
+    STEP_STALLED,
+    STEP_PROGRESS,
+    STEP_SESSION,
+    *get_args(Kind),
+)
 """All that can be listened for."""
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pixirnb.engine.attempts import Attempt
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED, Live
+from pixirnb.engine.surroundings import Attempt
 from pixirnb.ports import Clock
 
 EVERY_S: Final = 1.0

@@ -26,8 +26,8 @@ from pixirnb.history.state import RunState
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.ports import Inbox, RunLog, Runner
+from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
 
@@ -168,7 +168,7 @@ class Engine:
                 self._runners = {
                     "shell": shell,
                     "python": python,
-                    "agent": ScriptedRunner(supervisor),
+                    "agent": AgentRunner(supervisor),
                 }
                 self._portal = portal
                 ready.set()

@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from pixirnb.ports import ScriptedWork, Work
+from pixirnb.ports import AgentWork, Work
 
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 
 
 def own_words(text: str, work: Work) -> str:
-    """`text` without the lines that stood in the agent's task."""
-    if not isinstance(work, ScriptedWork):
+    """`text` without the lines that stood in the agent's prompt."""
+    if not isinstance(work, AgentWork):
         return text
-    echoed = {line.strip() for line in work.task.splitlines() if line.strip()}
+    told = f"{work.task}\n{work.prompt}"
+    echoed = {line.strip() for line in told.splitlines() if line.strip()}
     return "\n".join(line for line in text.splitlines() if line.strip() not in echoed)
 
 

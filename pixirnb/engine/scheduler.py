@@ -16,11 +16,11 @@ import anyio
 import anyio.abc
 
 from pixirnb.engine import attempts
-from pixirnb.engine.attempts import Attempt, Surroundings
 from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.inbox import attend
 from pixirnb.engine.offload import in_thread
+from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.bundles import stored_output

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.engine.briefing import agent_work, failure_context
 from pixirnb.history.state import RunState, StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.ports import PythonWork, ScriptedWork, ShellWork, Work
+from pixirnb.ports import PythonWork, ShellWork, Work
 from pixirnb.spec.references import (
     SHELL_VARIABLE,
     Reference,
@@ -58,10 +59,11 @@ def assign(
     lookup: Lookup,
     *,
     sources: Mapping[str, str],
+    depth: int = 0,
 ) -> Assignment:
-    """Resolve one attempt of a step. Raises WorkRefused."""
+    """Resolve one attempt of a step. `depth`: of delegation. Raises WorkRefused."""
     try:
-        return _assign(step, state, run, lookup, sources)
+        return _assign(step, state, run, lookup, sources=sources, depth=depth)
     except (TypeError, ValueError) as error:
         message = f"A value this step refers to cannot be written as text: {error}"
         raise WorkRefused("reference_not_text", message) from error
@@ -72,14 +74,16 @@ def _assign(
     state: StepState,
     run: RunState,
     lookup: Lookup,
+    *,
     sources: Mapping[str, str],
+    depth: int,
 ) -> Assignment:
     workspace = Path(run.workspace)
     env = _environment(step)
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
     env["PIXIRNB_RUN_ID"] = run.run_id
     if step.retry.include_failure_context and state.errors:
-        env["PIXIRNB_FAILURE_CONTEXT"] = _failure_context(state)
+        env["PIXIRNB_FAILURE_CONTEXT"] = failure_context(state)
     spec = step.spec
     work: Work
     if isinstance(spec, ShellStep):
@@ -95,7 +99,9 @@ def _assign(
             process=step.process,
         )
     elif isinstance(spec, AgentStep):
-        work = _scripted(step, state, as_text(render_value(spec.task, lookup)))
+        task = as_text(render_value(spec.task, lookup))
+        cwd = _cwd(step, workspace, lookup)
+        work = agent_work(step, state, run, task=task, cwd=cwd, depth=depth)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
     return Assignment(work, _cwd(step, workspace, lookup), env)
@@ -128,22 +134,6 @@ def _environment(step: PlannedStep) -> dict[str, str]:
     if path.split(os.pathsep)[0] != _HERE:
         inherited["PATH"] = _HERE + os.pathsep + path
     return inherited
-
-
-def _scripted(step: PlannedStep, state: StepState, task: str) -> ScriptedWork:
-    agent = step.agent
-    script = {} if agent is None or agent.script is None else agent.script
-    attempts = script.get(step.id, script.get("*", []))
-    if step.retry.include_failure_context and state.errors:
-        task = f"{task}\n\n{_failure_context(state)}"
-    if not attempts:
-        return ScriptedWork(task, [])
-    return ScriptedWork(task, attempts[min(state.attempt, len(attempts)) - 1])
-
-
-def _failure_context(state: StepState) -> str:
-    last = state.errors[-1]
-    return f"The previous attempt failed ({last['kind']}): {last['message']}\n{last.get('tail', '')}".strip()
 
 
 def _cwd(step: PlannedStep, workspace: Path, lookup: Lookup) -> Path:

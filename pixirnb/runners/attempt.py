@@ -21,7 +21,7 @@ import anyio.abc
 import anyio.to_thread
 
 from pixirnb.ids import attempt_name
-from pixirnb.ports import Ended, Job, Output, Progress, Report, Started, StopReason
+from pixirnb.ports import Ended, Job, Output, Progress, Report, Started, StopReason, Told
 from pixirnb.runners import processes, reaper, trees
 from pixirnb.runners.frames import FrameReader
 from pixirnb.runners.supervisor import PACKAGE, Supervisor
@@ -78,6 +78,9 @@ class _Attempt:
     job: Job
     order: Order
     control: socket.socket | None = None
+    answers: int | None = None
+    """Where an agent is told what it asked for."""
+    group: anyio.abc.TaskGroup | None = None
     heard: bytes = b""
     pipes: dict[_Pipe, int] = field(default_factory=dict)
     frames: FrameReader = field(default_factory=FrameReader)
@@ -88,6 +91,7 @@ class _Attempt:
     spawn_failure: dict[str, Any] | None = None
     result: tuple[dict[str, Any], bytes] | None = None
     stop_reason: StopReason | None = None
+    answering: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def tag(self) -> str:
@@ -115,6 +119,9 @@ class _Attempt:
             for descriptor in self.pipes.values():
                 os.close(descriptor)
             self.pipes.clear()
+            if self.answers is not None:
+                os.close(self.answers)
+                self.answers = None
 
     async def _converse(self, group: anyio.abc.TaskGroup) -> None:
         async with self.supervisor.spawning:
@@ -123,6 +130,7 @@ class _Attempt:
                 await self._listen(until_started=True)
         if self.pid is None:
             return
+        self.group = group
         self.job.emit(Started(self.pid))
         for name in self.pipes:
             group.start_soon(self._relay, name)
@@ -141,6 +149,10 @@ class _Attempt:
                 self.pipes[name], writing = os.pipe()
                 far.append(writing)
                 os.set_blocking(self.pipes[name], False)
+            if self.job.ask is not None and self.order.header["kind"] == "agent":
+                reading, self.answers = os.pipe()
+                far.append(reading)
+                os.set_blocking(self.answers, False)
             is_python = self.order.header["kind"] == "python"
             await self.supervisor.hand_over([theirs.fileno(), *far], is_python=is_python)
         finally:
@@ -234,8 +246,30 @@ class _Attempt:
                     self.job.emit(Progress(frame["fraction"], frame["message"]))
                 case "checkpoint" | "tool":
                     self.job.emit(Report(frame["frame"], frame["data"]))
+                case "session":
+                    self.job.emit(Told(frame["kind"], frame["data"]))
+                case "ask":
+                    self._ask(frame)
                 case _:
                     self.result = (frame, data)
+
+    def _ask(self, frame: dict[str, Any]) -> None:
+        # What is asked after the end, out of a pipe that is drained, nobody waits for.
+        if self.group is not None and self.exited is None:
+            self.group.start_soon(self._answer, frame)
+
+    async def _answer(self, frame: dict[str, Any]) -> None:
+        assert self.job.ask is not None
+        answer = await self.job.ask(frame["question"], frame["data"])
+        line = memoryview(json.dumps({"id": frame["id"], "answer": answer}).encode() + b"\n")
+        async with self.answering:
+            while line and self.answers is not None:
+                try:
+                    line = line[os.write(self.answers, line) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self.answers)
+                except BrokenPipeError:
+                    return  # it is gone: whoever listens finds out why
 
     async def _judge(self) -> Ended:
         """What it all amounts to, once nothing of the tree is left."""

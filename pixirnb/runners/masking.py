@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 STARS: Final = "***"
 SHORTEST: Final = 8
@@ -50,6 +50,16 @@ class Mask:
     def text(self, text: str) -> str:
         """`text` without secrets."""
         return text if self._text is None else self._text.sub(STARS, text)
+
+    def data(self, value: Any) -> Any:
+        """Plain data with secrets masked in every text."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.data(key): self.data(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item) for item in value]
+        return value
 
     def stream(self) -> StreamMask:
         """A masker for one stream of bytes."""

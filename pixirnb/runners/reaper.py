@@ -55,10 +55,13 @@ class Ends:
     stderr: int
     report: int | None
     """Where a function writes its frames; None for an exec'ed argv."""
+    answers: int | None = None
+    """Where an agent reads what it asked for."""
 
     def pipes(self) -> list[int]:
         """What only the child may keep open."""
-        return [end for end in (self.stdout, self.stderr, self.report) if end is not None]
+        ends = (self.stdout, self.stderr, self.report, self.answers)
+        return [end for end in ends if end is not None]
 
 
 def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
@@ -288,15 +291,18 @@ def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends) -> NoReturn:
         for source, target in ((nothing, 0), (ends.stdout, 1), (ends.stderr, 2)):
             os.dup2(source, target)
         assert ends.report is not None
-        os.closerange(3, ends.report)
-        os.closerange(ends.report + 1, 1 << 20)
-        _call(header, tail, ends.report)
+        at = 3
+        for kept in sorted(end for end in (ends.report, ends.answers) if end is not None):
+            os.closerange(at, kept)
+            at = kept + 1
+        os.closerange(at, 1 << 20)
+        _call(header, tail, ends.report, ends.answers)
     finally:
         os._exit(127)
 
 
-def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
-    """Run one of our own functions in this forked child: a scripted agent, or a user's Python function."""
+def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None) -> NoReturn:
+    """Run one of our own functions in this forked child: an agent's program, or a user's Python function."""
     code = 1
     try:
         gc.enable()
@@ -306,6 +312,13 @@ def _call(header: dict[str, Any], tail: bytes, report: int) -> NoReturn:
             from pixirnb.runners.script import run_script
 
             code = run_script(header, report)
+        elif header["kind"] == "agent":
+            assert answers is not None
+            sys.path[:] = header["sys_path"]
+            _put_real_packages_in_place()
+            from pixirnb.runners.agents.line import run_agent
+
+            code = run_agent(header, tail, report, answers)
         else:
             sys.path[:] = header["sys_path"]
             _put_real_packages_in_place()

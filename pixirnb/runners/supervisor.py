@@ -77,7 +77,7 @@ class Supervisor:
         await self.aclose()
 
     async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
-        """Pass a step's far ends (control, stdout, stderr, report if any) to a fresh reaper.
+        """Pass a step's far ends (control, stdout, stderr, then report and answers if any) to a fresh reaper.
 
         They stay open here: closing our copies is the caller's. Raises OSError where no process can be started.
         """

@@ -90,7 +90,7 @@ class _Supervisor:
 
     def _accept(self) -> None:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 4)
+            data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 5)
         except OSError:
             data, descriptors = b"", []
         for descriptor in descriptors:
@@ -125,10 +125,9 @@ class _Supervisor:
             os.close(self._wake)
             if self._engine is not None:
                 os.close(self._engine)
-            control, stdout, stderr, *report = descriptors
-            ends = reaper.Ends(
-                socket.socket(fileno=control), stdout, stderr, report[0] if report else None
-            )
+            control, stdout, stderr, *others = descriptors
+            report, answers, *_ = [*others, None, None]
+            ends = reaper.Ends(socket.socket(fileno=control), stdout, stderr, report, answers)
             reaper.serve(ends, self._lifeline, self._native)
             status = 0
         finally:

@@ -32,6 +32,13 @@ from pixirnb.store.follower import LogFollower, bytes_from
 from pixirnb.store.lease import Hold, live_owner, new_instance, take
 from pixirnb.store.lines import decode_log, encode_group, log_damaged
 from pixirnb.store.seal import Seal, compared, leave_seal, missing, read_seal
+from pixirnb.store.sessions import (
+    FileSession,
+    follow_session,
+    open_session,
+    read_session,
+    session_ids,
+)
 from pixirnb.store.state import prepare_state
 
 if TYPE_CHECKING:
@@ -120,6 +127,11 @@ class FileLog:
         if self._sealed is None:
             # At once, or a course that is killed could lose all its lines and read as the one before.
             self._seal()
+
+    def session(self, session_id: str) -> FileSession:
+        """A child session, for writing. Raises LogWriteFailed, UnknownRun."""
+        assert isinstance(self.blobs, FileBlobs)
+        return open_session(self._place, session_id, self.blobs, lambda: self._hold.is_ours)
 
     def close(self) -> None:
         """Seal what was appended; release the lock and the lease. Safe to call twice."""
@@ -289,6 +301,18 @@ class FileStore:
         except OSError as error:
             raise unusable(self._runs, error) from error
         return sorted(names, reverse=True)
+
+    def session_ids(self, run_id: str) -> list[str]:
+        """The child sessions of a run, by name. Raises UnknownRun."""
+        return session_ids(self._folder(run_id))
+
+    def read_session(self, run_id: str, session_id: str) -> Reading:
+        """What a child session holds; damage is in the Reading. Raises UnknownRun (also `unknown_session`)."""
+        return read_session(self._folder(run_id), session_id, self.blobs(run_id))
+
+    def follow_session(self, run_id: str, session_id: str) -> LogFollower:
+        """Follow a child session from its first event on. Raises UnknownRun, LogDamaged."""
+        return follow_session(self._folder(run_id), session_id, self.blobs(run_id))
 
     def folder(self, run_id: str) -> Path:
         """The folder of a run. Raises UnknownRun, StateUnusable (`foreign_owner`, `symlink_refused`)."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
-from pixirnb.ids import is_run_id
+from pixirnb.ids import is_attempt_name, is_run_id
 from pixirnb.ports import Blobs, Lease, Reading
 from pixirnb.store.blobs import (
     BLOB_LIMIT,
@@ -76,6 +76,30 @@ class MemoryBlobs:
 
 
 @dataclass(eq=False)
+class MemorySession:
+    """The log of a child session; made by MemoryLog."""
+
+    is_held: Callable[[], bool]
+    put: Callable[[bytes], str]
+    data: bytearray = field(default_factory=bytearray)
+    chain: str = GENESIS
+    count: int = 0
+    is_closed: bool = False
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep `events`. Raises LogWriteFailed."""
+        if self.is_closed or not self.is_held():
+            raise LogWriteFailed("the session takes no events: its run is not held")
+        data, self.chain = encode_group(events, chain=self.chain, after=self.count, put=self.put)
+        self.data += data
+        self.count += len(events)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+        self.is_closed = True
+
+
+@dataclass(eq=False)
 class MemoryRun:
     """What a disk would keep of one run; tests may change `data` to damage it."""
 
@@ -86,6 +110,8 @@ class MemoryRun:
     """What seal.json would say."""
     lease: Lease | None = None
     is_locked: bool = False
+    sessions: dict[str, MemorySession] = field(default_factory=dict)
+    """Child sessions, by name."""
 
     def bytes_from(self, offset: int) -> bytes | None:
         """What the log holds from `offset` on; None when it is shorter."""
@@ -145,6 +171,17 @@ class MemoryLog:
         if not self._has_appended:
             self._has_appended = True
             self._seal()
+
+    def session(self, session_id: str) -> MemorySession:
+        """A child session, for writing: new, or going on. Raises UnknownRun."""
+        if not is_attempt_name(session_id):
+            raise _unknown(session_id)
+        known = self._run.sessions.get(session_id)
+        session = MemorySession(lambda: self._is_held, self.blobs.put)
+        if known is not None:
+            session.data, session.chain, session.count = known.data, known.chain, known.count
+        self._run.sessions[session_id] = session
+        return session
 
     def close(self) -> None:
         """Seal what was appended and release the lease. Safe to call twice."""
@@ -267,6 +304,18 @@ class MemoryStore:
     def run_ids(self) -> list[str]:
         """Every run, newest first."""
         return sorted(self.runs, reverse=True)
+
+    def session_ids(self, run_id: str) -> list[str]:
+        """The child sessions of a run. Raises UnknownRun."""
+        return sorted(self._run(run_id).sessions)
+
+    def read_session(self, run_id: str, session_id: str) -> Reading:
+        """What a child session holds. Raises UnknownRun."""
+        run = self._run(run_id)
+        if session_id not in run.sessions:
+            raise _unknown(session_id)
+        decoded = decode_log(bytes(run.sessions[session_id].data), get=run.blobs.get)
+        return Reading(decoded.events, decoded.damage)
 
     def _run(self, run_id: str) -> MemoryRun:
         if run_id not in self.runs:

@@ -21,7 +21,7 @@ from typing import ClassVar, TypeVar
 import anyio
 import psutil
 
-from pixirnb.engine.attempts import StopSignal
+from pixirnb.engine.surroundings import StopSignal
 from pixirnb.ids import run_id
 from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, StopReason, Work
 from pixirnb.runners import processes

@@ -20,7 +20,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.ports import Ended, Runner
+from pixirnb.ports import Ended, Runner, SessionLog
 from pixirnb.spec.loader import load_mapping
 from pixirnb.store.memory import MemoryLog, MemoryStore
 from pixirnb.testing.clock import ManualClock
@@ -178,6 +178,10 @@ class Grouped:
         """As the log does."""
         self._log.append(events)
         self._groups.append(list(events))
+
+    def session(self, session_id: str) -> SessionLog:
+        """As the log does."""
+        return self._log.session(session_id)
 
     def close(self) -> None:
         """As the log does."""

@@ -13,6 +13,7 @@ from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
+from pixirnb.ports import SessionLog
 from pixirnb.store.memory import MemoryStore
 
 AT = "2026-11-21T22:03:44.123456Z"
@@ -51,6 +52,9 @@ class SlowLog:
             raise self.refusal
         self.inner.append(events)
         self.written += [each.seq for each in events]
+
+    def session(self, session_id: str) -> SessionLog:
+        return self.inner.session(session_id)
 
     def close(self) -> None:
         self.inner.close()

@@ -1,0 +1,238 @@
+"""The child session of one attempt, as the engine keeps it: what the agent tells goes to its log, what it asks is answered.
+
+Whatever becomes of the agent's process, its session is closed with evidence: `close` is called once, when nothing of the
+process is left. Secrets are masked before anything is kept or shown.
+Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from pixirnb.engine.broadcast import STEP_SESSION, Live
+from pixirnb.engine.surroundings import Attempt, Surroundings
+from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.events import Draft, Event
+from pixirnb.ids import attempt_name
+from pixirnb.ports import AgentWork, Caller, Ended, Question
+from pixirnb.runners.masking import Mask
+from pixirnb.sessions.closing import closing, orphan_results
+from pixirnb.sessions.state import SessionState
+
+_KEEP_EVERY_S: Final = 0.25
+"""How long what was told may wait for the disk where nobody asked for it."""
+_PARTIAL_LIMIT: Final = 128 * 1024
+"""Characters of cut-off text that are kept: the last ones."""
+_DEPTH_LIMIT: Final = 40
+_TERMINAL: Final = {
+    "failed": "failed",
+    "detached": "failed",
+    "timed_out": "timed_out",
+    "interrupted": "interrupted",
+    "cancelled": "interrupted",
+}
+_EVENT: Final = {"completed": "finished"}
+
+
+class Session:
+    """Belongs to the engine's thread."""
+
+    def __init__(self, attempt: Attempt, work: AgentWork, around: Surroundings, mask: Mask) -> None:
+        """Begins with `session_started`, what it goes on with, and the prompt."""
+        self.id = attempt_name(attempt.step.id, attempt.number)
+        self.state = SessionState()
+        self._attempt = attempt
+        self._work = work
+        self._around = around
+        self._mask = mask
+        self._log = around.log.session(self.id)
+        self._seq = self._log.count
+        self._pending: list[Event] = []
+        self._arrived = anyio.Event()
+        self._writing = anyio.Lock()
+        self._text = ""
+        """What the agent has said since its last message, masked."""
+        self.tell("session_started", dict(work.session))
+        for kind, data in work.history:
+            self.tell(kind, data)
+        self.tell("user_message", {"text": work.prompt, "origin": "prompt"})
+
+    # --- what is told -------------------------------------------------------------------------------------------
+
+    def tell(self, kind: str, data: dict[str, Any]) -> None:
+        """Take in an event; on disk with the next `commit`, or soon."""
+        kept = self._mask.data(_plain(data))
+        self._seq += 1
+        event = Event(self._seq, self._around.clock.wall(), kind, kept)
+        self.state.apply(event)
+        if kind == "assistant_message":
+            self._text = ""
+        self._pending.append(event)
+        self._arrived.set()
+        told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
+        step, number = self._attempt.step.id, self._attempt.number
+        self._around.publish(Live(STEP_SESSION, step, number, told))
+
+    def tell_tool(self, data: dict[str, Any]) -> None:
+        """A tool that a scripted agent pretends to have used."""
+        call_id = f"c{self._seq}"
+        name, result = str(data.get("name")), data.get("result")
+        self.tell("tool_call", {"call_id": call_id, "name": name, "args": data.get("args")})
+        said = result if isinstance(result, str) else "" if result is None else str(result)
+        self.tell("tool_result", {"call_id": call_id, "ok": True, "output": said})
+
+    def hear(self, text: str) -> None:
+        """The agent printed something, masked already."""
+        self._text = (self._text + text)[-_PARTIAL_LIMIT:]
+
+    def final_text(self, printed: str) -> str:
+        """The agent's final message; for one that only prints, all it printed."""
+        return printed if self.state.final is None else self.state.final
+
+    # --- what is asked ------------------------------------------------------------------------------------------
+
+    async def answer(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+        """See `ports.Asking`."""
+        try:
+            if question == "commit":
+                await self.commit()
+                return {"ok": True}
+            if question == "permit":
+                return await self._permit(data)
+            return await self._call(data)
+        except PixirnbError as refused:
+            return refused.document()
+
+    async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
+        asked = self._mask.data(_plain(data))
+        answer = await self._around.permit(self._attempt.step, self._attempt.number, asked)
+        request_id = answer["request_id"]
+        self.tell(
+            "permission_requested",
+            {
+                "request_id": request_id,
+                "call_id": asked.get("call_id"),
+                "tool": str(asked.get("tool")),
+                "args": asked.get("args"),
+            },
+        )
+        words = {key: answer[key] for key in ("verdict", "by", "note")}
+        self.tell("permission_decided", {"request_id": request_id, **words})
+        await self.commit()
+        return answer
+
+    async def _call(self, data: dict[str, Any]) -> dict[str, Any]:
+        delegate, around, said = self._around.delegate, self._around, self._work.session
+        if delegate is None:
+            return {"ok": False, "text": "This tool is not offered here.", "data": {}}
+        folder = around.log.folder
+        caller = Caller(
+            run_id=around.run.run_id,
+            step=self._attempt.step.id,
+            attempt=self._attempt.number,
+            session_id=self.id,
+            depth=around.depth,
+            permission_mode=str(said["permission_mode"]),
+            workspace=Path(around.run.workspace),
+            state=None if folder is None else folder.parent.parent,
+        )
+        return await delegate(str(data.get("tool")), dict(data.get("args") or {}), caller)
+
+    # --- keeping it ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """While this is entered, what is told reaches the disk by itself."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep)
+            yield
+            group.cancel_scope.cancel()
+
+    async def commit(self) -> None:
+        """Return when all that was told is on disk. Raises LogWriteFailed."""
+        async with self._writing:
+            events, self._pending = self._pending, []
+            if events:
+                await self._around.offload(self._log.append, events)
+
+    async def close(self, ended: Ended, text: str) -> Draft:
+        """Leave the evidence of how it ended, and what the run's log says of it. Raises LogWriteFailed."""
+        state = self.state
+        elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+        if ended.status == "completed" and state.turn != "completed":
+            for kind, data in orphan_results(state, "turn_ended"):
+                self.tell(kind, data)
+            self.tell("assistant_message", {"text": text, "partial": False, "final": True})
+        elif ended.status != "completed":
+            reason = str(ended.details.get("reason") or ended.error_kind or ended.status)
+            drafts = closing(
+                state,
+                status=_TERMINAL[ended.status],
+                error_kind=ended.error_kind or ended.status,
+                message=ended.message,
+                details=ended.details,
+                reason=reason,
+                partial_text=self._text,
+                timeout_ms=self._attempt.timeout_ms,
+                elapsed_ms=elapsed_ms,
+            )
+            for kind, data in drafts:
+                self.tell(kind, data)
+        await self.commit()
+        return self._terminal(ended, text, elapsed_ms)
+
+    def give_back(self) -> None:
+        """Nothing more is told."""
+        self._log.close()
+
+    def _terminal(self, ended: Ended, text: str, elapsed_ms: int) -> Draft:
+        failed = self.state.failed or {}
+        said = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
+        data: dict[str, Any] = {
+            "event": _EVENT.get(ended.status, ended.status),
+            "step": self._attempt.step.id,
+            "attempt": self._attempt.number,
+            "agent": self._work.session["agent"],
+            "runner": self._work.runner,
+            "session_id": self.id,
+            "turn": self.state.turn,
+            "status": ended.status,
+            "summary": self._mask.text(said)[:2000],
+            "elapsed_ms": elapsed_ms,
+            "timeout_ms": self._attempt.timeout_ms,
+            "reason": failed.get("reason"),
+            "next_actions": failed.get("next_actions", []),
+            "usage": dict(self.state.usage),
+        }
+        return Draft("subagent_event", data)
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                await self.commit()
+            except LogWriteFailed:
+                return  # the log takes no more, and says so to whoever needs it: at the latest to `close`
+            await self._arrived.wait()
+            self._arrived = anyio.Event()
+            await self._around.clock.sleep_until(self._around.clock.now() + _KEEP_EVERY_S)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """What any log can hold of what an agent said: an agent's words are never a reason to fail."""
+    if isinstance(value, dict | list | tuple) and depth >= _DEPTH_LIMIT:
+        return "…"
+    if isinstance(value, dict):
+        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 4096:
+        return hex(value)
+    return value

@@ -1,0 +1,81 @@
+"""What the attempts of a run share, and what the loop knows of one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from pixirnb.engine.broadcast import Live
+from pixirnb.history.state import RunState
+from pixirnb.planning.plan import Kind, PlannedStep
+from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner, StopReason
+from pixirnb.spec.references import Reference
+
+Permit = Callable[[PlannedStep, int, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Asks whether an attempt may do `{tool, args, digest, call_id, why}`; answers `{request_id, verdict, by, note}`."""
+
+
+async def nobody_permits(step: PlannedStep, attempt: int, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+    """The answer where no person can be asked."""
+    return {"request_id": "", "verdict": "unattended", "by": "engine", "note": ""}
+
+
+class StopSignal:
+    """The engine's wish that an attempt end; the first reason stands."""
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self._event = anyio.Event()
+
+    def set(self, reason: StopReason) -> None:
+        """Ask for the end. Asking again changes nothing."""
+        if self.reason is None:
+            self.reason = reason
+            self._event.set()
+
+    async def wait(self) -> StopReason:
+        """Return when the end is wanted."""
+        await self._event.wait()
+        assert self.reason is not None
+        return self.reason
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One attempt under way, as the loop sees it."""
+
+    step: PlannedStep
+    number: int
+    timeout_ms: int | None
+    started: float
+    stop: StopSignal = field(default_factory=StopSignal)
+    last_output: float = 0.0
+    """Monotonic time of the last output; the start where there was none."""
+    is_stalled: bool = False
+    """Said to be stalled since its last output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every attempt of a run shares."""
+
+    run: RunState
+    log: RunLog
+    clock: Clock
+    runners: Mapping[Kind, Runner]
+    sources: Mapping[str, str]
+    lookup: Callable[[Reference], Any]
+    """The value of a reference, blobs included. May read the disk."""
+    publish: Callable[[Live], None]
+    on_started: Callable[[PlannedStep, int, int | None], None]
+    on_thread_returned: Callable[[PlannedStep], None]
+    grace_s: float
+    offload: Offload
+    permit: Permit = nobody_permits
+    delegate: Delegate | None = None
+    """Carries out the tool surface that agents are offered; None: they are offered none."""
+    depth: int = 0
+    """Of delegation: 0 for a run that a person started."""

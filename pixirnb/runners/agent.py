@@ -1,0 +1,63 @@
+"""Delegates a task to the kind of agent its spec names. All of them are processes below a reaper; none runs in the kernel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pixirnb.errors import InternalError
+from pixirnb.ports import AgentWork, Ended, Job, ScriptedWork
+from pixirnb.runners import attempt
+from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.runners.supervisor import Supervisor
+
+
+class AgentRunner:
+    """Performs `AgentWork`."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._scripted = ScriptedRunner(supervisor)
+
+    async def perform(self, job: Job) -> Ended:
+        """Run the agent's program to its end. See `ports.Runner`."""
+        work = job.work
+        if not isinstance(work, AgentWork):
+            raise InternalError(f"the agent runner was handed {type(work).__name__}.")
+        if work.runner == "scripted":
+            return await self._scripted.perform(
+                replace(job, work=ScriptedWork(work.task, work.actions))
+            )
+        header = {
+            "kind": "agent",
+            "program": work.runner,
+            "sys_path": attempt.child_path(),
+            "workspace": str(job.workspace),
+        }
+        order = attempt.Order(header, tail=_told(job, work), result=_result)
+        return await attempt.perform(self._supervisor, job, order)
+
+
+def _told(job: Job, work: AgentWork) -> bytes:
+    """What the program is told, as JSON."""
+    said = {
+        "prompt": work.prompt,
+        "task": work.task,
+        "session": work.session,
+        "history": work.history,
+        "granted": work.granted,
+        "workspace": str(job.workspace),
+        "cwd": str(job.cwd),
+        "additional_paths": [str(path) for path in work.additional_paths],
+        "grace_s": job.grace_s,
+    }
+    return json.dumps(said).encode()
+
+
+def _result(frame: dict[str, Any], _: bytes) -> Ended:
+    if frame["frame"] == "value":
+        return Ended("completed")
+    return Ended(
+        "failed", error_kind=frame["kind"], message=frame["message"], details=frame["details"]
+    )

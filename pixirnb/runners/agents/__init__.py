@@ -1,0 +1,1 @@
+"""Programs that are an agent's process: below a reaper, in a fork of the supervisor, one for each kind of agent."""

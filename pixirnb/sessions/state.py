@@ -1,0 +1,108 @@
+"""How a session stands: the fold of its events, one at a time or all at once. Total: no event raises.
+
+`completed` asks for clean evidence, a whole final message of the agent with every call answered. That a process ended, a stream
+closed or text was shown says nothing. Source: contract.md §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history.events import Event
+from pixirnb.sessions.events import TurnState
+
+
+_FAILURES: Final[dict[str, TurnState]] = {
+    "partial_failed": "partial_failed",
+    "interrupted": "interrupted",
+    "timed_out": "timed_out",
+}
+
+
+@dataclass(slots=True, eq=False)
+class SessionState:
+    """All that is known of a session."""
+
+    started: dict[str, Any] | None = None
+    """Data of `session_started`."""
+    turns: int = 0
+    open_calls: dict[str, str] = field(default_factory=dict)
+    """Calls without a result: id to the tool's name."""
+    final: str | None = None
+    """The clean final message of the last turn."""
+    partial: str | None = None
+    """Text of the last turn that was cut off."""
+    failed: dict[str, Any] | None = None
+    """Data of the `turn_failed` that ended the last turn."""
+    report: dict[str, Any] | None = None
+    """The last structured report."""
+    open_requests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Permission requests nobody has answered, by id."""
+    orphans: int = 0
+    """Calls the harness closed."""
+    usage: dict[str, int] = field(default_factory=dict)
+    """Tokens and requests, summed."""
+    events: int = 0
+
+    @property
+    def turn(self) -> TurnState:
+        """How the last turn stands; `running` before the first."""
+        if self.failed is not None:
+            return _FAILURES.get(str(self.failed.get("terminal_status")), "failed")
+        if self.final is not None and not self.open_calls:
+            return "completed"
+        return "running"
+
+    def apply(self, event: Event) -> None:
+        """Take one more event into account."""
+        self.take(event.kind, event.data)
+
+    def take(self, kind: str, data: dict[str, Any]) -> None:
+        """The same for an event that has no place in a log yet."""
+        self.events += 1
+        match kind:
+            case "session_started":
+                self.started = data
+            case "user_message":
+                self.turns += 1
+                self.final = self.partial = self.failed = None
+            case "assistant_message":
+                text = str(data.get("text", ""))
+                if data.get("partial"):
+                    self.partial = text
+                elif data.get("final"):
+                    self.final = text
+            case "tool_call":
+                self.open_calls[str(data.get("call_id"))] = str(data.get("name"))
+            case "tool_result":
+                self.open_calls.pop(str(data.get("call_id")), None)
+                self.orphans += bool(data.get("synthetic"))
+            case "checkpoint_reported":
+                self.report = data
+            case "permission_requested":
+                self.open_requests[str(data.get("request_id"))] = data
+            case "permission_decided":
+                if data.get("verdict") != "unattended":
+                    self.open_requests.pop(str(data.get("request_id")), None)
+            case "provider_usage":
+                self._count(data)
+            case "turn_failed":
+                self.failed = data
+            case _:
+                pass
+
+    def _count(self, data: dict[str, Any]) -> None:
+        for name in ("input_tokens", "output_tokens", "requests"):
+            value = data.get(name, 1 if name == "requests" else 0)
+            if isinstance(value, int):
+                self.usage[name] = self.usage.get(name, 0) + value
+
+
+def fold_session(events: Iterable[Event]) -> SessionState:
+    """The state after `events`, from nothing."""
+    state = SessionState()
+    for event in events:
+        state.apply(event)
+    return state

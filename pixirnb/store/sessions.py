@@ -1,0 +1,166 @@
+"""Child sessions of a run, beside its log and in the same format: `sessions/<step>.<attempt>.jsonl`.
+
+Written by whoever holds the run; read by anyone. A session's lines chain to one another, not to the run's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pixirnb.errors import LogWriteFailed, UnknownRun
+from pixirnb.history.codec import GENESIS
+from pixirnb.ids import is_attempt_name
+from pixirnb.ports import Reading
+from pixirnb.store.folders import make_private, open_private, sync_folder, unusable
+from pixirnb.store.follower import LogFollower, bytes_from
+from pixirnb.store.lines import decode_log, encode_group
+
+if TYPE_CHECKING:
+    from pixirnb.history.events import Event
+    from pixirnb.store.blobs import FileBlobs
+
+FOLDER: Final = "sessions"
+_SUFFIX: Final = ".jsonl"
+
+
+class FileSession:
+    """One session's log, being written. Made by `open_session`."""
+
+    def __init__(self, path: Path, blobs: FileBlobs, is_held: Callable[[], bool]) -> None:
+        """`is_held`: whether this process still holds the run."""
+        self._path = path
+        self._blobs = blobs
+        self._is_held = is_held
+        self._descriptor: int | None = None
+        self._chain = GENESIS
+        self._refusal: str | None = None
+        self.count = 0
+        """Events on disk."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Make `events` durable in one group. Blocking. Raises LogWriteFailed, and then takes no more."""
+        if self._refusal is None and not self._is_held():
+            self._refusal = "its run is not held by this process"
+        if self._refusal is not None:
+            raise self._write_failed()
+        if not events:
+            return
+        try:
+            data, chain = encode_group(
+                events, chain=self._chain, after=self.count, put=self._blobs.put
+            )
+            rest = memoryview(data)
+            descriptor = self._open()
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            getattr(os, "fdatasync", os.fsync)(descriptor)
+        except OSError as error:
+            self._refusal = error.strerror or str(error)
+            raise self._write_failed() from error
+        self._chain = chain
+        self.count += len(events)
+
+    def close(self) -> None:
+        """Give the file back. Safe to call twice."""
+        self._refusal = self._refusal or "it is closed"
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def go_on_from(self, reading: Reading, chain: str, good_bytes: int) -> None:
+        """Continue a session that another process left: a torn tail is cut."""
+        self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
+        os.ftruncate(self._descriptor, good_bytes)
+        self._chain = chain
+        self.count = len(reading.events)
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            make_private(self._path.parent)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
+            self._descriptor = open_private(self._path, flags)
+            sync_folder(self._path.parent)
+        return self._descriptor
+
+    def _write_failed(self) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"the session {self._path.stem} takes no events: {self._refusal}",
+            fix="when that is repaired, resume the run: the step is run again",
+            details={"path": str(self._path)},
+        )
+
+
+def open_session(
+    folder: Path, session_id: str, blobs: FileBlobs, is_held: Callable[[], bool]
+) -> FileSession:
+    """A session of a held run, for writing: a new one, or one that was left and goes on.
+
+    Raises LogWriteFailed where what is there is damaged.
+    """
+    path = _path(folder, session_id)
+    session = FileSession(path, blobs, is_held)
+    if path.exists():
+        data = _bytes(path)
+        decoded = decode_log(data, get=blobs.get)
+        if decoded.damage is not None and decoded.damage.code != "torn_tail":
+            raise LogWriteFailed(
+                f"the session {session_id} is damaged: {decoded.damage.message}",
+                fix="it can be read up to there; rerun the step for a new one",
+            )
+        session.go_on_from(Reading(decoded.events), decoded.chain, decoded.good_bytes)
+    return session
+
+
+def read_session(folder: Path, session_id: str, blobs: FileBlobs) -> Reading:
+    """What a session's log holds. Damage is in the Reading. Raises UnknownRun (`unknown_session`), StateUnusable."""
+    path = _path(folder, session_id)
+    if not path.is_file():
+        raise _unknown(folder, session_id)
+    decoded = decode_log(_bytes(path), get=blobs.get)
+    return Reading(decoded.events, decoded.damage)
+
+
+def follow_session(folder: Path, session_id: str, blobs: FileBlobs) -> LogFollower:
+    """Follow a session that is being written. Raises UnknownRun (`unknown_session`)."""
+    path = _path(folder, session_id)
+    if not path.is_file():
+        raise _unknown(folder, session_id)
+    return LogFollower(folder.name, lambda at: bytes_from(path, at), blobs.get, lambda: None)
+
+
+def session_ids(folder: Path) -> list[str]:
+    """Every session of a run, by name."""
+    try:
+        names = os.listdir(folder / FOLDER)  # noqa: PTH208 - names are all that is wanted
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unusable(folder / FOLDER, error) from error
+    found = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+    return sorted(name for name in found if is_attempt_name(name))
+
+
+def _path(folder: Path, session_id: str) -> Path:
+    if not is_attempt_name(session_id):
+        raise _unknown(folder, session_id)
+    return folder / FOLDER / f"{session_id}{_SUFFIX}"
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def _unknown(folder: Path, session_id: str) -> UnknownRun:
+    return UnknownRun(
+        f"{folder.name} has no session {session_id!r}.",
+        fix="Sessions are named by step and attempt, as in `review.1`; `pixirnb show RUN` lists the steps.",
+        code="unknown_session",
+        details={"session_id": session_id},
+    )
