@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pixirnb.engine.clock import SystemClock
 from pixirnb.errors import LogDamaged
-from pixirnb.history.events import Draft, Event, Owner, ResumeStep
+from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
 from pixirnb.machine.board import RunStop
@@ -98,9 +98,10 @@ def first(
     workspace: Path,
     store: RunStore,
     sources: Mapping[str, str],
+    parent: Parent | None = None,
     place: Place = HERE,
 ) -> Course:
-    """A new run. Raises InvalidSpec, InvalidArguments, StateUnusable."""
+    """A new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
     pinned = called(workflow, sources)
     plan = compile_plan(workflow, survey(workflow, workspace, pinned), pinned)
     given = resolve_inputs(workflow, inputs)
@@ -119,6 +120,7 @@ def first(
             "sources": pinned,
             "owner": place.owner(),
             "pixirnb": release(),
+            **({} if parent is None else {"parent": parent}),
         },
     )
     return Course(plan, log, RunState(), (opening,))

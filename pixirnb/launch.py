@@ -17,6 +17,7 @@ from pixirnb.engine.host import engine
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
 from pixirnb.errors import HeldByAnother, PixirnbError
+from pixirnb.history.events import Parent
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import attempt_name
 from pixirnb.machine.board import RunStop
@@ -42,10 +43,17 @@ def begin(
     store: FileStore,
     sources: Mapping[str, str],
     listeners: Sequence[Listener] = (),
+    parent: Parent | None = None,
+    is_attended: bool = False,
 ) -> LiveRun:
-    """Start a new run in the background. Raises as `courses.first`, and LogWriteFailed."""
-    course = courses.first(workflow, inputs, workspace=workspace, store=store, sources=sources)
-    return _launch(store, course, listeners)
+    """Start a new run in the background. Raises as `courses.first`, and LogWriteFailed.
+
+    `parent`: the agent that starts it; `is_attended`: a person is there to be asked for permissions.
+    """
+    course = courses.first(
+        workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
+    )
+    return _launch(store, course, listeners, is_attended=is_attended)
 
 
 def go_on(
@@ -58,6 +66,7 @@ def go_on(
     stop: RunStop | None = None,
     take_over: bool = False,
     listeners: Sequence[Listener] = (),
+    is_attended: bool = False,
 ) -> LiveRun | None:
     """Resume a run in the background; None when there is nothing to do. `stop`: take it up only to end it.
 
@@ -67,7 +76,9 @@ def go_on(
     course = courses.further(
         store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
     )
-    return None if course is None else _launch(store, course, listeners, stop)
+    if course is None:
+        return None
+    return _launch(store, course, listeners, stop, is_attended=is_attended)
 
 
 def fork(
@@ -78,11 +89,12 @@ def fork(
     edit: Edit | None = None,
     selection: Selection | None = None,
     listeners: Sequence[Listener] = (),
+    is_attended: bool = False,
 ) -> LiveRun:
     """Start a new run from a named checkpoint of another, in the background. Raises as `courses.forked`."""
     course = courses.forked(store, run_id, checkpoint, edit=edit, selection=selection)
     _copy_outputs(store.folder(run_id), course.log.folder, course.run)
-    return _launch(store, course, listeners)
+    return _launch(store, course, listeners, is_attended=is_attended)
 
 
 def _launch(
@@ -90,6 +102,8 @@ def _launch(
     course: Course,
     listeners: Sequence[Listener],
     stop: RunStop | None = None,
+    *,
+    is_attended: bool,
 ) -> LiveRun:
     plan, log, run = course.plan, course.log, course.run
     drafts = list(course.opening)
@@ -107,7 +121,9 @@ def _launch(
             tell(store, run_id, request("neighbour", run_id=log.run_id))
     inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
     stop = course.stop or stop
-    return engine().launch(plan, log, run, drafts, listeners, stop=stop, inbox=inbox)
+    return engine().launch(
+        plan, log, run, drafts, listeners, stop=stop, inbox=inbox, is_attended=is_attended
+    )
 
 
 def _refuse_copy(store: FileStore, run_id: str) -> None:

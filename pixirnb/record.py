@@ -14,7 +14,8 @@ from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.state import RunState, StepState, fold
+from pixirnb.history.state import RunState, fold
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.planning.facts import Facts

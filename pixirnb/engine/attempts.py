@@ -14,22 +14,24 @@ from typing import Any, Final
 
 from pixirnb import values
 from pixirnb.engine.artifacts import collect
+from pixirnb.engine.assignment import Assignment, WorkRefused, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.sessions import Session
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.engine.work import Assignment, WorkRefused, assign, shell_text
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, StoredValue
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import Kind
-from pixirnb.ports import (
+from pixirnb.ports import Job
+from pixirnb.runners.checks import Left, perform_checks
+from pixirnb.runners.masking import Mask, secret_values
+from pixirnb.work import (
     AgentWork,
     Ended,
-    Job,
     Output,
     Progress,
     PythonWork,
@@ -40,8 +42,6 @@ from pixirnb.ports import (
     Told,
     Work,
 )
-from pixirnb.runners.checks import Left, perform_checks
-from pixirnb.runners.masking import Mask, secret_values
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb.history.bundles import stored_output
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.ports import AgentWork
 from pixirnb.sessions.prompt import Brief, Upstream, compose
 from pixirnb.spec.policies import Agent
+from pixirnb.work import AgentWork
 
 _NOBODY = Agent()
 

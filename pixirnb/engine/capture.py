@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from pixirnb.interruptions import unbroken
-from pixirnb.ports import Output
 from pixirnb.runners.masking import Mask, StreamMask
+from pixirnb.work import Output
 
 LOG_LIMIT: Final = 10 * 1024 * 1024
 HEAD_LIMIT: Final = LOG_LIMIT // 2

@@ -25,7 +25,7 @@ from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.planning.plan import Kind, Plan
-from pixirnb.ports import Inbox, RunLog, Runner
+from pixirnb.ports import Delegate, Inbox, RunLog, Runner
 from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.shell import ShellRunner
@@ -44,6 +44,8 @@ class Engine:
         self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
         self._runners: Mapping[Kind, Runner] = {}
+        self.delegate: Delegate | None = None
+        """Carries out what agents ask of the tool surface; set by whoever stands above."""
         self._live: dict[str, LiveRun] = {}
         self._detached: dict[str, dict[str, int]] = {}
         """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
@@ -58,10 +60,12 @@ class Engine:
         *,
         stop: RunStop | None = None,
         inbox: Inbox | None = None,
+        is_attended: bool = False,
     ) -> LiveRun:
         """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
 
-        `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it.
+        `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it;
+        `is_attended`: a person is there to be asked for permissions.
         """
         portal = self._running_portal()
         clock = SystemClock()
@@ -76,6 +80,8 @@ class Engine:
             lookup=Outputs(run, log.blobs).lookup,
             settings=self.settings,
             inbox=inbox,
+            is_attended=is_attended,
+            delegate=self.delegate,
             post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
         )

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pixirnb import values
-from pixirnb.engine.work import WorkRefused
+from pixirnb.engine.assignment import WorkRefused
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.ports import Blobs
 from pixirnb.spec.references import Reference, as_text, pick
 

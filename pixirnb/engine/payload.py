@@ -11,8 +11,8 @@ from pydantic_core import from_json
 from pixirnb.history.codec import canonical
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.ports import Ended, PythonWork, Work
 from pixirnb.runners.checks import find_schema_problems
+from pixirnb.work import Ended, PythonWork, Work
 
 Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
 

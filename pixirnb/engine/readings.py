@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from pixirnb.ports import AgentWork, Work
+from pixirnb.work import AgentWork, Work
 
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 

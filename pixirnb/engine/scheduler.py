@@ -30,7 +30,7 @@ from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
-from pixirnb.ports import Clock, Contents, GroupWriter, Inbox, Offload, RunLog, Runner
+from pixirnb.ports import Clock, Contents, Delegate, GroupWriter, Inbox, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
 from pixirnb.workspace.contents import contents_digest
 
@@ -79,6 +79,10 @@ class Scheduler:
     broadcast: Broadcast = field(default_factory=Broadcast)
     inbox: Inbox | None = None
     """Where other processes leave requests; None for stores without one."""
+    is_attended: bool = False
+    """A person is there to be asked for permissions."""
+    delegate: Delegate | None = None
+    """Carries out what agents ask of the tool surface."""
     offload: Offload = in_thread
     contents: Contents = contents_digest
     writer_of: Callable[[RunLog], GroupWriter] = Writer
@@ -336,6 +340,8 @@ class Scheduler:
             on_thread_returned=self._on_thread_returned,
             grace_s=self.settings.grace_s,
             offload=self.offload,
+            delegate=self.delegate,
+            depth=self.board.run.depth,
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:

@@ -20,10 +20,11 @@ from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
 from pixirnb.ids import attempt_name
-from pixirnb.ports import AgentWork, Caller, Ended, Question
+from pixirnb.ports import Caller, Question
 from pixirnb.runners.masking import Mask
 from pixirnb.sessions.closing import closing, orphan_results
 from pixirnb.sessions.state import SessionState
+from pixirnb.work import AgentWork, Ended
 
 _KEEP_EVERY_S: Final = 0.25
 """How long what was told may wait for the disk where nobody asked for it."""

@@ -11,8 +11,9 @@ import anyio
 from pixirnb.engine.broadcast import Live
 from pixirnb.history.state import RunState
 from pixirnb.planning.plan import Kind, PlannedStep
-from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner, StopReason
+from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
+from pixirnb.work import StopReason
 
 Permit = Callable[[PlannedStep, int, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Asks whether an attempt may do `{tool, args, digest, call_id, why}`; answers `{request_id, verdict, by, note}`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 
 BUNDLE_VERSION: Final = 1
 

@@ -168,6 +168,17 @@ class ResumeStep(TypedDict):
     """Of a preview, never logged: a person is asked before the step runs again."""
 
 
+class Parent(TypedDict):
+    """The agent that started a run by its tool surface."""
+
+    run_id: str
+    step: str
+    attempt: int
+    session_id: str
+    depth: int
+    """Of the agent's own run."""
+
+
 class RunStarted(TypedDict):
     """The pinned workflow and everything a later process needs to go on with it."""
 
@@ -182,6 +193,8 @@ class RunStarted(TypedDict):
     """Pinned source of each notebook function called: `{":name": text}`."""
     owner: Owner
     pixirnb: str
+    parent: NotRequired[Parent | None]
+    """Absent for a run that a person started."""
 
 
 class RunResumed(TypedDict):
@@ -253,6 +266,20 @@ class AttemptEnded(TypedDict):
     tail: NotRequired[str]
     """The last of what it printed, where it was not clean: the next attempt's failure context."""
     session_id: NotRequired[str | None]
+
+
+class SubagentEvent(TypedDict):
+    """Something about an agent step's child session that the run's log has to know; `event` says what.
+
+    `finished failed timed_out interrupted cancelled detached`: how the session ended, with `agent runner turn status summary
+    elapsed_ms timeout_ms reason next_actions usage`. `permission_requested` and `permission_decided`: `request_id`, with
+    `tool args digest why`, or `verdict by note`.
+    """
+
+    event: str
+    step: str
+    attempt: int
+    session_id: str
 
 
 class VerificationRecorded(TypedDict):

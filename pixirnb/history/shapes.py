@@ -72,6 +72,7 @@ _SHAPES: Final[dict[str, Fits]] = {
     "step_scheduled": _compiled(events.StepScheduled),
     "attempt_started": _compiled(events.AttemptStarted),
     "attempt_ended": _compiled(events.AttemptEnded),
+    "subagent_event": _compiled(events.SubagentEvent),
     "verification_recorded": _compiled(events.VerificationRecorded),
     "retry_planned": _compiled(events.RetryPlanned),
     "checkpoint_decided": _compiled(events.CheckpointDecided),

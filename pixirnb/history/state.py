@@ -10,79 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.history.shapes import fits
-
-Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
-"""Where a step stands: idle (nothing yet, or to be done again) → scheduled → running → ended → settled.
-`retrying` waits for its next attempt, `asking` for a human."""
-
-
-@dataclass(slots=True, eq=False)
-class StepState:
-    """All that is known of one step."""
-
-    stage: Stage = "idle"
-    attempt: int = 0
-    """Last attempt scheduled; counts on over resumes."""
-    tried_before: int = 0
-    """Attempts made before the present course (start or last resume): the retry budget is new after each."""
-    wave: int | None = None
-    subagent_status: str = "queued"
-    timeout_ms: int | None = None
-    pid: int | None = None
-    scheduled_seq: int = 0
-    """Sequence number of the last `step_scheduled`."""
-    ended_seq: int = 0
-    """Sequence number of the last `attempt_ended`; 0 where none followed."""
-    settled_seq: int = 0
-    """Sequence number of the last `checkpoint_decided` that was no reuse."""
-    confirmed_seq: int = 0
-    """Sequence number at which its dependencies were last known to have left what it builds on: an intent, or a reuse."""
-    fingerprint: dict[str, str] | None = None
-    """Of the last scheduled attempt or request."""
-    ended: dict[str, Any] | None = None
-    """Data of the last `attempt_ended`."""
-    checks: list[dict[str, Any]] = field(default_factory=list)
-    checkpoint_status: str | None = None
-    error: dict[str, Any] | None = None
-    limitations: list[str] = field(default_factory=list)
-    digest: str | None = None
-    held_by: dict[str, Any] | None = None
-    retry: dict[str, Any] | None = None
-    request: dict[str, Any] | None = None
-    """The open (or answered) `decision_requested`."""
-    decision: dict[str, Any] | None = None
-    """A `decision_recorded`; `decided` says whether the checkpoint followed."""
-    decided: bool = False
-    reason: str | None = None
-    """Why the last resume looks at it again."""
-    is_selected: bool = True
-    """False: left out of the present course by the person; not run again."""
-    kept: str | None = None
-    """Checkpoint status before it was set back, of a step that keeps it if its fingerprint turns out unchanged."""
-    kept_subagent: str = "queued"
-    """Its subagent status before a hold, of a step that may keep what it had."""
-    is_lost: bool = False
-    """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
-
-    @property
-    def recheck(self) -> bool:
-        """Whether it is reused after all if its fingerprint turns out unchanged."""
-        return self.kept is not None
-
-    @property
-    def awaits_human(self) -> bool:
-        """Whether a person's word on it would mean something now."""
-        if self.decision is not None and not self.decided:
-            return False
-        if self.stage == "settled":
-            return self.checkpoint_status in {"partial", "needs_orchestrator"}
-        return self.stage == "asking"
+from pixirnb.history.step_state import StepState
 
 
 @dataclass(slots=True, eq=False)
@@ -115,6 +47,8 @@ class RunState:
     """A decision was recorded since the run came to rest, and no resume followed."""
     requests: set[str] = field(default_factory=set)
     """Ids of the requests that were handled: asked again, they change nothing."""
+    parent: dict[str, Any] | None = None
+    """The agent that started it by its tool surface; None for a run that a person started."""
     forked: dict[str, Any] | None = None
     """Data of `run_forked`: the run and the checkpoint this one goes on from."""
     seq: int = 0
@@ -122,6 +56,11 @@ class RunState:
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)
     """Sequence numbers of events whose data could not be read."""
+
+    @property
+    def depth(self) -> int:
+        """Of delegation: 0 for a run that a person started."""
+        return 0 if self.parent is None else int(self.parent["depth"]) + 1
 
     def step(self, step_id: str) -> StepState:
         """The state of a step, idle if it has not spoken yet."""
@@ -159,6 +98,7 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.workspace = data["workspace"]
     run.source = data["source"]
     run.started_at = event.at
+    run.parent = data.get("parent")
     _pin(run, data)
 
 

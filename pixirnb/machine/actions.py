@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan, PlannedStep
 
 Action = Literal[

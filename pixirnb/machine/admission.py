@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from pixirnb.history.events import CheckpointStatus, Draft
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import Moment, asks_of_death
 from pixirnb.machine.given import ValueNotLoaded

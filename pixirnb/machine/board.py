@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pixirnb.history.events import Event
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.given import value_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.paths import Pattern

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.history.codec import Damage
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import Action, step_actions
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.plan import Plan

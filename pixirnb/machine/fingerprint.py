@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.history.bundles import produced, stored_output
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.given import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.references import Reference

@@ -11,7 +11,8 @@ from typing import Any
 from pixirnb.history.bundles import bundle
 from pixirnb.history.codec import Damage
 from pixirnb.history.events import RunStatus
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import next_actions, step_actions
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.proofs import proof_states

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pixirnb.history.events import RunStatus
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit"})

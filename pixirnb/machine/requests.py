@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import ResumeAction, ResumeReason, ResumeStep
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep

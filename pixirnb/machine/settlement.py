@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pixirnb.history.events import Draft, SubagentStatus
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import Moment
 from pixirnb.machine.readiness import Verdict, judge

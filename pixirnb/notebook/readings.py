@@ -20,7 +20,7 @@ from pixirnb.errors import InvalidArguments, PixirnbError
 from pixirnb.handle import Run
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, StoredValue
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.previews import rich_preview

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from pixirnb.errors import InternalError
-from pixirnb.ports import AgentWork, Ended, Job, ScriptedWork
+from pixirnb.ports import Job
 from pixirnb.runners import attempt
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.work import AgentWork, Ended, ScriptedWork
 
 
 class AgentRunner:

@@ -21,10 +21,11 @@ import anyio.abc
 import anyio.to_thread
 
 from pixirnb.ids import attempt_name
-from pixirnb.ports import Ended, Job, Output, Progress, Report, Started, StopReason, Told
+from pixirnb.ports import Job
 from pixirnb.runners import processes, reaper, trees
 from pixirnb.runners.frames import FrameReader
 from pixirnb.runners.supervisor import PACKAGE, Supervisor
+from pixirnb.work import Ended, Output, Progress, Report, Started, StopReason, Told
 
 CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 32

@@ -16,9 +16,9 @@ import anyio.to_thread
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
-from pixirnb.ports import Ended, PythonWork, ShellWork, Work
 from pixirnb.runners.findings import paths_matching
 from pixirnb.spec.policies import Check
+from pixirnb.work import Ended, PythonWork, ShellWork, Work
 
 _SHOWN: Final = 20
 _TAIL: Final = 500

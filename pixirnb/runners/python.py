@@ -20,10 +20,11 @@ from pixirnb import values
 from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.ids import attempt_name
-from pixirnb.ports import Ended, Job, Output, Progress, PythonWork, RunnerEvent, Started
+from pixirnb.ports import Job
 from pixirnb.runners import attempt, functions, reporter, threads
 from pixirnb.runners.mailbox import Mailbox
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
 
 
 class PythonRunner:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pixirnb.errors import InternalError
-from pixirnb.ports import Ended, Job, ScriptedWork
+from pixirnb.ports import Job
 from pixirnb.runners import attempt
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.spec.durations import parse_duration
+from pixirnb.work import Ended, ScriptedWork
 
 
 class ScriptedRunner:

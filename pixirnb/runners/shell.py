@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pixirnb.errors import InternalError
-from pixirnb.ports import Ended, Job, ShellWork
+from pixirnb.ports import Job
 from pixirnb.runners import attempt
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.work import Ended, ShellWork
 
 
 class ShellRunner:

@@ -13,7 +13,6 @@ from typing import Any, Final
 from pixirnb.history.events import Event
 from pixirnb.sessions.events import TurnState
 
-
 _FAILURES: Final[dict[str, TurnState]] = {
     "partial_failed": "partial_failed",
     "interrupted": "interrupted",

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.events import Draft, Event, ResumeStep
-from pixirnb.history.state import RunState, StepState, fold
+from pixirnb.history.state import RunState, fold
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import StartAttempt, StopAttempt

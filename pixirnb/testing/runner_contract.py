@@ -23,9 +23,10 @@ import psutil
 
 from pixirnb.engine.surroundings import StopSignal
 from pixirnb.ids import run_id
-from pixirnb.ports import Ended, Job, Output, Runner, RunnerEvent, Started, StopReason, Work
+from pixirnb.ports import Job, Runner
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.work import Ended, Output, RunnerEvent, Started, StopReason, Work
 
 RUN_ID = run_id("20261121220344", os.urandom(6))
 """New in every process that rehearses: a sweep by tag must not end what another test run has started."""

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from pixirnb.ids import attempt_name
-from pixirnb.ports import Ended, Job, RunnerEvent, Started
+from pixirnb.ports import Job
+from pixirnb.work import Ended, RunnerEvent, Started
 
 
 @dataclass(eq=False)

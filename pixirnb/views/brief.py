@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from pixirnb.history.bundles import stored_output
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.given import ValueNotLoaded, value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.masking import Mask, secret_values

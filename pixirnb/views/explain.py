@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pixirnb.history.state import StepState
+from pixirnb.history.step_state import StepState
 from pixirnb.views.plain import line
 
 

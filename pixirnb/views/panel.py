@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.bundles import bundle, stored_output
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import step_actions
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.masking import Mask

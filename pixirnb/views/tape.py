@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from pixirnb.history.events import Event, Kind
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan
 from pixirnb.views.marks import STEP_MARKS, Mark, state_mark, step_mark
 from pixirnb.views.moments import epoch_ms

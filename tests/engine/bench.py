@@ -20,11 +20,12 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.ports import Ended, Runner, SessionLog
+from pixirnb.ports import Runner, SessionLog
 from pixirnb.spec.loader import load_mapping
 from pixirnb.store.memory import MemoryLog, MemoryStore
 from pixirnb.testing.clock import ManualClock
 from pixirnb.testing.runners import ToldRunner
+from pixirnb.work import Ended
 
 RUN = "r-20261121-220344-7f3akq"
 PATIENCE_S = 20.0

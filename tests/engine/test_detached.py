@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 from bench import Bench, plan_of, play, shell
 
-from pixirnb.ports import Ended
+from pixirnb.work import Ended
 
 
 def test_what_conflicts_with_a_detached_thread_waits_until_it_returns() -> None:

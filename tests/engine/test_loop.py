@@ -13,8 +13,8 @@ from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
 from pixirnb.engine.scheduler import Stimulus
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
-from pixirnb.ports import Ended, Output
 from pixirnb.store.memory import MemoryStore
+from pixirnb.work import Ended, Output
 
 
 def kinds(group: list[Event]) -> list[str]:

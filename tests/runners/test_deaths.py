@@ -17,7 +17,7 @@ import pytest
 
 from pixirnb import ids
 from pixirnb.errors import Cannot
-from pixirnb.ports import Ended, PythonWork, Runner, ScriptedWork, ShellWork, Started, Work
+from pixirnb.ports import Runner
 from pixirnb.runners import processes
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.scripted import ScriptedRunner
@@ -30,6 +30,7 @@ from pixirnb.testing.runner_contract import (
     on_a_loop,
     wait_until,
 )
+from pixirnb.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
 
 TREE = "setsid sleep 60 & (sleep 60 &) ; echo ready; sleep 60"
 SOURCE = """
@@ -134,7 +135,7 @@ ENGINE = """
 import sys, os, time
 from pathlib import Path
 import anyio
-from pixirnb.ports import PythonWork, ScriptedWork, ShellWork
+from pixirnb.work import PythonWork, ScriptedWork, ShellWork
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner

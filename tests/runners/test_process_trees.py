@@ -11,7 +11,6 @@ import anyio
 import psutil
 import pytest
 
-from pixirnb.ports import Ended, Output, RunnerEvent, ShellWork, Started
 from pixirnb.runners import processes
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
@@ -21,6 +20,7 @@ from pixirnb.testing.runner_contract import (
     is_running,
     on_a_loop,
 )
+from pixirnb.work import Ended, Output, RunnerEvent, ShellWork, Started
 
 DAEMONS = """
 python3 - <<'EOF' &

@@ -15,11 +15,11 @@ import anyio.to_thread
 import pytest
 
 from pixirnb import values
-from pixirnb.ports import Ended, Progress, PythonWork, Started
 from pixirnb.runners import reporter
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.testing.runner_contract import Rehearsal, on_a_loop, wait_until
+from pixirnb.work import Ended, Progress, PythonWork, Started
 
 SOURCE = """
     import os
@@ -362,7 +362,7 @@ def test_a_thread_that_never_returns_does_not_keep_the_interpreter_alive(tmp_pat
     program = """
 import anyio, sys
 from pathlib import Path
-from pixirnb.ports import PythonWork
+from pixirnb.work import PythonWork
 from pixirnb.runners.python import PythonRunner
 from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pixirnb.ports import PythonWork, Runner, ScriptedWork, ShellWork, Work
+from pixirnb.ports import Runner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.testing.runner_contract import RunnerContract
+from pixirnb.work import PythonWork, ScriptedWork, ShellWork, Work
 
 SOURCE = """
 import sys, time

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.ports import Ended, Report, ScriptedWork
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
+from pixirnb.work import Ended, Report, ScriptedWork
 
 
 def perform(actions: list[dict[str, Any]], folder: Path) -> tuple[Ended, Rehearsal]:

@@ -16,9 +16,10 @@ from typing import Any, Final
 import anyio
 
 from pixirnb import values
-from pixirnb.ports import Ended, Job, Output, PythonWork, Report, ScriptedWork, ShellWork, Started
+from pixirnb.ports import Job
 from pixirnb.runners.checks import schema_problems
 from pixirnb.testing.simulator.witness import Witness
+from pixirnb.work import Ended, Output, PythonWork, Report, ScriptedWork, ShellWork, Started
 
 STEP_CALL: Final = "simulated.work:step"
 """What python steps of a world call; every other function is part of a check."""

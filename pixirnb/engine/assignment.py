@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.engine.briefing import agent_work, failure_context
-from pixirnb.history.state import RunState, StepState
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.ports import PythonWork, ShellWork, Work
 from pixirnb.spec.references import (
     SHELL_VARIABLE,
     Reference,
@@ -25,6 +25,7 @@ from pixirnb.spec.references import (
     shell_template,
 )
 from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
+from pixirnb.work import PythonWork, ShellWork, Work
 
 REFERENCE_LIMIT: Final = 64 * 1024
 _HERE: Final = str(Path(sys.executable).parent)
