@@ -260,8 +260,14 @@ class Asking(Protocol):
 class Delegate(Protocol):
     """Carries out what an agent asks of the engine's tool surface. Implemented above the engine."""
 
+    definitions: tuple[dict[str, Any], ...]
+    """The tools: `{name, description, parameters, mutates}` each; `parameters` is a JSON schema."""
+
     async def __call__(self, tool: str, args: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """The tool's result: `{"ok", "text", "data"}`. Never raises for what was asked."""
+        """The tool's result: `{"ok", "text", "data"}`. Never raises for what was asked.
+
+        A cancellation ends what the call started, and waits until that is recorded, within a bound.
+        """
         ...
 
 
@@ -278,6 +284,8 @@ class Caller:
     workspace: Path
     state: Path | None
     """The state folder its run lies in; None for stores without one."""
+    tell: Callable[[str, dict[str, Any]], None] = lambda _kind, _data: None
+    """Tells its session what becomes of what it started. Called on the engine's thread."""
 
 
 @dataclass(frozen=True, slots=True)

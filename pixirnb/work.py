@@ -53,6 +53,8 @@ class AgentWork:
     granted: tuple[str, ...] = ()
     """Digests of what a person has allowed this step before."""
     additional_paths: tuple[Path, ...] = ()
+    surface: tuple[dict[str, Any], ...] = ()
+    """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""
 
 
 Work = ShellWork | PythonWork | ScriptedWork | AgentWork

@@ -61,10 +61,11 @@ def assign(
     *,
     sources: Mapping[str, str],
     depth: int = 0,
+    surface: tuple[dict[str, Any], ...] = (),
 ) -> Assignment:
-    """Resolve one attempt of a step. `depth`: of delegation. Raises WorkRefused."""
+    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
     try:
-        return _assign(step, state, run, lookup, sources=sources, depth=depth)
+        return _assign(step, state, run, lookup, sources=sources, depth=depth, surface=surface)
     except (TypeError, ValueError) as error:
         message = f"A value this step refers to cannot be written as text: {error}"
         raise WorkRefused("reference_not_text", message) from error
@@ -78,6 +79,7 @@ def _assign(
     *,
     sources: Mapping[str, str],
     depth: int,
+    surface: tuple[dict[str, Any], ...],
 ) -> Assignment:
     workspace = Path(run.workspace)
     env = _environment(step)
@@ -102,7 +104,7 @@ def _assign(
     elif isinstance(spec, AgentStep):
         task = as_text(render_value(spec.task, lookup))
         cwd = _cwd(step, workspace, lookup)
-        work = agent_work(step, state, run, task=task, cwd=cwd, depth=depth)
+        work = agent_work(step, state, run, task=task, cwd=cwd, depth=depth, surface=surface)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
     return Assignment(work, _cwd(step, workspace, lookup), env)

@@ -159,6 +159,7 @@ class _Performance:
             around.lookup,
             sources=around.sources,
             depth=around.depth,
+            surface=() if around.delegate is None else around.delegate.definitions,
         )
 
     def _job(self, work: Work, assignment: Assignment, emit: Callable[[RunnerEvent], None]) -> Job:

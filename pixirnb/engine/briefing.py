@@ -18,9 +18,16 @@ _NOBODY = Agent()
 
 
 def agent_work(
-    step: PlannedStep, state: StepState, run: RunState, *, task: str, cwd: Path, depth: int
+    step: PlannedStep,
+    state: StepState,
+    run: RunState,
+    *,
+    task: str,
+    cwd: Path,
+    depth: int,
+    surface: tuple[dict[str, Any], ...] = (),
 ) -> AgentWork:
-    """The work of one attempt. `depth`: of delegation."""
+    """The work of one attempt. `depth`: of delegation; `surface`: tools of the engine that are offered."""
     agent = step.agent or _NOBODY
     failure = failure_context(state) if step.retry.include_failure_context else ""
     mode = permission_mode(step)
@@ -64,6 +71,7 @@ def agent_work(
         prompt=compose(brief),
         actions=_actions(step, state, agent),
         session=session,
+        surface=surface,
     )
 
 

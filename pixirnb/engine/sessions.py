@@ -142,6 +142,7 @@ class Session:
             permission_mode=str(said["permission_mode"]),
             workspace=Path(around.run.workspace),
             state=None if folder is None else folder.parent.parent,
+            tell=self.tell,
         )
         return await delegate(str(data.get("tool")), dict(data.get("args") or {}), caller)
 

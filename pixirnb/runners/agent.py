@@ -51,6 +51,7 @@ def _told(job: Job, work: AgentWork) -> bytes:
         "workspace": str(job.workspace),
         "cwd": str(job.cwd),
         "additional_paths": [str(path) for path in work.additional_paths],
+        "surface": list(work.surface),
         "grace_s": job.grace_s,
     }
     return json.dumps(said).encode()
