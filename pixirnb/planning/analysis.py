@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pixirnb.planning import checks
+from pixirnb.planning.agent_checks import check_agents
 from pixirnb.planning.availability import check_availability
 from pixirnb.planning.conflicts import Claim, ConflictReport, find_conflicts
 from pixirnb.planning.facts import Facts
@@ -64,6 +65,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     found += checks.check_graph(graph, levels)
     found += checks.check_repeats(workflow, graph)
     found += checks.check_roles(workflow, resolved)
+    found += check_agents(workflow)
     found += checks.check_phases(workflow, graph)
     found += checks.check_patterns(workflow, plain, patterns)
     found += checks.check_schemas(workflow)

@@ -24,10 +24,6 @@ def check_availability(workflow: Workflow) -> Iterator[Mistake]:
     if "never_copy" in workflow.model_fields_set:
         yield not_yet(("never_copy",), "`never_copy`", "take it out: nothing is copied yet")
     for name, agent in workflow.agents.items():
-        if agent.runner != "scripted":
-            yield not_yet(
-                ("agents", name, "runner"), f"the runner `{agent.runner}`", "use `scripted`"
-            )
         yield from _repo_uses(("agents", name, "cwd"), (agent.cwd or "",))
         yield from _repo_uses(("agents", name, "additional_paths"), agent.additional_paths)
     if workflow.defaults.model_fields_set:

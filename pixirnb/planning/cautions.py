@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from pixirnb.planning.agent_cautions import agent_cautions
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.resolution import STANDARD_TIMEOUT_MS
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.steps import AgentStep
-from pixirnb.spec.suggestions import did_you_mean
 
 MANY_DEPENDENCIES: Final = 5
 
@@ -29,7 +29,7 @@ def cautions(analysis: Analysis) -> Iterator[Mistake]:
     yield from _writers(analysis)
     yield from _widths(analysis)
     yield from _places(analysis)
-    yield from _agents(analysis)
+    yield from agent_cautions(analysis)
     yield from _phases(analysis)
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
@@ -133,34 +133,6 @@ def _places(analysis: Analysis) -> Iterator[Mistake]:
             f"the workspace {analysis.facts.workspace} cannot be written",
             "choose another with --workspace",
         )
-
-
-def _agents(analysis: Analysis) -> Iterator[Mistake]:
-    used: set[str] = set()
-    for position, step in enumerate(analysis.resolved):
-        if type(step.spec) is not AgentStep:
-            continue
-        used.add(str(step.spec.agent))
-        if not step.spec.verify and step.spec.output is None:
-            yield Mistake(
-                "agent_unverified",
-                ("steps", position),
-                f"nothing verifies what `{step.spec.id}` says it did",
-                "add `verify`, or an `output` schema",
-            )
-    for name, agent in analysis.workflow.agents.items():
-        if name not in used:
-            yield Mistake(
-                "agent_unused", ("agents", name), f"no step uses the agent `{name}`", "take it out"
-            )
-        for step_id in agent.script or ():
-            if step_id != "*" and step_id not in analysis.graph.index:
-                yield Mistake(
-                    "script_unknown_step",
-                    ("agents", name, "script", step_id),
-                    f"the script speaks of `{step_id}`, which is no step",
-                    did_you_mean(step_id, analysis.graph.ids, otherwise="take it out"),
-                )
 
 
 def _phases(analysis: Analysis) -> Iterator[Mistake]:

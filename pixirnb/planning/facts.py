@@ -31,3 +31,5 @@ class Facts:
     """By the path as written. A path that is not here was not surveyed and is not complained about."""
     functions: frozenset[str] | None = None
     """Known notebook functions as called (`:name`); None when nobody looked."""
+    environment: frozenset[str] | None = None
+    """Names among those that agents are passed (`pass_env`) which are set, never their values; None when nobody looked."""

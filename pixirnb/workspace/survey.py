@@ -20,7 +20,14 @@ def survey(workflow: Workflow, workspace: Path, sources: Mapping[str, str]) -> F
         workspace=str(root),
         paths={path: _fact(root, path) for path in dict.fromkeys(named_paths(workflow))},
         functions=frozenset(sources),
+        environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
     )
+
+
+def passed_names(workflow: Workflow) -> Iterator[str]:
+    """Names of environment variables that the workflow's agents are passed."""
+    for agent in workflow.agents.values():
+        yield from agent.pass_env
 
 
 def named_paths(workflow: Workflow) -> Iterator[str]:

@@ -155,9 +155,27 @@ BROKEN = {
             ("not_yet_available", "steps[0].cwd", 4),
         ],
     ),
-    "another runner": (
+    "a model's agent without a model": (
         "name: w\nagents: {b: {runner: llm}}\nsteps: [{id: a, task: x, agent: b}]\n",
-        [("not_yet_available", "agents.b.runner", 2)],
+        [("agent_model_missing", "agents.b.runner", 2)],
+    ),
+    "a model of nobody": (
+        "name: w\nagents: {b: {runner: llm, model: big}}\nsteps: [{id: a, task: x, agent: b}]\n",
+        [("model_unreadable", "agents.b.model", 2)],
+    ),
+    "a coding agent without a command": (
+        "name: w\nagents:\n  b: {runner: acp}\n  c: {runner: cli, model: m}\n"
+        "  d: {runner: pty}\nsteps: [{id: a, task: x, agent: b}]\n",
+        [
+            ("agent_command_missing", "agents.b.runner", 3),
+            ("agent_command_missing", "agents.c.runner", 4),
+            ("agent_command_missing", "agents.d.runner", 5),
+        ],
+    ),
+    "a tool nobody has": (
+        "name: w\nagents: {b: {runner: llm, model: 'openai:m', tools: [raed, hammer]}}\n"
+        "steps: [{id: a, task: x, agent: b}]\n",
+        [("tool_unknown", "agents.b.tools[0]", 2), ("tool_unknown", "agents.b.tools[1]", 2)],
     ),
     "carried folders": (
         "name: w\nnever_copy: []\nsteps:\n- {id: a, run: x, carry: [n], seams: [s]}\n",

@@ -298,6 +298,39 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         {"agents": {"b": {"script": {"aks": [[]], "*": [[]]}}}},
         [("script_unknown_step", "agents.b.script.aks")],
     ),
+    "a scripted agent with what only others use": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {"agents": {"b": {"model": "openai:m", "command": ["x"], "tools": ["read"]}}},
+        [
+            ("agent_key_inert", "agents.b.model"),
+            ("agent_key_inert", "agents.b.command"),
+            ("agent_key_inert", "agents.b.tools"),
+        ],
+    ),
+    "a coding agent with tools and a script": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {
+            "agents": {
+                "b": {"runner": "cli", "command": "c", "tools": ["read"], "script": {"*": [[]]}}
+            }
+        },
+        [("agent_key_inert", "agents.b.tools"), ("agent_key_inert", "agents.b.script")],
+    ),
+    "an agent with all its runner needs": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {"agents": {"b": {"runner": "llm", "model": "openai:m", "tools": ["read", "shell"]}}},
+        [],
+    ),
+    "leave to write anything": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {"agents": {"b": {"permission_mode": "auto"}}},
+        [("auto_without_write_set", "steps[0]")],
+    ),
+    "leave to write something": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}, "write_set": ["o"]}],
+        {"agents": {"b": {"permission_mode": "auto"}}},
+        [],
+    ),
     "phases side by side": (
         [step("a", phase="p"), step("b", phase="q")],
         {},

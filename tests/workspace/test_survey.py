@@ -90,3 +90,13 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     before = tmp_path.stat().st_mtime_ns, sorted(tmp_path.rglob("*"))
     survey(workflow(cwd="sub/new"), tmp_path, {})
     assert (tmp_path.stat().st_mtime_ns, sorted(tmp_path.rglob("*"))) == before
+
+
+def test_a_variable_an_agent_is_passed_and_that_is_not_set_is_told_by_name(tmp_path: Path) -> None:
+    agent = {"pass_env": ["PATH", "PIXIRNB_NO_SUCH_NAME"]}
+    task = {"id": "a", "task": "x", "agent": "b", "output": {}}
+    spec = load_mapping({"name": "w", "agents": {"b": agent}, "steps": [task]}).require()
+    facts = survey(spec, tmp_path, {})
+    assert facts.environment == {"PATH"}
+    told = [(each.code, each.path) for each in report(spec, facts).warnings]
+    assert told == [("env_not_set", "agents.b.pass_env[1]")]

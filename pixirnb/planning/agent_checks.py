@@ -1,0 +1,72 @@
+"""What the agents of a workflow lack: a model, a command, a tool that there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.policies import Agent
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+TOOLS: Final = (
+    "read",
+    "list",
+    "search",
+    "write",
+    "edit",
+    "shell",
+    "report_checkpoint",
+    "run_workflow",
+    "workflow_checkpoint_save",
+    "resume_workflow",
+    "inspect_run",
+    "decide_step",
+    "diagnose_run",
+)
+"""What `tools` may name."""
+
+_MODEL: Final = re.compile(r"[a-z][a-z0-9_-]*:\S+")
+
+
+def check_agents(workflow: Workflow) -> Iterator[Mistake]:
+    """Agents that could not do a thing as they are written."""
+    for name, agent in workflow.agents.items():
+        parts: PathParts = ("agents", name)
+        if agent.runner == "llm":
+            yield from _model(name, agent, parts)
+        elif agent.runner != "scripted" and not agent.command:
+            yield Mistake(
+                "agent_command_missing",
+                (*parts, "runner"),
+                f"the agent `{name}` is run by `{agent.runner}` and names no command",
+                "add `command:`, an argv list or the name of a known agent",
+            )
+        for place, tool in enumerate(agent.tools):
+            if tool not in TOOLS:
+                yield Mistake(
+                    "tool_unknown",
+                    (*parts, "tools", place),
+                    f"there is no tool `{tool}`",
+                    did_you_mean(tool, TOOLS, otherwise=f"use some of {', '.join(TOOLS)}"),
+                )
+
+
+def _model(name: str, agent: Agent, parts: PathParts) -> Iterator[Mistake]:
+    if agent.model is None:
+        yield Mistake(
+            "agent_model_missing",
+            (*parts, "runner"),
+            f"the agent `{name}` is run by `llm` and names no model",
+            'add `model: "provider:name"`',
+        )
+    elif _MODEL.fullmatch(agent.model) is None:
+        yield Mistake(
+            "model_unreadable",
+            (*parts, "model"),
+            f"`{agent.model}` does not say which provider's model it is",
+            'write `"provider:name"`, with a provider such as `openai` or `anthropic`',
+        )
