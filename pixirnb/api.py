@@ -1,14 +1,11 @@
 """What `import pixirnb` offers: load, plan, start, run, resume, open_run, runs. Wires floors together, decides nothing.
 
-Paths are read here and nowhere below. A workflow may come as a path, as YAML text, as a dict or as a `Workflow`.
+A workflow may come as a path, as YAML text, as a dict or as a `Workflow`.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
-import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,26 +13,28 @@ from typing import Any, Final, get_args
 
 from pixirnb import collector, housekeeping, launch
 from pixirnb.engine.broadcast import Listener
-from pixirnb.engine.host import engine
-from pixirnb.errors import InvalidArguments, InvalidSpec, RunInterrupted, RunNotCompleted
-from pixirnb.handle import Run
+from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
+from pixirnb.handle import Run, opened
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, problems_of, report, require
 from pixirnb.ports import Reading
-from pixirnb.resumption import Edit, called, history_at, resumption
-from pixirnb.spec import loader
-from pixirnb.spec.steps import PythonStep
+from pixirnb.resumption import Edit, history_at, resumption
+from pixirnb.sources import (
+    Source,
+    is_path,
+    notebook_functions,
+    read,
+    required,
+    store_of,
+    workspace_of,
+)
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
-from pixirnb.store.state import find_state
 from pixirnb.views.listings import Forecast, Rows
 from pixirnb.views.phrases import why
 from pixirnb.workspace.survey import survey
-
-Source = Workflow | Mapping[str, Any] | str | Path
-"""What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """How a run can end."""
@@ -47,7 +46,7 @@ def load(source: Source, *, functions: Mapping[str, str] | None = None) -> Workf
 
     `functions` are sources of notebook functions, as for `plan`.
     """
-    return _required(_loaded(source), None, functions)
+    return required(read(source), None, functions)
 
 
 @collector.held_back()
@@ -62,8 +61,8 @@ def plan(
     `functions` are sources of notebook functions (`{":name": text}`); by default those the workflow brings along and
     those of `__main__`.
     """
-    loaded = _loaded(source)
-    workflow = loaded.workflow or _required(loaded, workspace, functions)
+    loaded = read(source)
+    workflow = loaded.workflow or required(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
     found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
     if not found.ok:
@@ -82,9 +81,9 @@ def start(
     listeners: Sequence[Listener] = (),
 ) -> Run:
     """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
-    loaded = _loaded(source)
+    loaded = read(source)
     # Its plan, below, refuses what else is wrong.
-    workflow = loaded.workflow or _required(loaded, workspace, functions)
+    workflow = loaded.workflow or required(loaded, workspace, functions)
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
@@ -178,7 +177,7 @@ def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
-    return _found(*located(run_id, workspace=workspace, state=state))
+    return opened(*located(run_id, workspace=workspace, state=state))
 
 
 def runs(
@@ -238,92 +237,6 @@ def _first_cause(outcome: RunOutcome) -> str:
     return f" `{step.step_id}`: {told}" + ("" if told[-1] in ".?!…" else ".")
 
 
-def store_of(workspace: Path, state: str | Path | None) -> FileStore:
-    """The store of a workspace's state folder."""
-    return FileStore(find_state(workspace, None if state is None else Path(state)))
-
-
-def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
-    """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
-    if workspace is not None:
-        place = _typed(workspace)
-        if not os.path.isdir(place):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
-            raise InvalidArguments(
-                f"The workspace {place} is not a folder.",
-                fix="Name one that exists.",
-                code="workspace_missing",
-            )
-        return place.resolve()
-    source = None if workflow is None else workflow.places.source
-    if source is not None and Path(source).is_file():
-        return Path(source).resolve().parent
-    return Path.cwd()
-
-
-def notebook_functions(workflow: Workflow) -> dict[str, str]:
-    """Sources of the functions a workflow calls, as far as it brings them along or `__main__` has them: `{":name": text}`."""
-    names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
-    checks = (check.python or "" for step in workflow.steps for check in step.verify)
-    names |= {name for name in checks if name.startswith(":")}
-    main = sys.modules.get("__main__")
-    found: dict[str, str] = {}
-    for name in sorted(names):
-        function = getattr(main, name[1:], None)
-        if not inspect.isfunction(function):
-            continue
-        try:
-            source = inspect.getsource(function)
-            # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
-            found[name] = textwrap.dedent(source) if source[:1].isspace() else source
-        except (OSError, TypeError):
-            continue  # typed at a prompt that keeps no source: the plan then says the function is missing
-    return {**found, **called(workflow, workflow.sources)}
-
-
-def _typed(path: str | Path) -> Path:
-    """A path as a person typed it; `~nobody` stays what it is instead of raising."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home
-
-
-def is_path(text: str) -> bool:
-    """Whether text is taken for a file's name: it is one line, and says something."""
-    return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
-
-
-def _loaded(source: Source) -> loader.Loaded:
-    if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
-        path = _typed(source)
-        try:
-            text = path.read_bytes()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InvalidSpec(
-                f"{source} cannot be read: {reason}.",
-                fix="Name a workflow's file, or give the YAML itself.",
-                code="spec_unreadable",
-            ) from error
-        return loader.load_text(text, str(path.resolve()))
-    return loader.load(source)
-
-
-def _required(
-    loaded: loader.Loaded,
-    workspace: str | Path | None,
-    functions: Mapping[str, str] | None = None,
-) -> Workflow:
-    """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go."""
-    try:
-        return require(loaded)
-    except InvalidSpec:
-        salvage = None if loaded.salvage is None else loaded.salvage.workflow
-        written = loaded.workflow or salvage
-        if written is None:
-            raise
-        place = workspace_of(written, workspace)
-        known = notebook_functions(written) if functions is None else functions
-        return require(loaded, survey(written, place, known))
-
-
 def _edit(
     spec: Source | None, inputs: Mapping[str, Any] | None, functions: Mapping[str, str] | None
 ) -> Edit:
@@ -351,23 +264,14 @@ def located(
     return FileStore(folder.parent.parent) if is_kept else FileStore.beside(folder), folder.name
 
 
-def _found(store: FileStore, run_id: str) -> Run:
-    """A run, driven by this process or not. A copy of a live run's folder bears its id and is another run."""
-    folder, live = store.folder(run_id), engine().find(run_id)
-    driven = None if live is None else live.scheduler.log.folder
-    if driven is None or not driven.exists() or not driven.samefile(folder):
-        live = None
-    return Run(run_id, store, live)
-
-
 def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:
     """What makes the row of a run that somebody drives now, from its id."""
     return partial(_row_of_live, store)
 
 
 def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
-    opened = _found(store, run_id)
-    state, outcome = opened.state, opened.outcome
+    found = opened(store, run_id)
+    state, outcome = found.state, found.outcome
     return {
         "run_id": run_id,
         "workflow": state.workflow,
@@ -380,15 +284,22 @@ def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
 
 __all__ = [
     "Listener",
+    "Source",
     "expect",
+    "is_path",
     "load",
+    "located",
+    "notebook_functions",
     "open_run",
     "plan",
     "plan_resume",
     "problems_of",
     "resume",
+    "row_of_live",
     "run",
     "runs",
     "start",
+    "store_of",
     "wait",
+    "workspace_of",
 ]

@@ -15,6 +15,7 @@ import anyio
 
 from pixirnb import courses, launch
 from pixirnb.engine.broadcast import TOPICS, News, topic_of
+from pixirnb.engine.host import engine
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
@@ -23,6 +24,7 @@ from pixirnb.machine.resume import Selection
 from pixirnb.ports import Lease
 from pixirnb.record import Record
 from pixirnb.requests import bring, heed, request
+from pixirnb.store.files import FileStore
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
 
@@ -259,3 +261,15 @@ class Run(Record):
     def _raise_failure(self) -> None:
         if self.live is not None and self.live.failure is not None:
             raise self.live.failure
+
+
+def opened(store: FileStore, run_id: str) -> Run:
+    """A run, driven by this process or not. Raises UnknownRun.
+
+    A copy of a live run's folder bears its id and is another run.
+    """
+    folder, live = store.folder(run_id), engine().find(run_id)
+    driven = None if live is None else live.scheduler.log.folder
+    if driven is None or not driven.exists() or not driven.samefile(folder):
+        live = None
+    return Run(run_id, store, live)

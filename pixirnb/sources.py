@@ -1,0 +1,117 @@
+"""Where workflows come from, and where they work: read from a path, a text or a mapping, with its folder, state and functions.
+
+Paths are read here, for `api` and for what agents hand in; `spec.loader` gets texts. Source: contract.md §1 (workspace), §3.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.planning.report import require
+from pixirnb.resumption import called
+from pixirnb.spec import loader
+from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.files import FileStore
+from pixirnb.store.state import find_state
+from pixirnb.workspace.survey import survey
+
+Source = Workflow | Mapping[str, Any] | str | Path
+"""What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
+
+
+def read(source: Source) -> loader.Loaded:
+    """What is there, mistakes included. Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read."""
+    if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
+        path = _typed(source)
+        try:
+            text = path.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidSpec(
+                f"{source} cannot be read: {reason}.",
+                fix="Name a workflow's file, or give the YAML itself.",
+                code="spec_unreadable",
+            ) from error
+        return loader.load_text(text, str(path.resolve()))
+    return loader.load(source)
+
+
+def required(
+    loaded: loader.Loaded,
+    workspace: str | Path | None,
+    functions: Mapping[str, str] | None = None,
+) -> Workflow:
+    """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go.
+
+    Raises InvalidSpec.
+    """
+    try:
+        return require(loaded)
+    except InvalidSpec:
+        salvage = None if loaded.salvage is None else loaded.salvage.workflow
+        written = loaded.workflow or salvage
+        if written is None:
+            raise
+        place = workspace_of(written, workspace)
+        known = notebook_functions(written) if functions is None else functions
+        return require(loaded, survey(written, place, known))
+
+
+def store_of(workspace: Path, state: str | Path | None) -> FileStore:
+    """The store of a workspace's state folder."""
+    return FileStore(find_state(workspace, None if state is None else Path(state)))
+
+
+def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
+    """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
+    if workspace is not None:
+        place = _typed(workspace)
+        if not os.path.isdir(place):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
+            raise InvalidArguments(
+                f"The workspace {place} is not a folder.",
+                fix="Name one that exists.",
+                code="workspace_missing",
+            )
+        return place.resolve()
+    source = None if workflow is None else workflow.places.source
+    if source is not None and Path(source).is_file():
+        return Path(source).resolve().parent
+    return Path.cwd()
+
+
+def notebook_functions(workflow: Workflow) -> dict[str, str]:
+    """Sources of the functions a workflow calls, as far as it brings them along or `__main__` has them: `{":name": text}`."""
+    names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
+    checks = (check.python or "" for step in workflow.steps for check in step.verify)
+    names |= {name for name in checks if name.startswith(":")}
+    main = sys.modules.get("__main__")
+    found: dict[str, str] = {}
+    for name in sorted(names):
+        function = getattr(main, name[1:], None)
+        if not inspect.isfunction(function):
+            continue
+        try:
+            source = inspect.getsource(function)
+            # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
+            found[name] = textwrap.dedent(source) if source[:1].isspace() else source
+        except (OSError, TypeError):
+            continue  # typed at a prompt that keeps no source: the plan then says the function is missing
+    return {**found, **called(workflow, workflow.sources)}
+
+
+def is_path(text: str) -> bool:
+    """Whether text is taken for a file's name: it is one line, and says something."""
+    return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
+
+
+def _typed(path: str | Path) -> Path:
+    """A path as a person typed it; `~nobody` stays what it is instead of raising."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home
