@@ -1,0 +1,280 @@
+"""What an agent may do: its mode, its sets, its tools, and what a person has allowed it. Pure.
+
+    deny     whatever the mode: a tool it was not given, a path in none of its sets, a secret, the user's history or ours
+    by mode  what would change something: `read_only` denies, `ask` asks unless a person has allowed this very call,
+             `auto` allows
+
+Paths are those of `runners.agents.confinement`: relative to the workspace with links resolved, or absolute below one of the
+additional paths, where an agent may read and never write. Source: contract.md §1 (sets), §7 (permissions).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from pixirnb.planning.digest import text_digest
+from pixirnb.planning.paths import Pattern, matches, overlap
+
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["read_only", "ask", "auto"]
+
+RESERVED: Final = frozenset({".git", ".pixirnb"})
+"""The user's history and ours: in no set, at any depth."""
+
+_SECRET_NAMES: Final = (
+    *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".pypirc"),
+    *(".npmrc", ".git-credentials", ".htpasswd", ".ssh", ".gnupg", ".aws", "credentials*"),
+    *("secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
+)
+_SOURCES: Final = (
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".rb", ".java", ".kt"),
+    *(".c", ".h", ".cc", ".cpp", ".cs", ".ex", ".exs", ".php", ".swift", ".scala"),
+    *(".md", ".rst", ".html", ".css"),
+)
+"""A module called `credentials` is code, and holds no secret by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRule:
+    """What the rules have to know of a tool."""
+
+    reads: tuple[str, ...] = ()
+    """Arguments that are paths it reads."""
+    looks: tuple[str, ...] = ()
+    """Arguments that are folders it looks through: what it shows of them is judged entry by entry."""
+    writes: tuple[str, ...] = ()
+    """Arguments that are paths it changes."""
+    mutates: bool = False
+    """Whether it may change anything at all; then the mode decides."""
+
+
+TOOLS: Final[Mapping[str, ToolRule]] = {
+    "read": ToolRule(reads=("path",)),
+    "list": ToolRule(looks=("path",)),
+    "search": ToolRule(looks=("path",)),
+    "write": ToolRule(writes=("path",), mutates=True),
+    "edit": ToolRule(reads=("path",), writes=("path",), mutates=True),
+    "shell": ToolRule(mutates=True),
+}
+"""The tools of our own agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What becomes of a call."""
+
+    verdict: Verdict
+    code: str = ""
+    """Why not, stable; empty where it is allowed."""
+    message: str = ""
+    """The same for the agent: what, and what to do instead."""
+
+
+_ALLOWED: Final = Ruling("allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds one attempt of an agent."""
+
+    mode: Mode = "ask"
+    read_set: tuple[str, ...] = ("**/*",)
+    """Globs; what may be written may be read as well."""
+    write_set: tuple[str, ...] = ()
+    tools: frozenset[str] = frozenset()
+    """Names; empty: all of them."""
+    granted: frozenset[str] = frozenset()
+    """Digests of the calls that a person has allowed this step."""
+    additional: tuple[str, ...] = ()
+    """Folders outside the workspace, absolute, that may be read: additional paths, and the one it works in."""
+
+    @classmethod
+    def of(cls, work: Mapping[str, Any]) -> Limits:
+        """The limits of an agent's `work`. What is not understood bounds more, never less."""
+        session = work["session"]
+        mode = session.get("permission_mode")
+        if session.get("posture") != "writer" or mode not in ("read_only", "ask", "auto"):
+            mode = "read_only"
+        workspace = str(work.get("workspace") or "/")
+        read_set = [str(glob) for glob in session.get("read_set") or ("**/*",)]
+        outside = []
+        cwd = [work["cwd"]] if work.get("cwd") else []
+        for folder in map(str, (*(work.get("additional_paths") or ()), *cwd)):
+            if not _is_below(folder, (workspace,)):
+                outside.append(folder)
+            elif folder not in (workspace, *map(str, cwd)):
+                read_set.append(_escaped(folder[len(workspace.rstrip("/")) + 1 :]))
+        return cls(
+            mode=mode,
+            read_set=tuple(read_set),
+            write_set=tuple(session.get("write_set") or ()),
+            tools=frozenset(session.get("tools") or ()),
+            granted=frozenset(work.get("granted") or ()),
+            additional=tuple(dict.fromkeys(outside)),
+        )
+
+    def read_refusal(self, path: str) -> Ruling | None:
+        """Why a file may not be read; None where it may."""
+        if (kept := _kept(path)) is not None:
+            return kept
+        is_readable = _is_below(path, self.additional) or _is_in(
+            path, (*self.read_set, *self.write_set)
+        )
+        if is_readable:
+            return None
+        sets = _listed((*self.read_set, *self.write_set))
+        return _deny("outside_read_set", f"`{_shown(path)}` may not be read: read only {sets}.")
+
+    def look_refusal(self, path: str) -> Ruling | None:
+        """Why a folder may not be looked through; None where something in it may be read. `""`: the workspace."""
+        if (kept := _kept(path)) is not None:
+            return kept
+        globs = (*self.read_set, *self.write_set)
+        is_open = path == "" or _is_below(path, self.additional) or _may_hold(path, globs)
+        if is_open:
+            return None
+        sets = _listed(globs)
+        return _deny(
+            "outside_read_set", f"Nothing in `{_shown(path)}` may be read: read only {sets}."
+        )
+
+    def write_refusal(self, path: str) -> Ruling | None:
+        """Why a file may not be changed by anybody's leave; None where the mode decides."""
+        if (kept := _kept(path)) is not None:
+            return kept
+        if _is_in(path, self.write_set):
+            return None
+        sets = _listed(self.write_set)
+        told = f"write only {sets}" if self.write_set else "this step writes no files"
+        return _deny(
+            "outside_write_set",
+            f"`{_shown(path)}` is not in the write set, and no permission changes that: {told}.",
+        )
+
+    def by_mode(self, digest: str | None = None) -> Ruling:
+        """What the mode says to a call that would change something. `digest`: of the call, for what was allowed before."""
+        if self.mode == "read_only":
+            return _deny(
+                "read_only", "This session only reads: say in your report what should change."
+            )
+        if self.mode == "auto" or (digest is not None and digest in self.granted):
+            return _ALLOWED
+        return Ruling("ask", "permission_required", "A person has to allow this.")
+
+
+def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
+    """What becomes of a call of one of our TOOLS. Its path arguments are those that the confinement has resolved."""
+    rule = TOOLS.get(tool)
+    if rule is None:
+        return _deny("tool_unknown", f"There is no tool `{tool[:80]}`: use {_listed(TOOLS)}.")
+    if limits.tools and tool not in limits.tools:
+        given = _listed(name for name in TOOLS if name in limits.tools) or "none"
+        return _deny(
+            "tool_not_granted", f"`{tool}` was not given to this agent, which has {given}."
+        )
+    if rule.mutates and limits.mode == "read_only":
+        return limits.by_mode()
+    for names, refusal in (
+        (rule.writes, limits.write_refusal),
+        (rule.reads, limits.read_refusal),
+        (rule.looks, limits.look_refusal),
+    ):
+        for name in names:
+            path = args.get(name)
+            refused = refusal(path) if isinstance(path, str) else _NO_PATH
+            if refused is not None:
+                return refused
+    return limits.by_mode(digest_of(tool, args)) if rule.mutates else _ALLOWED
+
+
+def digest_of(tool: str, args: Mapping[str, Any]) -> str:
+    """`b2:<64 hex>` of one exact call: what a person allows is this, and nothing like it."""
+    said = {
+        "tool": tool,
+        "args": {name: value for name, value in args.items() if value is not None},
+    }
+    return text_digest(json.dumps(said, sort_keys=True, separators=(",", ":"), default=str))
+
+
+def is_secret(path: str) -> bool:
+    """Whether a path names what is usually a secret: a key, a token file, an `.env`."""
+    return any(_is_secret_name(name) for name in path.casefold().split("/"))
+
+
+def _is_secret_name(name: str) -> bool:
+    if name.startswith("credentials") and name.endswith(_SOURCES):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
+
+
+def _kept(path: str) -> Ruling | None:
+    if any(name.casefold() in RESERVED for name in path.split("/")):
+        return _deny(
+            "reserved_path",
+            f"`{_shown(path)}` belongs to git or to pixirnb and is in no set: leave it.",
+        )
+    if is_secret(path):
+        return _deny(
+            "kept_secret",
+            f"`{_shown(path)}` is kept secret by its name: work without it, or say in your report that it is needed.",
+        )
+    return None
+
+
+def _is_in(path: str, globs: Iterable[str]) -> bool:
+    # A file of the workspace may be called `repos.x:y`, and is none of that repository's.
+    named = path if path.startswith("/") else f"./{path}"
+    patterns = (pattern for pattern in map(_pattern, globs) if pattern is not None)
+    return any(matches(pattern, named) for pattern in patterns)
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    if not path.startswith("/") or ".." in path.split("/"):
+        return False
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def _may_hold(path: str, globs: Iterable[str]) -> bool:
+    """Whether some path at or below `path` is in the sets."""
+    if path.startswith("/"):
+        return False
+    place = _pattern(_escaped(path))
+    patterns = (pattern for pattern in map(_pattern, globs) if pattern is not None)
+    return place is not None and any(overlap(place, pattern) for pattern in patterns)
+
+
+def _escaped(path: str) -> str:
+    """The glob that means this path."""
+    return "./" + "".join(f"\\{char}" if char in "*?[]{},\\" else char for char in path)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(glob: str) -> Pattern | None:
+    """None for what is no pattern: it holds nothing."""
+    try:
+        return Pattern.parse(glob)
+    except ValueError:
+        return None
+
+
+def _deny(code: str, message: str) -> Ruling:
+    return Ruling("deny", code, message)
+
+
+_NO_PATH: Final = _deny("path_invalid", "A path is missing: name one, relative to the workspace.")
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def _shown(path: str) -> str:
+    """A path in a sentence: one line, bounded."""
+    text = path if path.isprintable() else json.dumps(path)
+    return text if len(text) <= 200 else f"{text[:100]}…{text[-80:]}"
