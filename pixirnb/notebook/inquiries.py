@@ -18,8 +18,11 @@ from typing import Any, Final
 from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
 from pixirnb.handle import Run
+from pixirnb.notebook.conversations import conversation
 from pixirnb.notebook.readings import Readings
+from pixirnb.notebook.transcripts import Transcripts
 from pixirnb.views.controls import controls, forecast_document, log_document
+from pixirnb.views.dialogue import PAGE
 from pixirnb.views.marks import run_mark
 from pixirnb.views.panel import panel
 from pixirnb.views.plain import line, plain
@@ -40,20 +43,28 @@ class Inquiries:
     """Answers about one run. `run` may be set to the same run taken up again."""
 
     def __init__(
-        self, run: Run, *, on_taken_up: Follow | None = None, on_forked: Follow | None = None
+        self,
+        run: Run,
+        *,
+        on_taken_up: Follow | None = None,
+        on_forked: Follow | None = None,
+        transcripts: Transcripts | None = None,
     ) -> None:
         """`on_taken_up`: called with the run once a wish has made this process drive it (again); `on_forked`: with a new run
         that a wish has begun from a checkpoint. Both on the thread that called `answer`, before it returns.
+        `transcripts`: where live news of the run's sessions is heard, if anywhere.
         """
         self.run = run
         self.on_taken_up = on_taken_up
         self.on_forked = on_forked
         self._readings = Readings()
+        self._transcripts = transcripts or Transcripts()
         self._lock = threading.Lock()
         self._asks: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "step": self._step,
             "output": self._output,
             "value": self._value,
+            "session": self._session,
             "run": self._controls,
             "forecast": self._forecast,
             "events": self._events,
@@ -130,6 +141,18 @@ class Inquiries:
         step, is_click = _name(message, "step"), _flag(message, "load", default=False)
         seen = self._readings.at(self.run, None)
         return {"step": step, **seen.value(step, load=is_click)}
+
+    def _session(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        seen = self._readings.at(self.run, _place(message, "at"))
+        return conversation(
+            seen,
+            self._transcripts,
+            _name(message, "step"),
+            _place(message, "attempt"),
+            since=_place(message, "since") or 0,
+            before=_place(message, "before"),
+            limit=_place(message, "limit") or PAGE,
+        )
 
     def _controls(self, message: Mapping[str, Any]) -> dict[str, Any]:
         seen = self._readings.at(self.run, _place(message, "at"))

@@ -24,6 +24,7 @@ from pixirnb.notebook.inquiries import Inquiries
 from pixirnb.notebook.pulses import Pulses, now_ms
 from pixirnb.notebook.shelf import SHELF
 from pixirnb.notebook.sources import Source
+from pixirnb.notebook.transcripts import Transcripts
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.heading import heading
@@ -62,7 +63,8 @@ class LiveView:
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
         self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._inquiries = Inquiries(run, on_taken_up=self.take_up)
+        self._transcripts = Transcripts()
+        self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
         self._past: list[dict[str, Any]] = []
         """Its acts before the last edit of its workflow."""
@@ -166,6 +168,8 @@ class LiveView:
         pulse = self._pulses.told(self._tape)
         if pulse is not None:
             self.widget.pulse = pulse
+        if stirred := self._transcripts.stirred():
+            self.widget.send({"stirred": stirred})
         was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
         if is_other or len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
             if self._is_at_rest or was_at_rest:
@@ -179,6 +183,7 @@ class LiveView:
         for piece in news:
             if isinstance(piece, Live):
                 self._pulses.take(piece, self._tape)
+                self._transcripts.hear(piece)
                 continue
             if piece.seq <= self._tape.run.seq:
                 continue  # the log tells again what the loop had told

@@ -5,7 +5,6 @@ const DRAG_MS = 90; // while the slider is dragged, the kernel is asked when it 
 const AGAIN_MS = 300; // at most three times a second of a step that changes
 const SLOW_MS = 1200; // then the kernel is said to be busy
 const READABLE = 0.6; // the scale below which a graph is not made smaller to be seen whole
-const [LEAST_WIDTH, MOST_WIDTH] = [260, 720];
 
 class Panel {
   constructor(view) {
@@ -18,6 +17,7 @@ class Panel {
     this.card = h("div", { class: "pixirnb-card-room" });
     this.question = new Question(this);
     this.output = new Output(this.stage);
+    this.conversation = new Conversation(this);
     this.title = h("h3", { class: "pixirnb-title" });
     this.facts = h("p", { class: "pixirnb-mute pixirnb-sub" });
     this.progress = h("div", { class: "pixirnb-meter", hidden: true }, h("span", {}));
@@ -25,7 +25,7 @@ class Panel {
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.deeds = h("div", { class: "pixirnb-beside", role: "group", "aria-label": "What can be done", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, deeds: [this.deeds, this.card, this.remark.root], output: this.output.root, value: this.value };
+    const own = { question: this.question.root, deeds: [this.deeds, this.card, this.remark.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
@@ -35,13 +35,12 @@ class Panel {
     const close = button("×", () => this.close(), { kind: "pixirnb-close", title: "Close (Esc)" });
     close.setAttribute("aria-label", "Close the panel");
     this.head = h("header", { class: "pixirnb-panel-head" }, h("div", { class: "pixirnb-grow" }, this.title, this.facts, this.progress), close);
-    this.grip = this.makeGrip();
     this.root = h(
       "aside",
       { class: "pixirnb-panel", hidden: true, tabindex: -1, on: { keydown: (event) => this.key(event) } },
-      this.grip,
       h("div", { class: "pixirnb-panel-body" }, this.head, this.inner),
     );
+    this.root.prepend(gripOf(this));
   }
 
   draw({ has, touched }) {
@@ -59,6 +58,7 @@ class Panel {
     else if (has("position")) this.wake(DRAG_MS);
     else if (has("head") || (!stage.isPast && this.concerns(touched, fresh))) this.wake();
     if (!stage.isPast) this.output.tick(stage.signOf(this.step)?.[1] ?? null);
+    this.conversation.tick(has("stirred") ? stage.stirred : null);
   }
 
   /** Whether steps that changed, or what happened, can be seen in this panel. */
@@ -78,6 +78,7 @@ class Panel {
     this.answer = null;
     this.inner.classList.add("pixirnb-unknown");
     this.output.clear();
+    this.conversation.clear();
     this.remark.clear();
     fill(this.card);
     this.root.hidden = false;
@@ -108,6 +109,7 @@ class Panel {
     clearTimeout(this.timer);
     this.timer = null;
     this.output.clear();
+    this.conversation.clear();
   }
 
   close() {
@@ -216,6 +218,7 @@ class Panel {
     say(this.then, answer.is_past ? `As it was at event ${answer.seq.toLocaleString("en-US")}.` : "");
     this.question.draw(answer);
     this.drawDeeds(answer);
+    this.conversation.draw(answer, this.moment);
     this.drawOutput(answer);
     this.drawValue(answer);
     for (const part of this.parts) if (part.root) this.drawPart(part, answer);
@@ -284,7 +287,8 @@ class Panel {
   }
 
   drawOutput(answer) {
-    if (!answer.attempts_count) {
+    const isTold = this.seen === null && !this.conversation.root.hidden; // a conversation holds the same words
+    if (!answer.attempts_count || isTold) {
       this.output.clear();
       return;
     }
@@ -341,43 +345,10 @@ class Panel {
     this.close();
   }
 
-  makeGrip() {
-    const grip = h("div", {
-      class: "pixirnb-grip",
-      role: "separator",
-      tabindex: 0,
-      "aria-orientation": "vertical",
-      "aria-label": "Width of the panel",
-      "aria-valuemin": LEAST_WIDTH,
-      "aria-valuemax": MOST_WIDTH,
-      title: "Drag to make the panel wider or narrower",
-    });
-    const set = (width) => {
-      this.stage.panelWidth = Math.round(Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, width)));
-      this.root.style.setProperty("--px-panel", `${this.stage.panelWidth}px`);
-      grip.setAttribute("aria-valuenow", String(this.stage.panelWidth));
-      this.view.hear("panel");
-    };
-    grip.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
-      grip.setPointerCapture(event.pointerId);
-      const [from, width] = [event.clientX, this.root.offsetWidth];
-      const move = (moved) => set(width + from - moved.clientX);
-      grip.addEventListener("pointermove", move);
-      grip.addEventListener("lostpointercapture", () => grip.removeEventListener("pointermove", move), { once: true });
-    });
-    grip.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: 24, ArrowRight: -24 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      set(this.root.offsetWidth + step);
-    });
-    return grip;
-  }
-
   leave() {
     clearTimeout(this.timer);
     this.output.clear();
+    this.conversation.clear();
     this.step = -1;
     this.asked = null;
   }

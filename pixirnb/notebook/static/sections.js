@@ -41,6 +41,7 @@ const SECTIONS = [
       left.error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, left.error.kind), h("span", {}, left.error.message)) : null,
     ],
   },
+  { name: "Conversation", own: "conversation" },
   { name: "Output", own: "output" },
   { name: "Value", own: "value" },
   {

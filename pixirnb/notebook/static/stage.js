@@ -97,6 +97,10 @@ class Stage {
 
   hear(message) {
     if (message.tape) this.grow(message.tape);
+    if (message.stirred) {
+      this.stirred = new Set(message.stirred);
+      this.tell("stirred");
+    }
     if ("re" in message) {
       const answered = this.waiting.get(message.re);
       this.waiting.delete(message.re);
