@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pixirnb.sessions.calls import Call
+from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import SessionState
 
-Drafts = list[tuple[str, dict[str, Any]]]
+Drafts = list[Pair]
 
 _NEXT: Final = {
     "interrupted": ["inspect_session", "resume_run"],
@@ -20,24 +22,35 @@ _NEXT: Final = {
 }
 
 
+def orphan_output(call: Call) -> str:
+    """What an agent is shown for a call that has no result: the same whether the log was closed or a replay closes it.
+
+    It names no cause: a replay knows of none, and its input must not change when the log is closed.
+    """
+    return f"No result of `{call.tool}` was recorded; it may or may not have acted."
+
+
 def orphan_results(state: SessionState, reason: str) -> Drafts:
     """A durable result for every call that has none. `reason`: what broke them off."""
+    calls = state.calls
+    # In the order in which results find their calls, for several may have one id: those of this turn first.
+    ordered = sorted(calls.open.values(), key=lambda call: call.turn != calls.turn)
     return [
         (
             "tool_result",
             {
-                "call_id": call_id,
+                "call_id": call.call_id,
                 "ok": False,
-                "output": f"No result of `{name}` was recorded ({reason}); it may or may not have acted.",
+                "output": orphan_output(call),
                 "error": {
                     "kind": "orphan_tool_call",
-                    "message": f"`{name}` was called and its result was lost.",
-                    "details": {"tool": name, "reason": reason},
+                    "message": f"`{call.tool}` was called and its result was lost.",
+                    "details": {"tool": call.tool, "reason": reason},
                 },
                 "synthetic": True,
             },
         )
-        for call_id, name in state.open_calls.items()
+        for call in ordered
     ]
 
 
@@ -53,21 +66,22 @@ def closing(
     timeout_ms: int | None = None,
     elapsed_ms: int | None = None,
 ) -> Drafts:
-    """The events that end a session which did not end clean; none where it has ended already.
+    """The events that end a session which did not end clean. Of one whose failure is recorded, only its open calls are closed.
 
-    `status`: `failed`, `interrupted`, `timed_out`, or `partial_failed`; a failure with text of the agent's own left over
-    becomes `partial_failed`.
+    `status`: `failed`, `interrupted` or `timed_out`, anything else counts as `failed`; a failure with text of the agent's own
+    left over is recorded as `partial_failed`. Ask `state.is_closed` first where the attempt's own end is not known: a turn that
+    `completed` has its evidence, and closing it says that the attempt ended otherwise after all.
     """
     if state.failed is not None:
-        return []
+        return orphan_results(state, reason)
     drafts: Drafts = []
     text = partial_text.strip()
     if text:
         drafts.append(("assistant_message", {"text": text, "partial": True, "final": False}))
     drafts += orphan_results(state, reason)
-    has_text = bool(text) or state.partial is not None
-    terminal = "partial_failed" if status == "failed" and has_text else status
-    session_id = str((state.started or {}).get("session_id", ""))
+    terminal = status if status in {"interrupted", "timed_out"} else "failed"
+    if terminal == "failed" and (text or (state.partial or "").strip()):
+        terminal = "partial_failed"
     drafts.append(
         (
             "turn_failed",
@@ -79,8 +93,8 @@ def closing(
                 "timeout_ms": timeout_ms,
                 "elapsed_ms": elapsed_ms,
                 "reason": reason,
-                "child_session_id": session_id,
-                "next_actions": _NEXT.get(terminal, _NEXT["failed"]),
+                "child_session_id": str((state.started or {}).get("session_id") or ""),
+                "next_actions": list(_NEXT[terminal]),
             },
         )
     )

@@ -3,12 +3,16 @@
     conversation   replayed to the provider
     audit          kept, and never replayed: adding one must not change a byte of the provider's input
 
+Readers take a session as `(kind, data)` pairs or as events of a log: `as_pairs` makes one of either.
 What streams by (deltas, status, progress) is never logged. Unknown kinds are audit. Source: contract.md §7.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, Literal, NotRequired, TypedDict
+
+from pixirnb.history.events import Event
 
 SessionKind = Literal[
     "session_started",
@@ -41,6 +45,12 @@ CONVERSATION: Final = frozenset(
     }
 )
 """Kinds that may be replayed; which of their events are is for `replay` to say."""
+
+ENDED_EVENTS: Final = frozenset({"finished", "failed", "timed_out", "interrupted", "cancelled"})
+"""What a `subagent_event` that is replayed may say: its run or session has ended, and is known to have."""
+
+Pair = tuple[str, dict[str, Any]]
+"""An event without its place in a log: its kind and its data."""
 
 TurnState = Literal["running", "completed", "partial_failed", "failed", "interrupted", "timed_out"]
 """How the last turn stands. `completed` means clean evidence in the log, and nothing else does."""
@@ -195,3 +205,28 @@ class TurnFailed(TypedDict):
     reason: str
     child_session_id: str
     next_actions: list[str]
+
+
+def as_pairs(events: Iterable[Event | Pair]) -> list[Pair]:
+    """Events of a log, or pairs as they come over a pipe, as pairs. Data that are no object are none."""
+    data: Any  # what came over a pipe is whatever it is
+    found: list[Pair] = []
+    for event in events:
+        kind, data = (event.kind, event.data) if isinstance(event, Event) else event
+        found.append((kind, data if isinstance(data, dict) else {}))
+    return found
+
+
+def is_conversation(kind: str, data: dict[str, Any]) -> bool:
+    """Whether the event is of the conversation: what is not is audit, and no replay shows that it is there."""
+    if kind == "assistant_message":
+        return not data.get("partial")
+    if kind == "subagent_event":
+        said = data.get("event")
+        return isinstance(said, str) and said in ENDED_EVENTS
+    return kind in CONVERSATION
+
+
+def conversation_of(events: Iterable[Event | Pair]) -> list[Pair]:
+    """The conversation, in order: all a session needs of the one it goes on from."""
+    return [(kind, data) for kind, data in as_pairs(events) if is_conversation(kind, data)]

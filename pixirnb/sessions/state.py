@@ -1,7 +1,8 @@
 """How a session stands: the fold of its events, one at a time or all at once. Total: no event raises.
 
-`completed` asks for clean evidence, a whole final message of the agent with every call answered. That a process ended, a stream
-closed or text was shown says nothing. Source: contract.md §7.
+`completed` asks for clean evidence: a whole final message of the agent after the last user message, nothing said or called
+behind it, every call answered, no failure. That a process ended, a stream closed or text was shown says nothing.
+Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import Event
-from pixirnb.sessions.events import TurnState
+from pixirnb.sessions.calls import Calls, text_of
+from pixirnb.sessions.events import Pair, TurnState, as_pairs
 
 _FAILURES: Final[dict[str, TurnState]] = {
     "partial_failed": "partial_failed",
@@ -27,8 +29,7 @@ class SessionState:
     started: dict[str, Any] | None = None
     """Data of `session_started`."""
     turns: int = 0
-    open_calls: dict[str, str] = field(default_factory=dict)
-    """Calls without a result: id to the tool's name."""
+    calls: Calls = field(default_factory=Calls)
     final: str | None = None
     """The clean final message of the last turn."""
     partial: str | None = None
@@ -46,11 +47,21 @@ class SessionState:
     events: int = 0
 
     @property
+    def open_calls(self) -> dict[str, str]:
+        """Calls without a result: the name each has in this session, to the tool's. Whatever turn they were made in."""
+        return {unique: call.tool for unique, call in self.calls.open.items()}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the log says how the last turn ended, and no call is open: `closing` has nothing to add by itself."""
+        return self.turn != "running" and not self.calls.open
+
+    @property
     def turn(self) -> TurnState:
         """How the last turn stands; `running` before the first."""
         if self.failed is not None:
-            return _FAILURES.get(str(self.failed.get("terminal_status")), "failed")
-        if self.final is not None and not self.open_calls:
+            return _FAILURES.get(text_of(self.failed.get("terminal_status")), "failed")
+        if self.final is not None and not self.calls.open:
             return "completed"
         return "running"
 
@@ -66,25 +77,24 @@ class SessionState:
                 self.started = data
             case "user_message":
                 self.turns += 1
+                self.calls.next_turn()
                 self.final = self.partial = self.failed = None
             case "assistant_message":
-                text = str(data.get("text", ""))
-                if data.get("partial"):
-                    self.partial = text
-                elif data.get("final"):
-                    self.final = text
+                self._hear(text_of(data.get("text")), data)
             case "tool_call":
-                self.open_calls[str(data.get("call_id"))] = str(data.get("name"))
+                # Whatever was said before it did not end the turn.
+                self.final = None
+                self.calls.begin(data)
             case "tool_result":
-                self.open_calls.pop(str(data.get("call_id")), None)
-                self.orphans += bool(data.get("synthetic"))
+                answered = self.calls.end(data)
+                self.orphans += answered is not None and bool(data.get("synthetic"))
             case "checkpoint_reported":
                 self.report = data
             case "permission_requested":
-                self.open_requests[str(data.get("request_id"))] = data
+                self.open_requests[text_of(data.get("request_id"))] = data
             case "permission_decided":
                 if data.get("verdict") != "unattended":
-                    self.open_requests.pop(str(data.get("request_id")), None)
+                    self.open_requests.pop(text_of(data.get("request_id")), None)
             case "provider_usage":
                 self._count(data)
             case "turn_failed":
@@ -92,16 +102,24 @@ class SessionState:
             case _:
                 pass
 
+    def _hear(self, text: str, data: dict[str, Any]) -> None:
+        """Of several messages the last is the turn's last word."""
+        self.final = None
+        if data.get("partial"):
+            self.partial = text
+        elif data.get("final"):
+            self.final = text
+
     def _count(self, data: dict[str, Any]) -> None:
         for name in ("input_tokens", "output_tokens", "requests"):
             value = data.get(name, 1 if name == "requests" else 0)
-            if isinstance(value, int):
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
                 self.usage[name] = self.usage.get(name, 0) + value
 
 
-def fold_session(events: Iterable[Event]) -> SessionState:
+def fold_session(events: Iterable[Event | Pair]) -> SessionState:
     """The state after `events`, from nothing."""
     state = SessionState()
-    for event in events:
-        state.apply(event)
+    for kind, data in as_pairs(events):
+        state.take(kind, data)
     return state
