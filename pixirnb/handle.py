@@ -176,14 +176,15 @@ class Run(Record):
         note: str = "",
         resume: bool = True,
         take_over: bool = False,
+        by: str | None = None,
     ) -> Run:
-        """Record what a human decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
+        """Record what was decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
 
         Works from any process: while the run is live its owner records it and goes on. Raises InvalidArguments for a step
-        that needs no decision or a value that is none of the choices; Cannot.
+        that needs no decision or a value that is none of the choices; Cannot. `by`: who says so, instead of this user.
         """
         self._step(step)
-        said = request("decide", step=step, verdict=verdict, value=value, note=note)
+        said = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
         if self._course() is None or not self.is_live_here:
             grant(
                 said, self.compiled(), self.state

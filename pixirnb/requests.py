@@ -31,9 +31,9 @@ _OUR_FAULT: Final = frozenset({"log_write_failed", "internal_error"})
 T = TypeVar("T")
 
 
-def request(verb: str, **arguments: Any) -> Request:
-    """A request of this user, with an id of its own."""
-    return Request(secrets.token_hex(8), verb, arguments, _who())
+def request(verb: str, *, by: str | None = None, **arguments: Any) -> Request:
+    """A request with an id of its own: of this user, or of an agent that says so in `by`."""
+    return Request(secrets.token_hex(8), verb, arguments, by or _who())
 
 
 def tell(store: FileStore, run_id: str, asked: Request) -> None:
