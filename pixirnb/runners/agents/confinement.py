@@ -143,7 +143,12 @@ class Confinement:
         return place
 
     def place(self, path: Any) -> Place:
-        """Where a path leads, whether or not anything is there yet. Raises Refused where that is outside, or no path."""
+        """Where a path leads, whether or not anything is there yet. Raises Refused where that is outside, or no path.
+
+        A Place stays what it is: what was judged is what is opened.
+        """
+        if isinstance(path, Place):
+            return path
         text = _plain(path)
         named = os.path.normpath(os.path.join(self.cwd, text))  # noqa: PTH118 - text: a Path would drop `//` and `.`
         try:
