@@ -216,6 +216,13 @@ def test_an_audit_event_between_a_call_and_its_result_changes_nothing(audit: Pai
         assert provider_bytes(replay([*told[:place], audit, *told[place:]])) == plain
 
 
+def test_orphans_of_one_id_in_two_turns_are_closed_each_as_its_own_tool() -> None:
+    log = [user(), call("c1", "read"), user("again"), call("c1", "write")]
+    repaired = [*log, *orphan_results(fold_session(log), "interrupted")]
+    assert replay(repaired) == replay(log)
+    assert "`write`" in replay(repaired)[-1]["output"]
+
+
 @given(sessions())
 def test_closing_orphans_in_the_log_gives_what_closing_them_in_the_replay_gave(
     log: list[Pair],
