@@ -34,7 +34,7 @@ class Fault:
 
     def failed(self, tries: int) -> Failed:
         """The end of the turn, after so many tries."""
-        again = f" ({tries} tries)" if tries > 1 else ""
+        again = f" It was asked {tries} times." if tries > 1 else ""
         said = {"tries": tries, **self.details}
         if self.retry_after_s is not None:
             said["retry_after_s"] = self.retry_after_s
@@ -99,8 +99,7 @@ def _fault(error: Exception, model: str, base_url: str) -> Fault:
             return _broken(error, base_url, said, details)
         case _:
             # A library that meets what it cannot read stumbles in many ways; every one of them is the stream's fault.
-            what = f"{type(error).__name__}: {said}"
-            message = f"what `{model}` sent is no answer in its provider's protocol: {what}. Check the base URL."
+            message = f"what `{model}` sent is no answer in its provider's protocol: {said}. Check the base URL."
             return Fault("provider_malformed", message, details=details)
 
 
@@ -141,7 +140,16 @@ def _said(error: Exception) -> str:
         inner = body.get("error")
         body = inner if isinstance(inner, dict) else body
     told = body.get("message") if isinstance(body, dict) else None
-    cause = error.__cause__
-    deepest = cause.__cause__ if cause is not None and cause.__cause__ is not None else cause
-    text = str(told or "") or (str(deepest or "") if not body else "") or str(error)
-    return (" ".join(text.split())[:_LONGEST] or type(error).__name__).rstrip(".")
+    text = " ".join(str(told or error).split())[:_LONGEST].rstrip(".")
+    beneath = "" if told or isinstance(error, library.ModelHTTPError) else _beneath(error)
+    return f"{text} ({beneath})" if beneath and beneath not in text else text
+
+
+def _beneath(error: Exception) -> str:
+    """What the network said, below the libraries' words for it."""
+    root: BaseException = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    name = type(root).__name__
+    is_of_the_library = isinstance(root, library.AgentRunError)
+    return "" if is_of_the_library else f"{name}: {root}"[:200] if str(root) else name

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.runners.agents.llm_faults import Fault, cut_off, fault_of
@@ -46,6 +47,7 @@ class Requests:
         """Text of the response under way, as it was shown."""
         self._has_come = False
         """Whether anything of the response has."""
+        self._usage = RequestUsage()
 
     def __enter__(self) -> Self:
         self._runner.__enter__()
@@ -61,14 +63,13 @@ class Requests:
         parameters = ModelRequestParameters(function_tools=definitions_of(tools))
         for count in range(1, TRIES + 1):
             started = time.monotonic()
-            self._shown, self._has_come = "", False
+            self._shown, self._has_come, self._usage = "", False, RequestUsage()
             outcome = self._runner.run(self._stream(items, parameters))
             elapsed_ms = round((time.monotonic() - started) * 1000)
             self._end_line()
+            self._tell_usage(elapsed_ms, None if isinstance(outcome, ModelResponse) else outcome)
             if isinstance(outcome, ModelResponse):
-                self._tell_usage(outcome, elapsed_ms, None)
                 return outcome
-            self._tell_usage(None, elapsed_ms, outcome)
             wait_s = self._wait_s(outcome, count)
             if wait_s is None:
                 raise self._given_up(outcome, count)
@@ -96,7 +97,9 @@ class Requests:
                             self._show(text)
                         case _:
                             pass
-                return _whole(stream.get(), self._name)
+                response = stream.get()
+                self._usage = response.usage
+                return _whole(response, self._name)
         except Exception as error:  # noqa: BLE001 - whatever a provider's library raises is a fault of the request
             base_url = self._model.base_url or "its base URL"
             return fault_of(error, model=self._name, base_url=base_url, has_shown=self._has_come)
@@ -125,14 +128,11 @@ class Requests:
             self._line.commit()
         return fault.failed(count)
 
-    def _tell_usage(
-        self, response: ModelResponse | None, elapsed_ms: int, fault: Fault | None
-    ) -> None:
-        usage = None if response is None else response.usage
+    def _tell_usage(self, elapsed_ms: int, fault: Fault | None) -> None:
         said: dict[str, Any] = {
-            "model": (response and response.model_name) or self._name,
-            "input_tokens": 0 if usage is None else usage.input_tokens,
-            "output_tokens": 0 if usage is None else usage.output_tokens,
+            "model": self._name,
+            "input_tokens": self._usage.input_tokens,
+            "output_tokens": self._usage.output_tokens,
             "requests": 1,
             "elapsed_ms": elapsed_ms,
         }
