@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 
 from pixirnb import collector, housekeeping, launch
 from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.host import engine
 from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
 from pixirnb.handle import Run, opened
 from pixirnb.history.events import RunStatus
@@ -32,9 +33,14 @@ from pixirnb.sources import (
 )
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
+from pixirnb.tools.delegation import SurfaceDelegate
 from pixirnb.views.listings import Forecast, Rows
 from pixirnb.views.phrases import why
 from pixirnb.workspace.survey import survey
+
+engine().delegate = (
+    SurfaceDelegate()
+)  # whoever starts a run comes by here, and no floor below may know the tools
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """How a run can end."""

@@ -1,0 +1,153 @@
+"""The tools that make runs go: `run_workflow`, `resume_workflow`, `decide_step`, and the checkpoint of one's own run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pixirnb import launch
+from pixirnb.engine.offload import in_thread
+from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.handle import Run, opened
+from pixirnb.machine.resume import Selection
+from pixirnb.planning.report import PlanReport, report
+from pixirnb.resumption import Edit, resumption
+from pixirnb.sources import notebook_functions, read, required
+from pixirnb.spec import loader
+from pixirnb.spec.mistakes import refusal
+from pixirnb.spec.workflow import Workflow
+from pixirnb.tools.asker import Asker
+from pixirnb.tools.results import Result, answered
+from pixirnb.tools.waiting import attend
+from pixirnb.views import tool_text
+from pixirnb.workspace.survey import survey
+
+Args = Mapping[str, Any]
+
+
+async def run_workflow(args: Args, asker: Asker) -> Result:
+    """Start a run and stay with it, or with `dry_run` say what it would do."""
+    if args.get("dry_run") is True:
+        plan = await in_thread(_planned, args, asker)
+        return answered(tool_text.plan_text(plan.document()), plan.document())
+    asker.require_depth()
+    run = await in_thread(_begun, args, asker)
+    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=True)
+    return answered(_outcome_text(document, asker), document)
+
+
+async def resume_workflow(args: Args, asker: Asker) -> Result:
+    """Go on with a run, or with `dry_run` say what would become of each step."""
+    run_id = args["run_id"]
+    selection = Selection(args.get("from"), args.get("only"), args.get("until"))
+    if args.get("dry_run") is True:
+        steps = await in_thread(_foreseen, run_id, selection, asker)
+        document = {"run_id": run_id, "steps": steps}
+        return answered(tool_text.resumption_text(document), document)
+    asker.require_depth()
+    await in_thread(_require_other, run_id, asker, False)
+    run = await in_thread(_continued, run_id, selection, asker)
+    wait_s = args.get("max_wait_s")
+    document = await attend(run, asker, wait_s=wait_s, is_ours=run.live is not None)
+    text = _outcome_text(document, asker)
+    if run.is_no_op:
+        text = f"There was nothing to do: nothing has changed.\n\n{text}"
+    return answered(text, document)
+
+
+async def decide_step(args: Args, asker: Asker) -> Result:
+    """Record a decision of the agent's on another run, and stay with the run as it goes on."""
+    run_id = args["run_id"]
+    await in_thread(_require_other, run_id, asker, True)
+    asker.require_depth()
+    run, is_ours = await in_thread(_decided, args, asker)
+    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=is_ours)
+    return answered(_outcome_text(document, asker), document)
+
+
+async def save_checkpoint(args: Args, asker: Asker) -> Result:
+    """Save a named checkpoint of the agent's own run; an agent outside any names the run."""
+    run_id = asker.run_id or args.get("run_id")
+    if run_id is None:
+        raise Cannot(
+            "There is no run that you work in.", fix="Name one by run_id.", code="not_in_a_run"
+        )
+    name, note = args["name"], args.get("note", "")
+    await in_thread(lambda: opened(asker.store, run_id).checkpoint(name, note))
+    text = f"Checkpoint `{name}` of {run_id} is saved."
+    return answered(text, {"ok": True, "run_id": run_id, "message": text})
+
+
+def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
+    """The workflow an agent hands in, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
+    if ("workflow" in args) == ("file" in args):
+        raise InvalidArguments(
+            "A workflow is given either inline or by its file.",
+            fix="Give `workflow` or `file`, one of the two.",
+        )
+    if "file" not in args:
+        # A text is never taken for a path here: what may be read is for `file` to say.
+        return required(loader.load(args["workflow"]), asker.workspace), asker.workspace
+    place = asker.workspace.resolve()
+    path = (place / args["file"]).resolve()
+    if not path.is_relative_to(place):
+        raise InvalidArguments(
+            f"`{args['file']}` leads out of the workspace.",
+            fix="Name a file in the workspace, or give the workflow inline.",
+            code="path_escapes",
+        )
+    return required(read(path), path.parent), path.parent
+
+
+def _planned(args: Args, asker: Asker) -> PlanReport:
+    workflow, place = _written(args, asker)
+    asker.require_modes(workflow)
+    found = report(workflow, survey(workflow, place, notebook_functions(workflow)))
+    if not found.ok:
+        raise refusal(found.errors, workflow.places.source)
+    return found
+
+
+def _begun(args: Args, asker: Asker) -> Run:
+    workflow, place = _written(args, asker)
+    asker.require_modes(workflow)
+    live = launch.begin(
+        workflow,
+        args.get("inputs", {}),
+        workspace=place,
+        store=asker.store,
+        sources=notebook_functions(workflow),
+        parent=asker.parent,
+    )
+    return Run(live.scheduler.log.run_id, asker.store, live)
+
+
+def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[dict[str, Any]]:
+    reading, blobs = asker.store.read(run_id), asker.store.blobs(run_id)
+    return [dict(step) for step in resumption(reading, blobs, Edit(), selection).preview()]
+
+
+def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
+    live = launch.go_on(asker.store, run_id, selection=selection)
+    return Run(run_id, asker.store, live, is_no_op=live is None)
+
+
+def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
+    """The run, and whether this call is what makes it go on."""
+    run = opened(asker.store, args["run_id"])
+    was_driven = run.is_live_here
+    value, note = args.get("value"), args.get("note", "")
+    run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    return run, run.is_live_here and not was_driven
+
+
+def _require_other(run_id: str, asker: Asker, deciding: bool) -> None:
+    asker.require_other(run_id, deciding=deciding)
+
+
+def _outcome_text(document: dict[str, Any], asker: Asker) -> str:
+    text = tool_text.outcome_text(document)
+    if document["status"] == "running" and not asker.ends_what_it_started:
+        return f"{text}\n\nIt goes on. Wait for it with inspect_run and max_wait_s."
+    return text

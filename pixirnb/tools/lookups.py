@@ -1,0 +1,49 @@
+"""The tools that only look: `inspect_run`, `diagnose_run`. What they show of a run is bounded, and marked as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb import housekeeping
+from pixirnb.engine.offload import in_thread
+from pixirnb.errors import InvalidArguments
+from pixirnb.handle import Run, opened
+from pixirnb.tools.asker import Asker
+from pixirnb.tools.results import Result, answered
+from pixirnb.tools.waiting import attend
+from pixirnb.views import tool_text
+from pixirnb.views.housework import diagnosis_text
+
+_TAIL: Final = 4_000
+
+
+async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
+    """How a run stands, now or after waiting for it; or one of its steps."""
+    run = await in_thread(opened, asker.store, args["run_id"])
+    step, wait_s = args.get("step"), args.get("max_wait_s", 0)
+    document = await attend(run, asker, wait_s=wait_s, is_ours=False)
+    if step is None:
+        return answered(tool_text.outcome_text(document), document)
+    return await in_thread(_step, run, step, document)
+
+
+async def diagnose_run(args: Mapping[str, Any], asker: Asker) -> Result:
+    """What speaks against a run."""
+    found = await in_thread(housekeeping.diagnose, asker.store, args["run_id"])
+    document = found.document()
+    return answered(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
+
+
+def _step(run: Run, step: str, document: dict[str, Any]) -> Result:
+    found = next((each for each in document["steps"] if each["step_id"] == step), None)
+    if found is None:
+        raise InvalidArguments(
+            f"{run.id} has no step `{step}`.",
+            fix="Its steps: " + ", ".join(each["step_id"] for each in document["steps"][:8]) + ".",
+            code="unknown_step",
+        )
+    output, why = run.output(step), list(run.explain(step))
+    told = {**found, "explained": why, "output_tail": output[-_TAIL:]}
+    text = tool_text.step_text(run.id, str(document["status"]), found, why, output)
+    return answered(text, {"run_id": run.id, "status": document["status"], "step": told})
