@@ -20,6 +20,7 @@ from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.inbox import attend
 from pixirnb.engine.offload import in_thread
+from pixirnb.engine.permits import Permits
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
@@ -108,8 +109,16 @@ class Scheduler:
     _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
     _writer: GroupWriter = field(init=False)
+    _permits: Permits = field(init=False)
 
     def __post_init__(self) -> None:
+        self._permits = Permits(
+            self.board.run,
+            self.clock,
+            lambda draft: self.post(Stimulus((draft,))),
+            self.attempts,
+            self.is_attended,
+        )
         self._writer = self.writer_of(self.log)
         asked = (step.when for step in self.plan.steps if step.when is not None)
         references = [reference for when in asked for reference in when.references]
@@ -294,10 +303,12 @@ class Scheduler:
             await self._writer.append(events)
         except LogWriteFailed as error:
             self.write_error = error
+            self._permits.refuse(error)
             for attempt in self.attempts.values():
                 attempt.stop.set("interrupted")
             return False
         self.durable.extend(events)
+        self._permits.heard(events)
         self.broadcast.publish(events)
         return True
 
@@ -340,6 +351,7 @@ class Scheduler:
             on_thread_returned=self._on_thread_returned,
             grace_s=self.settings.grace_s,
             offload=self.offload,
+            permit=self._permits.ask,
             delegate=self.delegate,
             depth=self.board.run.depth,
         )

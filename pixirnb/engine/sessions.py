@@ -112,7 +112,8 @@ class Session:
 
     async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
         asked = self._mask.data(_plain(data))
-        answer = await self._around.permit(self._attempt.step, self._attempt.number, asked)
+        asked["agent"] = self._work.session["agent"]
+        answer = await self._around.permit(self._attempt.step.id, self._attempt.number, asked)
         request_id = answer["request_id"]
         self.tell(
             "permission_requested",

@@ -15,13 +15,8 @@ from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
 from pixirnb.work import StopReason
 
-Permit = Callable[[PlannedStep, int, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Asks whether an attempt may do `{tool, args, digest, call_id, why}`; answers `{request_id, verdict, by, note}`."""
-
-
-async def nobody_permits(step: PlannedStep, attempt: int, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The answer where no person can be asked."""
-    return {"request_id": "", "verdict": "unattended", "by": "engine", "note": ""}
+Permit = Callable[[str, int, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
 
 
 class StopSignal:
@@ -75,7 +70,7 @@ class Surroundings:
     on_thread_returned: Callable[[PlannedStep], None]
     grace_s: float
     offload: Offload
-    permit: Permit = nobody_permits
+    permit: Permit
     delegate: Delegate | None = None
     """Carries out the tool surface that agents are offered; None: they are offered none."""
     depth: int = 0

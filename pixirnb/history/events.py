@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
+from pixirnb.history.subagents import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
+
 LOG_VERSION: Final = 1
 
 Kind = Literal[
@@ -268,20 +270,6 @@ class AttemptEnded(TypedDict):
     session_id: NotRequired[str | None]
 
 
-class SubagentEvent(TypedDict):
-    """Something about an agent step's child session that the run's log has to know; `event` says what.
-
-    `finished failed timed_out interrupted cancelled detached`: how the session ended, with `agent runner turn status summary
-    elapsed_ms timeout_ms reason next_actions usage`. `permission_requested` and `permission_decided`: `request_id`, with
-    `tool args digest why`, or `verdict by note`.
-    """
-
-    event: str
-    step: str
-    attempt: int
-    session_id: str
-
-
 class VerificationRecorded(TypedDict):
     """Every declared check of the attempt with its evidence."""
 
@@ -349,6 +337,8 @@ class DecisionRecorded(TypedDict):
     note: str
     by: str
     request_id: str
+    permission: NotRequired[str]
+    """The request for a permission that was denied, where the step had come to rest for want of it."""
 
 
 class CheckpointSaved(TypedDict):

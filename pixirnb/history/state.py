@@ -15,6 +15,7 @@ from typing import Any, Final
 from pixirnb.history.events import Event
 from pixirnb.history.shapes import fits
 from pixirnb.history.step_state import StepState
+from pixirnb.history.subagents import WANTED, Permissions, take_permission
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,8 @@ class RunState:
     """A decision was recorded since the run came to rest, and no resume followed."""
     requests: set[str] = field(default_factory=set)
     """Ids of the requests that were handled: asked again, they change nothing."""
+    permissions: Permissions = field(default_factory=dict)
+    """What agents asked to be allowed, by request id: data of `permission_requested`, and `verdict` (None: open) `by note`."""
     parent: dict[str, Any] | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: dict[str, Any] | None = None
@@ -68,6 +71,15 @@ class RunState:
         if state is None:
             state = self.steps[step_id] = StepState()
         return state
+
+    def open_permissions(self, step_id: str | None = None) -> list[dict[str, Any]]:
+        """Requests for permissions that wait for a person's word, oldest first; of one step, or of all."""
+        return [
+            self.permissions[request]
+            for name, step in self.steps.items()
+            if step_id in {None, name}
+            for request in step.open_requests
+        ]
 
     def apply(self, event: Event) -> bool:
         """Take one more event into account. False where it has not the shape of its kind: then only `unread` grew."""
@@ -112,6 +124,10 @@ def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.elapsed_ms = 0
     run.courses = 0
     run.warnings = []
+    # What is open was asked of that run, and is answered there.
+    run.permissions = {i: asked for i, asked in run.permissions.items() if asked["verdict"]}
+    for step in run.steps.values():
+        step.open_requests = []
 
 
 def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -159,6 +175,8 @@ def _reset(step: StepState, reason: str, *, may_keep: bool) -> None:
     step.checkpoint_status = None
     step.held_by = None
     step.retry = None
+    step.open_requests = []
+    step.is_permitted = False
     if step.kept is None:
         _forget(step)
 
@@ -195,6 +213,8 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.retry = None
     step.pid = None
     step.held_by = None
+    step.open_requests = []
+    step.is_permitted = False
 
 
 def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -212,6 +232,8 @@ def _attempt_ended(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
+    if (data["error"] or {}).get("kind") != WANTED:
+        step.open_requests = []
 
 
 def _verification_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -224,7 +246,14 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
     step = run.step(data["step"])
     step.stage = "retrying"
     step.retry = data
-    _remember(step, data["error"])
+    if data["retry_class"] != WANTED:
+        _remember(step, data["error"])
+        return
+    # It had settled, and begins anew because a person allowed what it needed: that is no failed try.
+    step.tried_before += 1
+    step.checkpoint_status = None
+    step.request = None
+    step.is_permitted = False
 
 
 def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -299,6 +328,7 @@ def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> Non
         return  # said twice, or of a step that has gone on meanwhile: the first word stands
     step.decision = data
     step.decided = False
+    step.open_requests = []
     step.is_lost = False
     run.decided_after_end = run.finished is not None
 
@@ -312,6 +342,14 @@ def _checkpoint_saved(run: RunState, data: dict[str, Any], event: Event) -> None
 def _warning_raised(run: RunState, data: dict[str, Any], event: Event) -> None:
     del event
     run.warnings.append(data)
+
+
+def _subagent_event(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    was_decided = take_permission(run.permissions, run.step(data["step"]), data)
+    if "request" in data:
+        run.requests.add(data["request"])
+    run.decided_after_end = run.decided_after_end or (was_decided and run.finished is not None)
 
 
 def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -334,6 +372,7 @@ _HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] =
     "decision_requested": _decision_requested,
     "decision_recorded": _decision_recorded,
     "checkpoint_saved": _checkpoint_saved,
+    "subagent_event": _subagent_event,
     "warning_raised": _warning_raised,
     "run_finished": _run_finished,
 }

@@ -57,6 +57,10 @@ class StepState:
     """Its subagent status before a hold, of a step that may keep what it had."""
     is_lost: bool = False
     """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
+    open_requests: list[str] = field(default_factory=list)
+    """Ids of the permissions its present attempt asked for that wait for a person's word; kept while it is parked for them."""
+    is_permitted: bool = False
+    """A person has allowed what it came to rest for want of, and it has not run since."""
     errors: list[dict[str, Any]] = field(default_factory=list)
     """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
 
@@ -68,7 +72,7 @@ class StepState:
     @property
     def awaits_human(self) -> bool:
         """Whether a person's word on it would mean something now."""
-        if self.decision is not None and not self.decided:
+        if (self.decision is not None and not self.decided) or self.is_permitted:
             return False
         if self.stage == "settled":
             return self.checkpoint_status in {"partial", "needs_orchestrator"}

@@ -27,8 +27,13 @@ Action = Literal[
 def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[str, Any]]:
     """What can be done about one step; nothing for one that is ready or has not settled."""
     status = state.checkpoint_status
+    if status is None:
+        return _approvals(step.id, state)
     again = _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
+        asked = _approvals(step.id, state)
+        if asked:
+            return [*asked, _decide(run_id, step.id, state)]
         said = _decide(run_id, step.id, state)
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
             said = _action("resume_run", None, f"%pixir resume {run_id}")
@@ -46,10 +51,11 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     if status == "completed":
         return []
     run_id = run.run_id
-    if status == "running":
-        return [_action("abort", None, f"%pixir cancel {run_id}")]
     states = [(step, run.step(step.id)) for step in plan.steps]
-    actions = [
+    actions = [action for step, state in states for action in _approvals(step.id, state)]
+    if status == "running":
+        return [*actions, _action("abort", None, f"%pixir cancel {run_id}")]
+    actions += [
         _decide(run_id, step.id, state)
         for step, state in states
         if state.checkpoint_status == "needs_orchestrator" and state.awaits_human
@@ -76,6 +82,13 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _approvals(step: str, state: StepState) -> list[dict[str, Any]]:
+    return [
+        _action("approve_request", step, f"%pixir approve {request}")
+        for request in state.open_requests
+    ]
 
 
 def _is_answered(state: StepState) -> bool:

@@ -129,6 +129,8 @@ class Board:
                 self._on_request(index, event.data, now)
             case "decision_recorded":
                 self._on_decision(index)
+            case "subagent_event":
+                self._on_permission(index)
             case _:
                 pass
 
@@ -142,6 +144,8 @@ class Board:
         self.asking: dict[int, float | None] = {}
         self.ended: list[int] = []
         self.to_decide: list[int] = []
+        self.permitted: list[int] = []
+        """Steps that came to rest for want of a permission and have it now."""
         self.ready: list[int] = []
         """Steps that could start, in spec order."""
         self.idle = 0
@@ -259,13 +263,19 @@ class Board:
             self.ended.append(index)
 
     def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
-        self.ended.remove(index)
+        for waiting in (self.ended, self.permitted):
+            if index in waiting:
+                waiting.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000
 
     def _on_decision(self, index: int) -> None:
         state = self.state(index)
         if state.decision is not None and not state.decided and index not in self.to_decide:
             self.to_decide.append(index)
+
+    def _on_permission(self, index: int) -> None:
+        if index not in self.permitted and self.state(index).is_permitted:
+            self.permitted.append(index)
 
     def _on_decided(self, index: int, data: dict[str, Any]) -> None:
         if index in self.ended:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
 from pixirnb.history.step_state import StepState
+from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit"})
@@ -31,6 +32,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     report = ended.get("report")
     limitations = _texts((report or {}).get("limitations"))
     error = ended.get("error")
+    if ended.get("status") == "failed" and error is not None and error["kind"] == WANTED:
+        return Verdict("needs_orchestrator", error, limitations)
     if ended.get("status") != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
         capped = error is not None and error["kind"] in _CAPS

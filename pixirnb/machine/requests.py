@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import is_run_id, is_step_id
+from pixirnb.machine import permission
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
@@ -39,7 +40,8 @@ class Request:
 
     id: str
     verb: str
-    """`decide`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others are refused."""
+    """`decide`, `approve`, `deny`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others
+    are refused."""
     arguments: dict[str, Any] = field(default_factory=dict)
     by: str = "unknown"
     is_awaited: bool = True
@@ -68,6 +70,13 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
     match request.verb:
         case "decide":
             return Grant((_decision(request, plan, run),))
+        case "approve" | "deny":
+            verdict: Literal["allow", "deny"] = "allow" if request.verb == "approve" else "deny"
+            said_of = str(said.get("request_id"))
+            facts = permission.decided(
+                run, said_of, verdict, by=request.by, note=_note(said), request=request.id
+            )
+            return Grant(facts)
         case "checkpoint":
             return Grant((_checkpoint(request, plan, run),))
         case "neighbour" if is_run_id(str(said.get("run_id"))):
@@ -106,6 +115,12 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
     if state.decision is not None and not state.decided:
         raise InvalidArguments(
             f"`{step}` has been decided already ({state.decision['verdict']}).",
+            fix="Resume the run to act on it.",
+            code="decided_already",
+        )
+    if state.is_permitted:
+        raise InvalidArguments(
+            f"`{step}` has been allowed what it asked for.",
             fix="Resume the run to act on it.",
             code="decided_already",
         )

@@ -98,6 +98,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "selected")
         elif selection.is_decision and not state.is_selected and _is_held(state):
             entry = _entry(step, "hold", "not_selected")
+        elif selection.is_decision and state.is_permitted:
+            entry = _entry(step, "rerun", "decided")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
             entry = _entry(step, "hold", _WHY[standing])
         elif not is_fresh:

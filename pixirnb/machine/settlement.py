@@ -9,7 +9,8 @@ from typing import Any
 
 from pixirnb.history.events import Draft, SubagentStatus
 from pixirnb.history.step_state import StepState
-from pixirnb.machine import fingerprint, retry
+from pixirnb.history.subagents import WANTED
+from pixirnb.machine import fingerprint, permission, retry
 from pixirnb.machine.board import Moment
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.planning.plan import PlannedStep
@@ -100,13 +101,37 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
     )
 
 
+def after_permission(moment: Moment, index: int) -> list[Draft]:
+    """A step that came to rest for want of a permission has it now: it begins anew, at no cost to its retries."""
+    step, state = moment.plan.steps[index], moment.board.state(index)
+    if not state.is_permitted or moment.is_stopping or index in moment.board.cancelled:
+        return []
+    tries = state.attempt - state.tried_before - 1
+    return [
+        Draft(
+            "retry_planned",
+            {
+                "step": step.id,
+                "attempt": state.attempt + 1,
+                "delay_ms": 0,
+                "timeout_ms": retry.timeout_ms(step, retries=tries),
+                "retry_class": WANTED,
+                "error": state.error,
+            },
+        )
+    ]
+
+
 def after_decision(moment: Moment, index: int) -> list[Draft]:
     """What follows from a human's word on a step."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     decision = state.decision or {}
     if decision.get("verdict") == "reject":
-        note = decision.get("note") or "no reason given"
-        error = {"kind": "rejected", "message": f"Rejected by a human: {note}", "details": {}}
+        if "permission" in decision:
+            error = permission.refusal(decision)
+        else:
+            note = decision.get("note") or "no reason given"
+            error = {"kind": "rejected", "message": f"Rejected by a human: {note}", "details": {}}
         return [decided(step, state, Verdict("failed", error, list(state.limitations)), None)]
     by = decision.get("by") or "a human"
     limits = list(state.limitations)

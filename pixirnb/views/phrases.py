@@ -56,7 +56,7 @@ _HELD_AGAIN: Final = {
 """The same of a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
-    "decided": "decided, and the question is unchanged",
+    "decided": "a person has spoken on it",
     "failed": "it failed",
     "partial": "it was partial",
     "held": "it was held",
