@@ -164,9 +164,11 @@ class Dialogue:
 
 def asked_for(tool: Any, args: Any) -> dict[str, Any]:
     """What a tool is, or would be, used for: `{name, about, given: [{name, text, cut}], given_cut}`."""
-    pairs = list(args.items()) if isinstance(args, Mapping) else [("", args)]
-    if args is None or args == {}:
-        pairs = []
+    pairs = [("", args)] if args is not None else []
+    if isinstance(args, Mapping):
+        # What tells most comes first: a log keeps keys sorted, so the agent's own order is gone.
+        order = {name: place for place, name in enumerate(_TELLING)}
+        pairs = sorted(args.items(), key=lambda pair: order.get(pair[0], len(order)))
     given = [_argument(name, value) for name, value in pairs[:_ARGUMENTS]]
     return {
         "name": line(tool, 80),

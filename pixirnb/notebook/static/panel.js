@@ -354,9 +354,9 @@ class Panel {
   }
 }
 
-/** Whether the value is nothing but what was printed, and stands above as the output. */
+/** Whether the value is nothing but what was printed or said, and stands above as the output or in the conversation. */
 function isPrinted({ kind, value, attempts }) {
-  return kind === "shell" && value.form === "text" && Boolean(attempts[attempts.length - 1]?.output?.bytes);
+  return (kind === "shell" || kind === "agent") && value.form === "text" && Boolean(attempts[attempts.length - 1]?.output?.bytes);
 }
 
 /** A phrase as the words of a button. */

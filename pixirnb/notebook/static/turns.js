@@ -47,14 +47,14 @@ const ENTRIES = {
   report: (entry) =>
     speech("pixirnb-reported", `Its report: ${entry.status.replaceAll("_", " ")}`, [
       entry.text ? wordsOf(entry) : null,
-      entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, each))) : null,
+      entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, "Known limitation: ", each))) : null,
     ]),
   news: (entry) => speech("pixirnb-told", [entry.title, entry.whose ? [" ", h("code", {}, entry.whose)] : ""], entry.text ? wordsOf(entry) : null),
   failed: (entry) => {
     const [words, tone] = TURN_WORDS[entry.status] ?? [entry.status, "bad"];
     const spans = [entry.elapsed_ms === null ? "" : `after ${spanOf(entry.elapsed_ms)}`, entry.timeout_ms === null || entry.status !== "timed_out" ? "" : `of ${spanOf(entry.timeout_ms)}`];
     return speech("pixirnb-reported pixirnb-broken", h("b", { class: `pixirnb-${tone}` }, `The turn ${words}`, ` ${spans.filter(Boolean).join(" ")}`.trimEnd()), [
-      h("p", { class: "pixirnb-error" }, entry.error_kind ? h("code", {}, entry.error_kind) : null, h("span", {}, entry.text)),
+      entry.text || entry.error_kind !== entry.status ? h("p", { class: "pixirnb-error" }, h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
     ]);
   },
   other: (entry, talk) => talk.fold(entry, h("span", { class: "pixirnb-mute" }, entry.name), wordsOf(entry)),

@@ -1,0 +1,72 @@
+"""An agent's session in the panel of its step: live, whole, honest about what was cut, and the same after a reload."""
+
+from __future__ import annotations
+
+import pytest
+from jupyter_servers import APPS, App
+from notebook_page import Notebook, Opening
+from playwright.sync_api import Locator, expect
+
+TALKING = """%%workflow talking --run --as run
+agents:
+  worker: {runner: scripted, role: "You refactor with care.", script: {talk: [[
+    {say: "I look around first.\\n"},
+    {tool: read_file, args: {path: src/a.py, lines: 40}, result: "x = 1\\ny = 2"},
+    {say: "Now I write <b>it</b>.\\n"}, {sleep: 6s},
+    {report: {checkpoint_status: checkpoint_ready, summary: "wrote it", limitations: [untested]}}]]}}
+steps:
+  - {id: talk, task: "Refactor src/a.py.", agent: worker}
+"""
+BREAKING = """%%workflow breaking --wait --expect failed,timed_out,partial --as run
+agents:
+  worker: {runner: scripted, script: {"*": [[{say: "I begin and never"}, {hang: true}]]}}
+steps:
+  - {id: talk, task: "Do it.", agent: worker, timeout: 1s, retry: {max_attempts: 2, delay: 0s}}
+"""
+
+
+def talk_of(notebook: Notebook) -> Locator:
+    """The conversation in the panel of the step `talk`."""
+    panel = notebook.window(1).panel("talk")
+    return panel.get_by_role("region", name="Conversation", exact=True)
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_a_conversation_appears_as_it_is_held_and_stays_the_same(opened: Opening, app: App) -> None:
+    notebook = opened([TALKING], app)
+    notebook.run_cell(1)
+    notebook.window(1).expect_steps(talk="running")
+    talk = talk_of(notebook)
+    expect(talk).to_contain_text("Now I write <b>it</b>.")
+    expect(talk).to_contain_text("under way")
+    expect(talk.get_by_text("read_file")).to_be_visible()
+    notebook.screenshot("conversation-live")
+    expect(talk).to_contain_text("Its report: checkpoint ready")
+    expect(talk).to_contain_text("untested")
+    expect(talk).to_contain_text("came to its end")
+    expect(talk.locator("summary", has_text="read_file")).to_contain_text("src/a.py")
+    call = talk.locator("details", has_text="read_file")
+    call.locator("summary").press("Enter")
+    expect(call.get_by_role("region", name="Result of read_file")).to_have_text("x = 1\ny = 2")
+    notebook.screenshot("conversation-ended")
+    told = talk.get_by_role("log").inner_text()
+
+    notebook.reload()
+    talk = talk_of(notebook)
+    expect(talk).to_contain_text("came to its end")
+    talk.locator("details", has_text="read_file").locator("summary").press("Enter")
+    expect(talk.get_by_role("log")).to_have_text(told, use_inner_text=True)
+    notebook.use_theme("JupyterLab Dark")
+    notebook.screenshot("conversation-dark")
+
+
+def test_what_a_time_out_cut_off_is_marked_in_every_attempt(opened: Opening) -> None:
+    notebook = opened([BREAKING])
+    notebook.run_cell(1)
+    talk = talk_of(notebook)
+    expect(talk).to_contain_text("I begin and never")
+    expect(talk).to_contain_text("Cut off here.")
+    expect(talk).to_contain_text("The turn timed out")
+    talk.get_by_role("combobox").select_option("attempt 1")
+    expect(talk).to_contain_text("Cut off here.")
+    notebook.screenshot("conversation-cut")
