@@ -29,7 +29,13 @@ _CLASSES: Final[dict[str, str]] = {
     "exit": "exit",
     "exception": "exit",
     "provider_transient": "provider_transient",
+    "provider_unreachable": "provider_transient",
+    "provider_stream_cut": "provider_transient",
+    "provider_malformed": "provider_transient",
     "provider_permanent": "provider_permanent",
+    "provider_denied": "provider_permanent",
+    "provider_key_missing": "provider_permanent",
+    "model_unknown": "provider_permanent",
     "cancelled": "cancelled",
 }
 

@@ -69,7 +69,8 @@ def _refused(name: str, said: str) -> Failed:
             f"`pass_env: [{first}]` of the agent."
         )
         return Failed("provider_key_missing", message, {"model": name, "variables": variables})
-    return Failed("model_unknown", _one_line(f"no such model: {said}"), {"model": name})
+    what = said.removeprefix("Unknown model: ")
+    return Failed("model_unknown", _one_line(f"no such model: {what}"), {"model": name})
 
 
 def _one_line(text: str) -> str:
