@@ -129,7 +129,7 @@ def _finder(pattern: str, flags: int, deadline: float) -> Iterator[_Finder]:
     end.daemon = True
     end.start()
     try:
-        finder = _Finder(process, _HITS)
+        finder = _Finder(process, _HITS + 1)
         finder.begin(pattern, flags)
         yield finder
     finally:

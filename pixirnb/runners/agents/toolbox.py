@@ -125,7 +125,7 @@ def _wanted(name: str, judged: Mapping[str, Any]) -> str:
     path = shown(str(judged.get("path", "")))
     match name:
         case "write":
-            return f"write `{path}` ({len(judged['content']):,} characters)"
+            return f"write `{path}` ({len(judged['content'].encode(errors='replace')):,} bytes)"
         case "edit":
             return f"change `{path}`"
         case _:
