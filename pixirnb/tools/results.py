@@ -23,11 +23,15 @@ class Result:
     """The document of the reference, cut down to what fits; an error's where it is not ok."""
 
     def document(self) -> dict[str, Any]:
-        """`{ok, text, data}`, and where it is not ok `error {code, message, fix}`."""
+        """`{ok, text, data}`, and where it is not ok `error {kind, message, details}` as in a session's log."""
         document: dict[str, Any] = {"ok": self.ok, "text": self.text, "data": self.data}
         if not self.ok:
             told = self.data["error"]
-            document["error"] = {name: told[name] for name in ("code", "message", "fix")}
+            document["error"] = {
+                "kind": told["code"],
+                "message": f"{told['message']} {told['fix']}".strip(),
+                "details": told["details"],
+            }
         return document
 
 

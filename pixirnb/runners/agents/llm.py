@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pixirnb.runners.agents.engine_tools import EngineTools
 from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.runners.agents.llm_model import model_of
 from pixirnb.runners.agents.llm_report import DEFINITION, NAME, mistakes, report_of
@@ -72,8 +73,12 @@ class _Turn:
         self._requests = requests
         self._limits = limits
         self._toolbox = Toolbox(work, line)
-        self._surface = list(work.get("surface") or [])
-        self._offered = [*self._toolbox.definitions(), *self._surface, DEFINITION]
+        self._engine = EngineTools(work, line)
+        self._offered = [
+            *self._toolbox.definitions(),
+            *self._engine.definitions(),
+            DEFINITION,
+        ]
         self._events: list[Pair] = [(kind, data) for kind, data in work["history"]]
         self._events.append(("user_message", {"text": work["prompt"], "origin": "prompt"}))
         self._report: dict[str, Any] | None = None
@@ -163,8 +168,8 @@ class _Turn:
             return _refusal("invalid_args", f"The arguments of `{name}` must be one JSON object.")
         if name == NAME:
             return self._take_report(args, is_last=is_last)
-        if name in {tool["name"] for tool in self._surface}:
-            return self._call(name, args)
+        if name in {tool["name"] for tool in self._engine.definitions()}:
+            return self._engine.use(name, args, call["call_id"])
         used: dict[str, Any] = self._toolbox.use(name, args, call["call_id"])
         return used
 
@@ -178,21 +183,6 @@ class _Turn:
         self._report = report_of(args)
         self._line.report(self._report)
         return {"ok": True, "output": "The report was taken. The turn is over."}
-
-    def _call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """A tool of the engine's."""
-        try:
-            answer = self._line.ask("call", {"tool": name, "args": args})
-        except Failed as failed:
-            if failed.kind == "lost":
-                raise
-            return _refusal(failed.kind, failed.message, failed.details)
-        text = str(answer.get("text") or "")
-        if answer.get("ok"):
-            return {"ok": True, "output": text}
-        error = answer.get("error")
-        said = error if isinstance(error, dict) else {"kind": "refused", "message": text}
-        return {"ok": False, "output": text, "error": said}
 
     def _conclude(self) -> None:
         """The report's summary is the agent's last word."""

@@ -1,0 +1,84 @@
+"""The engine's own tools (`run_workflow` …) as an agent of ours uses them: judged by its mode, asked for, then called.
+
+They are offered as the engine says. An agent that was given a list of tools has those of them that it names; one that may only
+read is not offered what changes things. The engine holds it to the same once more. Source: contract.md §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pixirnb.runners.agents.line import Failed
+from pixirnb.runners.agents.toolbox import Asks
+from pixirnb.sessions.permissions import Limits, digest_of
+
+
+class EngineTools:
+    """Those of one attempt. Used from any thread."""
+
+    def __init__(self, work: Mapping[str, Any], line: Asks) -> None:
+        """`work`: as a program of `runners.agents` is handed it."""
+        self._limits = Limits.of(work)
+        self._line = line
+        self._offered = {
+            str(tool["name"]): tool
+            for tool in work.get("surface") or ()
+            if (not self._limits.tools or tool["name"] in self._limits.tools)
+            and not (tool["mutates"] and self._limits.mode == "read_only")
+        }
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """`{name, description, parameters, mutates}` of each."""
+        return list(self._offered.values())
+
+    def use(self, name: str, args: dict[str, Any], call_id: str) -> dict[str, Any]:
+        """What came of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` where it is not ok.
+
+        Raises Failed(`permission_required`) where a person has to be asked and none is there, and Failed(`lost`).
+        """
+        tool = self._offered[name]
+        if tool["mutates"] and args.get("dry_run") is not True:
+            digest = digest_of(name, args)
+            ruling = self._limits.by_mode(digest)
+            if ruling.verdict == "ask" and (refusal := self._asked(name, args, digest, call_id)):
+                return refusal
+        try:
+            answer = self._line.ask("call", {"tool": name, "args": args, "call_id": call_id})
+        except Failed as failed:
+            if failed.kind == "lost":
+                raise
+            return _refusal(failed.kind, failed.message, failed.details)
+        result = {"ok": bool(answer.get("ok")), "output": str(answer.get("text") or "")}
+        if not result["ok"]:
+            said = {"kind": "refused", "message": result["output"], "details": {}}
+            result["error"] = {**said, **(answer.get("error") or {})}
+        return result
+
+    def _asked(
+        self, name: str, args: dict[str, Any], digest: str, call_id: str
+    ) -> dict[str, Any] | None:
+        """None where a person allows it, else what the agent is told. Raises Failed."""
+        why = f"use `{name}`, which starts work of its own"
+        asked = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
+        answer = self._line.ask("permit", asked)
+        verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()
+        if verdict == "allow":
+            return None
+        request = str(answer.get("request_id") or "")
+        if verdict == "unattended":
+            raise Failed(
+                "permission_required",
+                f"`{name}` has to be allowed, and nobody is there to do it. "
+                f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
+                {"request_id": request, "tool": name, "digest": digest, "wanted": why},
+            )
+        said = f" They said: {note}" if note else ""
+        return _refusal(
+            "permission_denied", f"A person did not allow this.{said} Go on without it.", {}
+        )
+
+
+def _refusal(kind: str, message: str, details: dict[str, Any]) -> dict[str, Any]:
+    error = {"kind": kind, "message": message, "details": details}
+    return {"ok": False, "output": f"[refused: {kind}] {message}", "error": error}
