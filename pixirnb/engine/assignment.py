@@ -102,9 +102,9 @@ def _assign(
             process=step.process,
         )
     elif isinstance(spec, AgentStep):
-        task = as_text(render_value(spec.task, lookup))
         cwd = _cwd(step, workspace, lookup)
-        work = agent_work(step, state, run, task=task, cwd=cwd, depth=depth, surface=surface)
+        locate = _locator(lookup)
+        work = agent_work(step, state, run, lookup, locate, cwd=cwd, depth=depth, surface=surface)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
     return Assignment(work, _cwd(step, workspace, lookup), env)
@@ -137,6 +137,19 @@ def _environment(step: PlannedStep) -> dict[str, str]:
     if path.split(os.pathsep)[0] != _HERE:
         inherited["PATH"] = _HERE + os.pathsep + path
     return inherited
+
+
+def _locator(lookup: Lookup) -> Callable[[str], str | None]:
+    """Finds the file that a step's output lies in; None where the store keeps no files."""
+
+    def locate(name: str) -> str | None:
+        written = f"{{{{ steps.{name}.output_path }}}}"
+        try:
+            return str(lookup(Reference("step", name, "output_path", (), written, 0, len(written))))
+        except WorkRefused:
+            return None
+
+    return locate
 
 
 def _cwd(step: PlannedStep, workspace: Path, lookup: Lookup) -> Path:

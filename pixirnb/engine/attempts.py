@@ -83,7 +83,8 @@ class _Performance:
 
     async def run(self) -> list[Draft]:
         try:
-            if self.step.references:  # a value may have to be read from a blob
+            if self.step.references or (self.step.kind == "agent" and self.step.depends_on):
+                # A value may have to be read from a blob.
                 assignment = await self.around.offload(self._assign)
             else:
                 assignment = self._assign()

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from pixirnb.engine.readings import declared_text
 from pixirnb.history.codec import canonical
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
@@ -48,8 +49,9 @@ async def check_payload(step: PlannedStep, value: Any, text: str, nested: Nested
     provenance = _PROVENANCE.get(step.kind, "event_fold")
     is_parsed = False
     if step.kind == "shell" or (step.kind == "agent" and value == text):
+        said = declared_text(text) if step.kind == "agent" else text
         try:
-            value = from_json(text, allow_inf_nan=False)
+            value = from_json(said, allow_inf_nan=False)
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pixirnb.work import AgentWork, Work
 
+_FENCED: Final = re.compile(r"```\w*[ \t]*\n(.*)\n```", re.DOTALL)
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 
 
@@ -18,9 +19,17 @@ def own_words(text: str, work: Work) -> str:
     """`text` without the lines that stood in the agent's prompt."""
     if not isinstance(work, AgentWork):
         return text
-    told = f"{work.task}\n{work.prompt}"
+    # In the prompt, what others said is quoted: a line of theirs that an agent ends with as well is its own.
+    told = f"{work.task}\n{work.prompt}" if work.runner == "scripted" else work.prompt
     echoed = {line.strip() for line in told.splitlines() if line.strip()}
     return "\n".join(line for line in text.splitlines() if line.strip() not in echoed)
+
+
+def declared_text(text: str) -> str:
+    """The part of an agent's final message that is its declared output: without readiness line and code fence."""
+    said = _MARKER.sub("", text).strip()
+    fenced = _FENCED.fullmatch(said)
+    return said if fenced is None else fenced[1]
 
 
 def marker_of(text: str) -> dict[str, Any] | None:
