@@ -6,9 +6,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from pixirnb.errors import InternalError
+import anyio.to_thread
+
+from pixirnb.errors import Cannot, InternalError
 from pixirnb.ports import Job
-from pixirnb.runners import attempt
+from pixirnb.runners import attempt, presets
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import AgentWork, Ended, ScriptedWork
@@ -30,17 +32,31 @@ class AgentRunner:
             return await self._scripted.perform(
                 replace(job, work=ScriptedWork(work.task, work.actions))
             )
+        try:
+            command = await _command(job, work)
+        except Cannot as refused:
+            said = f"{refused.message} {refused.fix}"
+            return Ended("failed", error_kind=refused.code, message=said)
         header = {
             "kind": "agent",
             "program": work.runner,
             "sys_path": attempt.child_path(),
             "workspace": str(job.workspace),
         }
-        order = attempt.Order(header, tail=_told(job, work), result=_result)
+        order = attempt.Order(header, tail=_told(job, work, command), result=_result)
         return await attempt.perform(self._supervisor, job, order)
 
 
-def _told(job: Job, work: AgentWork) -> bytes:
+async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:
+    """How a coding agent is called; None for a model. Raises Cannot. Here, where the user's own table can be read."""
+    if work.runner not in presets.RUNNERS:
+        return None
+    said, path = work.session["command"], job.env.get("PATH")
+    found = await anyio.to_thread.run_sync(presets.resolve, work.runner, said, path)
+    return found.document()
+
+
+def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
     """What the program is told, as JSON."""
     said = {
         "prompt": work.prompt,
@@ -52,6 +68,7 @@ def _told(job: Job, work: AgentWork) -> bytes:
         "cwd": str(job.cwd),
         "additional_paths": [str(path) for path in work.additional_paths],
         "surface": list(work.surface),
+        "command": command,
         "grace_s": job.grace_s,
     }
     return json.dumps(said).encode()

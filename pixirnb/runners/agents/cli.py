@@ -1,0 +1,125 @@
+"""A coding agent in its non-interactive mode: one command, no input, its output read as its preset says.
+
+Text is passed on as it comes, standard error goes straight to ours. JSON lines become events of the session, their text is
+shown. The end is the agent's own exit, never the end of a pipe; whatever it leaves behind is the reaper's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any, Final
+
+from pixirnb.runners.agents import waiting
+from pixirnb.runners.agents.commands import Command, ended_badly, prepared
+from pixirnb.runners.agents.json_lines import Transcript
+from pixirnb.runners.agents.line import Failed, Line
+
+LINE_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes of one JSON line; a longer one is passed on as plain noise."""
+
+
+def run(work: dict[str, Any], line: Line) -> None:
+    """Perform the work. Raises Failed: `exit`, `crash`, `agent_failed`, and what `commands.prepared` raises."""
+    with prepared(work) as command:
+        if command.agent["output"] == "json-lines":
+            _read_lines(command, work, line)
+        else:
+            code = _followed(command, work, lambda chunk: write_out(1, chunk))
+            _conclude(code, command)
+
+
+def _read_lines(command: Command, work: dict[str, Any], line: Line) -> None:
+    transcript = Transcript(command.agent["lines"], model=work["session"]["model"])
+    reader = Lines(lambda text: _take(text, transcript, line))
+    code = _followed(command, work, reader.feed)
+    reader.end()
+    is_clean = code == 0 and transcript.wrong is None
+    for kind, data in transcript.end(is_clean=is_clean):
+        line.tell(kind, **data)
+    if transcript.wrong is not None:
+        said = transcript.wrong.message or "it did not say why"
+        raise Failed(
+            transcript.wrong.kind,
+            f"the agent {command.name} ended its turn with an error: {said}",
+            {"exit_code": code},
+        )
+    _conclude(code, command)
+
+
+def _take(text: bytes, transcript: Transcript, line: Line) -> None:
+    """One line of the agent's. What is no JSON object is noise, and kept with what went to standard error."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        if text.strip():
+            write_out(2, text + b"\n")
+        return
+    for kind, data in transcript.take(said):
+        if isinstance(data, str):
+            line.say(data)
+        else:
+            line.tell(kind, **data)
+
+
+def _conclude(code: int, command: Command) -> None:
+    failed = ended_badly(code, command.name)
+    if failed is not None:
+        raise failed
+
+
+def _followed(command: Command, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
+    """Run the command and hand over its standard output as it comes. Its exit code."""
+    process = started(command, work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    return waiting.follow(process, process.stdout.fileno(), take)
+
+
+def started(command: Command, work: dict[str, Any], **pipes: Any) -> subprocess.Popen[bytes]:
+    """The agent's process, leader of a group of its own, where the step works. Raises Failed (`spawn_failed`)."""
+    try:
+        return subprocess.Popen(
+            command.argv, cwd=work["cwd"], bufsize=0, start_new_session=True, **pipes
+        )
+    except OSError as error:
+        raise Failed(
+            "spawn_failed",
+            f"the agent {command.name} cannot be started: {error.strerror or error}.",
+            {"errno": error.errno},
+        ) from error
+
+
+def write_out(descriptor: int, data: bytes) -> None:
+    """All of `data`, as it is."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+class Lines:
+    """Puts lines together from chunks cut anywhere."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self._pending = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in a chunk; every line it completes is handed on."""
+        start, at = 0, len(self._pending)
+        self._pending += chunk
+        while (end := self._pending.find(b"\n", at)) >= 0:
+            self._take(bytes(self._pending[start:end]))
+            start = at = end + 1
+        del self._pending[:start]
+        if len(self._pending) > LINE_LIMIT:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more comes: hand on what has no end."""
+        if self._pending:
+            rest, self._pending = bytes(self._pending), bytearray()
+            self._take(rest)

@@ -1,0 +1,111 @@
+"""The command that starts a coding agent, ready to be run: placeholders filled in, its program found, its prompt handed over.
+
+A prompt too long for an argument goes into a file of its own, and the agent is told to read that. A template without a place
+for the prompt gets it as its last argument.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.runners.agents.line import Failed
+
+ARGUMENT_LIMIT: Final = 96 * 1024
+"""Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
+
+_PLACEHOLDER: Final = re.compile(r"\{(prompt|prompt_file|model|role|cwd)\}")
+_TAKES_PROMPT: Final = frozenset({"prompt", "prompt_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command whose program is there."""
+
+    argv: list[str]
+    agent: dict[str, Any]
+    """The preset it comes from, as plain data: see `runners.presets.Preset`."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls the agent."""
+        return str(self.agent["name"] or Path(self.argv[0]).name)
+
+
+@contextmanager
+def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Command]:
+    """The command of `work`, while its prompt's file is there. `takes_prompt`: it is handed the prompt as it starts.
+
+    Raises Failed: `agent_missing_binary`, `agent_command_incomplete`.
+    """
+    agent, session = work["command"], work["session"]
+    template = _template(agent, session, takes_prompt=takes_prompt)
+    program = _program(template[0], agent)
+    wanted = {name for word in template for name in _PLACEHOLDER.findall(word)}
+    if "model" in wanted and not session["model"]:
+        raise Failed(
+            "agent_command_incomplete",
+            "its command has a place for {model}, and the agent names no model.",
+        )
+    prompt: str = work["prompt"]
+    is_long = len(prompt.encode(errors="replace")) > ARGUMENT_LIMIT or "\0" in prompt
+    with tempfile.TemporaryDirectory(prefix="pixirnb-") as folder:
+        path = Path(folder) / "task.md"
+        if "prompt_file" in wanted or ("prompt" in wanted and is_long):
+            path.write_text(prompt, encoding="utf-8", errors="replace")
+        values = {
+            "prompt": f"Your task is in the file {path}. Read all of it, then do it."
+            if is_long
+            else prompt,
+            "prompt_file": str(path),
+            "model": str(session["model"] or ""),
+            "role": str(session["role"]),
+            "cwd": str(work["cwd"]),
+        }
+        words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
+        yield Command([program, *words], agent)
+
+
+def ended_badly(code: int, name: str) -> Failed | None:
+    """What a process's end means; None for a clean one. `code` as subprocess gives it: negative for a signal."""
+    if code == 0:
+        return None
+    if code < 0:
+        try:
+            by = signal.Signals(-code).name
+        except ValueError:
+            by = f"signal {-code}"
+        return Failed("crash", f"the agent {name} was ended by {by}.", {"signal": by})
+    return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
+
+
+def _template(agent: dict[str, Any], session: dict[str, Any], *, takes_prompt: bool) -> list[str]:
+    words = list(agent["argv"])
+    if session["model"]:
+        words += agent["model"]
+    if takes_prompt:
+        words += (agent["modes"] or {}).get(session["permission_mode"], ())
+    words += agent["last"]
+    told = {name for word in words for name in _PLACEHOLDER.findall(word)}
+    return words if not takes_prompt or told & _TAKES_PROMPT else [*words, "{prompt}"]
+
+
+def _program(word: str, agent: dict[str, Any]) -> str:
+    found = shutil.which(word)
+    if found is None:
+        where = "is not there, or cannot be run" if os.sep in word else "is not on PATH"
+        how = f" To install it: {agent['install']}." if agent["install"] else ""
+        raise Failed(
+            "agent_missing_binary",
+            f"the agent's program {word!r} {where}.{how}",
+            {"program": word, "agent": agent["name"] or None},
+        )
+    return found

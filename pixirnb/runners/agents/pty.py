@@ -1,0 +1,74 @@
+"""A coding agent that insists on a terminal: it gets one of its own, its prompt as an argument, and nobody types.
+
+What it writes goes to the output log with its escape sequences; its message is the same as plain text. It ends by its exit.
+"""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import struct
+import termios
+from typing import Any, Final
+
+from pixirnb.runners.agents import waiting
+from pixirnb.runners.agents.cli import started, write_out
+from pixirnb.runners.agents.commands import ended_badly, prepared
+from pixirnb.runners.agents.line import Line
+from pixirnb.runners.agents.terminal_text import plain
+
+ROWS: Final = 50
+COLUMNS: Final = 200
+"""Wide, so that few sentences are broken: what is broken for show cannot be put together again."""
+MESSAGE_LIMIT: Final = 4 * 1024 * 1024
+"""Characters of the message that are kept: the last ones."""
+
+
+def run(work: dict[str, Any], line: Line) -> None:
+    """Perform the work. Raises Failed: `exit`, `crash`, and what `commands.prepared` raises."""
+    os.environ.setdefault("TERM", "xterm-256color")
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    written: list[str] = []
+
+    def take(chunk: bytes) -> None:
+        written.append(decoder.decode(chunk))
+        write_out(1, chunk)
+
+    with prepared(work) as command:
+        ours, theirs = _terminal()
+        try:
+            process = started(
+                command,
+                work,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                # Run before the agent is: a terminal is its own only if the leader of its session asks for it.
+                preexec_fn=_take_terminal,
+            )
+        finally:
+            os.close(theirs)
+        code = waiting.follow(process, ours, take)
+        failed = ended_badly(code, command.name)
+    text = plain("".join(written))[-MESSAGE_LIMIT:].strip()
+    if failed is None:
+        line.tell("assistant_message", text=text, partial=False, final=True)
+        return
+    if text:
+        line.tell("assistant_message", text=text, partial=True, final=False)
+    raise failed
+
+
+def _terminal() -> tuple[int, int]:
+    """Our side and the agent's of a new terminal, sized, its echo off."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    modes = termios.tcgetattr(theirs)
+    modes[3] &= ~(termios.ECHO | termios.ECHONL)
+    termios.tcsetattr(theirs, termios.TCSANOW, modes)
+    return ours, theirs
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,0 +1,35 @@
+"""What a program wrote to a terminal, as plain text: no escape sequences, rewritten lines as they stood at last."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_ESCAPES: Final = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # operating system commands: titles, links
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # device control, privacy messages and their like
+    r"|[\x1b\x9b]\[?[0-?]*[ -/]*[@-~]"  # control sequences; colours, cursor
+    r"|\x1b[ -/]*[0-~]"  # two-character escapes
+    r"|\x1b"
+)
+_CONTROLS: Final = re.compile(r"[\x00-\x07\x0b-\x0c\x0e-\x1f\x7f]")
+
+
+def plain(text: str) -> str:
+    """`text` without escapes, `\\r\\n` as `\\n`, and of a line written over with `\\r` the last writing."""
+    bare = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    return "\n".join(_line(line) for line in bare.split("\n"))
+
+
+def _line(line: str) -> str:
+    written = [part for part in line.split("\r") if part]
+    last = written[-1] if written else ""
+    if "\b" in last:
+        kept: list[str] = []
+        for letter in last:
+            if letter != "\b":
+                kept.append(letter)
+            elif kept:
+                kept.pop()
+        last = "".join(kept)
+    return _CONTROLS.sub("", last)
