@@ -61,19 +61,16 @@ def _size(items: list[Item]) -> int:
 def _cut(found: list[Block], *, limit: int, keep: int, end: int) -> tuple[int, int] | None:
     """How many events to replace, and the bytes of what stays."""
     sizes = [_size(block.items) for block in found]
-    tails = [0] * (len(found) + 1)
-    reach = [0] * (len(found) + 1)
-    """Behind the last event of all blocks before."""
-    for place in reversed(range(len(found))):
-        tails[place] = tails[place + 1] + sizes[place]
-    for place, block in enumerate(found):
-        reach[place + 1] = max(reach[place], end + 1 if block.is_open else block.stop)
     starts = [block.start for block in found] + [end]
+    tail = sum(sizes)
     for place in range(1, len(found) + 1):
+        if found[place - 1].is_open:
+            return None  # its results are still to come
+        tail -= sizes[place - 1]
         # The last response is what the next one answers: it goes only where it takes the room of all the rest.
         bound = max(keep, limit // 2) if place == len(found) - 1 else keep
-        if tails[place] <= bound and reach[place] <= starts[place]:
-            return starts[place], tails[place]
+        if tail <= bound:
+            return starts[place], tail
     return None
 
 

@@ -35,8 +35,6 @@ class Block:
     items: list[Item]
     start: int
     """Which event of the conversation it begins with, counted from 0."""
-    stop: int
-    """Behind the last event it is made of; before that none of the events may be taken from the log."""
     is_open: bool = False
     """Whether it has a call of the last turn without a result: one may still come."""
 
@@ -108,7 +106,6 @@ class _Fold:
     parts: list[Item] = field(default_factory=list)
     called: list[Call] = field(default_factory=list)
     start: int = -1
-    stop: int = -1
 
     def blocks(self) -> Iterator[Block]:
         told = self.pairing.conversation
@@ -117,20 +114,19 @@ class _Fold:
         if places:
             begin = replaced_by(told, places[-1])
             text = text_of(told[places[-1]][1].get("text"))
-            yield Block([{"role": "user", "text": text}], 0, begin)
+            yield Block([{"role": "user", "text": text}], 0)
         answers = {place for place, _ in self.pairing.results.values()}
         for place in range(begin, len(told)):
             kind, data = told[place]
             if kind in {"reasoning", "assistant_message", "tool_call"}:
                 if self.start < 0:
                     self.start = place
-                self.stop = place + 1
                 self._speak(place, kind, data)
             elif kind == "compaction":
                 pass  # one that the last has replaced
             elif kind != "tool_result":
                 yield from self._response()
-                yield Block([_of_others(kind, data)], place, place + 1)
+                yield Block([_of_others(kind, data)], place)
             elif place in answers:
                 yield from self._response()
         yield from self._response()
@@ -153,8 +149,8 @@ class _Fold:
 
     def _response(self) -> Iterator[Block]:
         """What the model has said, and what came of its calls."""
-        parts, called, start, stop = self.parts, self.called, self.start, self.stop
-        self.parts, self.called, self.start, self.stop = [], [], -1, -1
+        parts, called, start = self.parts, self.called, self.start
+        self.parts, self.called, self.start = [], [], -1
         # Thoughts that led to nothing are refused by providers that number what belongs together.
         while parts and parts[-1]["kind"] == "reasoning":
             parts.pop()
@@ -163,11 +159,10 @@ class _Fold:
         items: list[Item] = [{"role": "assistant", "parts": parts}]
         is_open = False
         for call in called:
-            place, result = self.pairing.results.get(call.unique, (-1, None))
-            stop = max(stop, place + 1)
+            _, result = self.pairing.results.get(call.unique, (-1, None))
             is_open |= result is None and call.turn == self.pairing.turn
             items.append(_tool(call, result))
-        yield Block(items, start, stop, is_open)
+        yield Block(items, start, is_open)
 
 
 def _tool(call: Call, result: dict[str, Any] | None) -> Item:
