@@ -47,12 +47,17 @@ ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "runni
 
 
 @collector.held_back()
-def load(source: Source, *, functions: Mapping[str, str] | None = None) -> Workflow:
-    """Read a workflow. Raises InvalidSpec with every mistake at once, those of paths included.
+def load(
+    source: Source,
+    *,
+    workspace: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+) -> Workflow:
+    """Read a workflow, with the roles it names. Raises InvalidSpec with every mistake at once, those of paths included.
 
     `functions` are sources of notebook functions, as for `plan`.
     """
-    return required(read(source), None, functions)
+    return required(read(source, workspace), workspace, functions)
 
 
 @collector.held_back()
@@ -67,7 +72,7 @@ def plan(
     `functions` are sources of notebook functions (`{":name": text}`); by default those the workflow brings along and
     those of `__main__`.
     """
-    loaded = read(source)
+    loaded = read(source, workspace)
     workflow = loaded.workflow or required(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
     found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
@@ -85,16 +90,26 @@ def start(
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
     listeners: Sequence[Listener] = (),
+    attended: bool = False,
 ) -> Run:
-    """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable."""
-    loaded = read(source)
+    """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable.
+
+    `attended`: a person stays who can be asked for permissions while it runs.
+    """
+    loaded = read(source, workspace)
     # Its plan, below, refuses what else is wrong.
     workflow = loaded.workflow or required(loaded, workspace, functions)
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
     live = launch.begin(
-        workflow, inputs or {}, workspace=place, store=store, sources=known, listeners=listeners
+        workflow,
+        inputs or {},
+        workspace=place,
+        store=store,
+        sources=known,
+        listeners=listeners,
+        is_attended=attended,
     )
     return Run(live.scheduler.log.run_id, store, live)
 
@@ -105,9 +120,13 @@ def run(
     *,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
+    attended: bool = False,
 ) -> RunOutcome:
-    """Run a workflow to rest and return its outcome, whatever it is. An interrupt ends the run and is raised on."""
-    started = start(source, inputs, workspace=workspace, state=state)
+    """Run a workflow to rest and return its outcome, whatever it is. An interrupt ends the run and is raised on.
+
+    `attended`: somebody answers permissions meanwhile, from another thread or process.
+    """
+    started = start(source, inputs, workspace=workspace, state=state, attended=attended)
     return wait(started)
 
 
@@ -126,10 +145,12 @@ def resume(
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
     listeners: Sequence[Listener] = (),
+    attended: bool = False,
 ) -> Run:
     """Continue a run in the background. A completed, unchanged run is a no-op that says so (`Run.is_no_op`).
 
     `checkpoint` leaves the run as it is and starts a new one from that place of it (the Run returned has an id of its own).
+    `attended`: a person stays who can be asked for permissions.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
@@ -142,6 +163,7 @@ def resume(
             edit=_edit(spec, inputs, functions),
             selection=Selection(from_, only, until),
             listeners=listeners,
+            is_attended=attended,
         )
         return Run(fork.scheduler.log.run_id, store, fork)
     live = launch.go_on(
@@ -151,6 +173,7 @@ def resume(
         selection=Selection(from_, only, until),
         take_over=take_over,
         listeners=listeners,
+        is_attended=attended,
     )
     return Run(run_id, store, live, is_no_op=live is None)
 

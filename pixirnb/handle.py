@@ -1,6 +1,7 @@
 """`Run`: one run, to read, to watch and to ask something of. Cells, scripts and the command line all work with this object.
 
-How it reads is `Record`. What a person asks of it (`cancel`, `decide`, `checkpoint`) works from any process: see `requests`.
+How it reads is `Record`. What a person asks of it (`cancel decide approve deny checkpoint`) works from any process: see
+`requests`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.ports import Lease
 from pixirnb.record import Record
-from pixirnb.requests import bring, heed, request
+from pixirnb.requests import bring, heed, request, require_person
 from pixirnb.store.files import FileStore
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
@@ -176,30 +177,74 @@ class Run(Record):
         note: str = "",
         resume: bool = True,
         take_over: bool = False,
+        attended: bool = False,
         by: str | None = None,
     ) -> Run:
         """Record what was decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
 
         Works from any process: while the run is live its owner records it and goes on. Raises InvalidArguments for a step
-        that needs no decision or a value that is none of the choices; Cannot. `by`: who says so, instead of this user.
+        that needs no decision or a value that is none of the choices; Cannot. `attended`: a person stays to be asked for
+        permissions; `by`: who says so, instead of this user.
         """
         self._step(step)
+        if by is None:
+            require_person("decide")
         said = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def approve(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Run:
+        """Allow what an agent asked for: one exact call. An attempt that waits goes on; a parked step runs again.
+
+        Works from any process but a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
+        `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
+        """
+        require_person("approve")
+        said = request("approve", request_id=request_id, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def deny(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Run:
+        """Deny what an agent asked for. An attempt that waits is told and goes on; a parked step has failed. As `approve`."""
+        require_person("deny")
+        said = request("deny", request_id=request_id, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def _say(self, said: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
+        """Have a person's word recorded, and go on with a run that nobody drives."""
         if self._course() is None or not self.is_live_here:
             grant(
                 said, self.compiled(), self.state
             )  # what is plainly wrong is said before anyone is asked
 
-        def decide_here() -> None:
+        def say_here() -> None:
             if resume:
-                selection = Selection(is_decision=True)
                 self.live = launch.go_on(
-                    self.store, self.id, selection=selection, request=said, take_over=take_over
+                    self.store,
+                    self.id,
+                    selection=Selection(is_decision=True),
+                    request=said,
+                    take_over=take_over,
+                    is_attended=attended,
                 )
             else:
                 courses.record(self.store, self.id, said, take_over=take_over)
 
-        self._ask(said, decide_here)
+        self._ask(said, say_here)
         return self
 
     # --- display ------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
 from pixirnb.history.state import fold
 from pixirnb.machine.requests import Request
 from pixirnb.ports import Lease
+from pixirnb.runners.lineage import asking_step
 from pixirnb.store.files import FileStore
 from pixirnb.store.inbox import PATIENCE_S, FileInbox
 from pixirnb.store.lease import live_owner
@@ -34,6 +35,18 @@ T = TypeVar("T")
 def request(verb: str, *, by: str | None = None, **arguments: Any) -> Request:
     """A request with an id of its own: of this user, or of an agent that says so in `by`."""
     return Request(secrets.token_hex(8), verb, arguments, by or _who())
+
+
+def require_person(verb: str) -> None:
+    """Refuse a word that is a person's to say where this process runs below a step. Raises Cannot (`approval_by_agent`)."""
+    step = asking_step()
+    if step is not None:
+        raise Cannot(
+            f"`{verb}` was asked for from inside {step}: a step cannot speak for a person.",
+            fix=f"A person says it, in a notebook or a terminal of their own: `pixirnb {verb} …`.",
+            code="approval_by_agent",
+            details={"step": step},
+        )
 
 
 def tell(store: FileStore, run_id: str, asked: Request) -> None:

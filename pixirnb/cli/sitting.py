@@ -62,7 +62,7 @@ def _perform(tokens: Sequence[str]) -> int:
     for number in _POLITE:
         signal.signal(number, _interrupt)
     tail = Tail(screen)
-    desk = Desk(listeners=lambda: (tail.hear,))
+    desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
     try:
         result = build(desk)(tokens or ["--help"], exit_on_error=False, print_error=False)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
@@ -79,6 +79,11 @@ def _perform(tokens: Sequence[str]) -> int:
         return _refuse(_bug(error), screen)
     finally:
         _farewell()
+
+
+def _is_attended() -> bool:
+    """Whether a person sits at the terminal: one can say `pixirnb approve` in another."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _farewell() -> None:

@@ -22,6 +22,7 @@ from IPython.display import display
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidSpec, Problem
 from pixirnb.handle import Run
+from pixirnb.notebook.attendance import is_attended
 from pixirnb.notebook.awaited import AWAITED
 from pixirnb.notebook.cells import define, facts_of
 from pixirnb.notebook.draft_cards import draft_bundle, unseen_notes
@@ -167,7 +168,7 @@ class PixirMagics(Magics):
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail needs --wait: output is told by the cell that stays.")
             tail = Tail()
-            match _perform(_placed(tokens), tail):
+            match _perform(_placed(tokens), tail, self.shell):
                 case Answer() as answer:
                     _show(answer)
                 case Following() as following:
@@ -193,7 +194,13 @@ class PixirMagics(Magics):
         """Run one step alone and stay with it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        run = api.start(tried.workflow, tried.inputs, workspace=workspace, functions=functions)
+        run = api.start(
+            tried.workflow,
+            tried.inputs,
+            workspace=workspace,
+            functions=functions,
+            attended=is_attended(self.shell),
+        )
 
         def show_value() -> None:
             if run.outcome.ok and (value := run.value(asked.id)) is not None:
@@ -210,7 +217,14 @@ class PixirMagics(Magics):
         state = api.store_of(place, asked.state).state
         live = SHELF.live(Wish(workflow, given, place, state))
         functions = SHELF.functions(workflow)
-        run = live or api.start(workflow, given, workspace=place, state=state, functions=functions)
+        run = live or api.start(
+            workflow,
+            given,
+            workspace=place,
+            state=state,
+            functions=functions,
+            attended=is_attended(self.shell),
+        )
         SHELF.keep(draft, asked.workspace)
         return run
 
@@ -253,9 +267,15 @@ class PixirMagics(Magics):
             self.shell.push({stay.variable: value})
 
 
-def _perform(tokens: Sequence[str], tail: Tail) -> Result | None:
+def _perform(tokens: Sequence[str], tail: Tail, shell: Any) -> Result | None:
     """The verb's answer. Raises UsageError for words that are none."""
-    desk = Desk(SHELF.workflows, SHELF.functions, lambda: (tail.hear,), is_notebook=True)
+    desk = Desk(
+        SHELF.workflows,
+        SHELF.functions,
+        lambda: (tail.hear,),
+        is_attended=lambda: is_attended(shell),
+        is_notebook=True,
+    )
     verbs = build(desk, name="%pixir")
     try:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)

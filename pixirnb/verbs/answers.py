@@ -98,6 +98,8 @@ class Desk:
     """Sources of the notebook functions a workflow calls."""
     listeners: Callable[[], Sequence[Listener]] = tuple
     """Made anew for each run that starts with `--tail`."""
+    is_attended: Callable[[], bool] = lambda: False
+    """Whether a person stays who can be asked for permissions."""
     is_notebook: bool = False
     """Whether a word that is no file may be the name of a workflow whose cell was not run yet."""
 

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
-from pixirnb.verbs import housekeeping
+from pixirnb.verbs import housekeeping, permissions, serving
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -33,6 +33,7 @@ from pixirnb.verbs.options import (
     edges,
     functions_of,
     inputs_given,
+    is_attended,
     is_json,
     source_of,
     state_of,
@@ -114,6 +115,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             state=state_of(common),
             functions=functions,
             listeners=desk.listeners() if tail else (),
+            attended=is_attended(desk, common),
         )
         return Underway(started, tail, is_json(common))
 
@@ -248,6 +250,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             note=note,
             resume=not no_resume,
             take_over=take_over,
+            attended=is_attended(desk, common),
         )
         if opened.live is not None and not no_resume:
             return Underway(opened, tail, is_json(common))
@@ -274,7 +277,9 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         opened.checkpoint(name, note, take_over=take_over)
         return done(f"Saved checkpoint {name} of {run}.", run, common)
 
+    permissions.add(app, desk)
     housekeeping.add(app)
+    serving.add(app, desk)
     return app
 
 

@@ -43,6 +43,11 @@ def is_json(common: Common | None) -> bool:
     return common is not None and common.json
 
 
+def is_attended(desk: Desk, common: Common | None) -> bool:
+    """Whether a person may be asked for permissions: one is there, and the answer is meant for people."""
+    return desk.is_attended() and not is_json(common)
+
+
 def done(sentence: str, run: str, common: Common | None) -> Answer:
     """A verb that has nothing to show but that it was done."""
     document = {"ok": True, "run_id": run, "message": sentence}

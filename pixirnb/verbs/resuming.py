@@ -9,7 +9,14 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
-from pixirnb.verbs.options import Common, functions_of, inputs_given, is_json, state_of
+from pixirnb.verbs.options import (
+    Common,
+    functions_of,
+    inputs_given,
+    is_attended,
+    is_json,
+    state_of,
+)
 from pixirnb.views.edits import edit_lines
 
 
@@ -54,7 +61,13 @@ def resume(
         notes = _notes(pinned, workflow, choice)
         return Answer("resume", document, lines=notes, is_json=is_json(common))
     listeners = desk.listeners() if tail else ()
-    resumed = api.resume(opened.folder, **asked, take_over=choice.take_over, listeners=listeners)
+    resumed = api.resume(
+        opened.folder,
+        **asked,
+        take_over=choice.take_over,
+        listeners=listeners,
+        attended=is_attended(desk, common),
+    )
     if resumed.is_no_op:
         return outcome_answer(resumed, is_json=is_json(common))
     return Underway(resumed, tail, is_json(common))

@@ -125,6 +125,7 @@ def play(
     is_deaf: bool = False,
     groups: list[list[Event]] | None = None,
     fleeting_s: float = 0.15,
+    is_attended: bool = False,
 ) -> Bench:
     """Drive one course to rest beside `story`: a start, or a resume where the store knows the run.
 
@@ -149,6 +150,7 @@ def play(
             runners=runners,
             lookup=Outputs(run, log.blobs).lookup,
             settings=settings or Settings(),
+            is_attended=is_attended,
             durable=list(log.reading.events),
         )
         bench = Bench(plan, log, scheduler, clock, runner)

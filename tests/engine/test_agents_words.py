@@ -41,7 +41,7 @@ def test_an_agent_may_end_with_the_line_that_the_one_before_it_ended_with() -> N
         '{"n": 1}',
         f'{{"n": 1}}\n{READY}',
         f'```json\n{{"n": 1}}\n```\n\n{READY}\n',
-        f'```\n{{"n": 1}}\n```',
+        '```\n{"n": 1}\n```',
     ],
 )
 def test_the_output_is_what_stands_beside_the_readiness_line(message: str) -> None:
