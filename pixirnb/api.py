@@ -24,6 +24,7 @@ from pixirnb.ports import Reading
 from pixirnb.resumption import Edit, history_at, resumption
 from pixirnb.sources import (
     Source,
+    adopted,
     is_path,
     notebook_functions,
     read,
@@ -314,6 +315,7 @@ def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
 __all__ = [
     "Listener",
     "Source",
+    "adopted",
     "expect",
     "is_path",
     "load",

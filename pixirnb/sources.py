@@ -16,19 +16,43 @@ from typing import Any
 from pixirnb.errors import InvalidArguments, InvalidSpec
 from pixirnb.planning.report import require
 from pixirnb.resumption import called
-from pixirnb.spec import loader
+from pixirnb.spec import loader, roles
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
+from pixirnb.workspace.roles import config_folder, find_roles
 from pixirnb.workspace.survey import survey
 
 Source = Workflow | Mapping[str, Any] | str | Path
 """What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
 
 
-def read(source: Source) -> loader.Loaded:
-    """What is there, mistakes included. Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read."""
+def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
+    """What is there, mistakes included, with the roles it names.
+
+    Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read, InvalidArguments.
+    """
+    return adopted(_loaded(source), workspace)
+
+
+def adopted(loaded: loader.Loaded, workspace: str | Path | None) -> loader.Loaded:
+    """`loaded` with the role files of agents that its steps name and it does not declare: the one way they come in.
+
+    Looked for beside its file, in its workspace, then in the user's config folder. Raises InvalidArguments.
+    """
+    salvage = None if loaded.salvage is None else loaded.salvage.workflow
+    written = loaded.workflow or salvage
+    if written is None or not (names := roles.missing(written)):
+        return loaded
+    folders = [workspace_of(written, workspace), config_folder()]
+    source = written.places.source
+    if source is not None and Path(source).is_file():
+        folders.insert(0, Path(source).resolve().parent)
+    return roles.adopt(loaded, find_roles(names, folders))
+
+
+def _loaded(source: Source) -> loader.Loaded:
     if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
         path = _typed(source)
         try:

@@ -38,7 +38,7 @@ def define(body: str, *, name: str | None = None, workspace: str | Path | None =
     text = _text(body, name)
     loaded = load_text(text)
     header = _header(text, loaded)
-    has_own_steps, loaded = header is None, header or loaded
+    has_own_steps, loaded = header is None, api.adopted(header or loaded, workspace)
     differs = _name_differs(text, loaded.places, name)
     workflow = loaded.workflow
     if workflow is not None:

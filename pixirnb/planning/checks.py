@@ -128,7 +128,9 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mi
                     written,
                     f"there is no agent `{spec.agent}`",
                     did_you_mean(
-                        spec.agent, workflow.agents, otherwise="declare it under `agents`"
+                        spec.agent,
+                        workflow.agents,
+                        otherwise=f"declare it under `agents`, or write roles/{spec.agent}.yaml",
                     ),
                 )
         if step.posture == "read_only" and step.writes:

@@ -52,6 +52,7 @@ class Workflow(SpecModel):
 
     _places: Places = PrivateAttr(default_factory=Places)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
@@ -71,4 +72,14 @@ class Workflow(SpecModel):
     def with_sources(self, sources: Mapping[str, str]) -> Workflow:
         """The same workflow, bringing its functions along. Changes this object: for who makes it only."""
         self._sources = dict(sources)
+        return self
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """The role files its agents were adopted from, as `{agent: file}`; those it declares itself have none."""
+        return self._origins
+
+    def with_origins(self, origins: Mapping[str, str]) -> Workflow:
+        """The same workflow, knowing which agents come from files. Changes this object: for who adopts only."""
+        self._origins = dict(origins)
         return self

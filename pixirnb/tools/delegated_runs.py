@@ -13,7 +13,7 @@ from pixirnb.handle import Run, opened
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.resumption import Edit, resumption
-from pixirnb.sources import notebook_functions, read, required
+from pixirnb.sources import adopted, notebook_functions, read, required
 from pixirnb.spec import loader
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.workflow import Workflow
@@ -88,7 +88,8 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         )
     if "file" not in args:
         # A text is never taken for a path here: what may be read is for `file` to say.
-        return required(loader.load(args["workflow"]), asker.workspace), asker.workspace
+        loaded = adopted(loader.load(args["workflow"]), asker.workspace)
+        return required(loaded, asker.workspace), asker.workspace
     place = asker.workspace.resolve()
     path = (place / args["file"]).resolve()
     if not path.is_relative_to(place):

@@ -107,7 +107,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         if dry_run:
             return plan(file, workspace=workspace, common=common)
         functions = functions_of(desk, source)
-        workflow = api.load(source, functions=functions)
+        workflow = api.load(source, workspace=workspace, functions=functions)
         started = api.start(
             workflow,
             inputs_given(workflow, input_),
