@@ -338,17 +338,24 @@ def _summary(
         ("held", "held"),
         ("running", "was running" if has_died else "running"),
         ("starting", "starting"),
+        ("permission", "waiting for permission"),
         ("retrying", "was to retry" if has_died else "waiting to retry"),
         ("queued", "not started"),
     )
-    # Among those that do not run, some have run: "not started" would be wrong of them. And some that count as running only
-    # begin; where their process died, nobody knows how far they came.
-    stages = [run.step(step.id).stage for step in plan.steps]
+    # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
+    # only begin, and some wait for a person; where their process died, nobody knows how far they came.
+    states = [run.step(step.id) for step in plan.steps]
+    stages = [
+        "permission" if state.open_requests and state.checkpoint_status is None else state.stage
+        for state in states
+    ]
     waiting = stages.count("retrying")
     starting = 0 if has_died else stages.count("scheduled")
+    asking = 0 if has_died else stages.count("permission")
     told = {
         **counts,
-        "running": counts.get("running", 0) - starting,
+        "running": counts.get("running", 0) - starting - asking,
+        "permission": asking,
         "starting": starting,
         "retrying": waiting,
         "queued": counts.get("queued", 0) - waiting,

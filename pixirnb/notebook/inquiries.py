@@ -3,8 +3,8 @@
     message ──▶ Inquiries.answer ──▶ {re, ok: True, answer} | {re, ok: False, error}
 
 Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it, so neither the
-kernel's loop nor the run waits. Nothing raises: a browser can be old, broken or hostile. The shapes stand in
-docs/reference/live-view.md.
+kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken or
+hostile. The shapes stand in docs/reference/live-view.md.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class Inquiries:
             "drain": self._drain,
             "checkpoint": self._checkpoint,
             "decide": self._decide,
+            "approve": self._approve,
+            "deny": self._deny,
             "resume": self._resume,
         }
 
@@ -224,10 +226,19 @@ class Inquiries:
             value=value,
             note=_text(message, "note"),
             resume=_flag(message, "resume", default=True),
+            attended=True,
         )
 
+    def _approve(self, message: Mapping[str, Any]) -> Run:
+        return self.run.approve(
+            _name(message, "request"), note=_text(message, "note"), attended=True
+        )
+
+    def _deny(self, message: Mapping[str, Any]) -> Run:
+        return self.run.deny(_name(message, "request"), note=_text(message, "note"), attended=True)
+
     def _resume(self, message: Mapping[str, Any]) -> Run:
-        return api.resume(self.run.folder, **_choice(message))
+        return api.resume(self.run.folder, **_choice(message), attended=True)
 
 
 def _id_of(message: Any) -> int | str | None:

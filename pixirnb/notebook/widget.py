@@ -42,6 +42,7 @@ PARTS: Final = (
     "turns.js",
     "conversation.js",
     "question.js",
+    "permission.js",
     "sections.js",
     "grip.js",
     "panel.js",

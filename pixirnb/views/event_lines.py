@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.history.subagents import ASKED, DECIDED
+from pixirnb.views.dialogue import asked_for
 from pixirnb.views.marks import Mark, run_mark, step_mark
 from pixirnb.views.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.plain import line, plural
@@ -104,6 +106,20 @@ def _saved(data: Data) -> str:
     return f"⚑ checkpoint {data['name']} saved ({data['reason']}), {len(data['ready']):,} ready"
 
 
+def _subagent(data: Data) -> str:
+    step = data["step"]
+    if data["event"] == ASKED:
+        used = asked_for(data["tool"], data.get("args"))
+        about = f" {used['about']}" if used["about"] else ""
+        return f"◇ {step}: asks to use {used['name']}{about}: {data['request_id']}"
+    if data["event"] == DECIDED:
+        word = {"allow": "allowed", "deny": "denied"}.get(data["verdict"], data["verdict"])
+        note = f": {data['note']}" if data.get("note") else ""
+        return f"◇ {step}: {word} by {data['by']}{note}"
+    told = f"· {step}: session {data['session_id']} {str(data['event']).replace('_', ' ')}"
+    return f"{told}: its turn {str(data['turn']).replace('_', ' ')}" if data.get("turn") else told
+
+
 def _warned(data: Data) -> str:
     step = f"{data['step']}: " if data.get("step") else ""
     return f"! {step}{data['message']} [{data['code']}]"
@@ -130,6 +146,7 @@ _TELLERS: Final[dict[str, Callable[[Data], str]]] = {
     "decision_requested": _asked,
     "decision_recorded": _answered,
     "checkpoint_saved": _saved,
+    "subagent_event": _subagent,
     "warning_raised": _warned,
     "run_finished": _finished,
 }

@@ -12,6 +12,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.views.dialogue import asked_for
 from pixirnb.views.phrases import error_phrase, held_phrase, resume_phrase
 from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
@@ -60,6 +61,8 @@ def _standing(
         return f"{name} was ready before; whether it can be kept shows when its dependencies are."
     if status == "held":
         return f"{name} was held: {_held(step, state)}."
+    if state.open_requests and status in {None, "needs_orchestrator"}:
+        return _asking(run, step, state, is_over=is_over)
     if status == "needs_orchestrator":
         return f"{name} waits for a person to decide."
     if status == "checkpoint_ready":
@@ -88,6 +91,18 @@ def _standing(
     if is_over and run.started_at is not None:
         return f"{name} had not started when the run ended."
     return _waiting(plan, run, step)
+
+
+def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool) -> str:
+    """What its agent asks to be allowed."""
+    asked = run.permissions[state.open_requests[0]]
+    used = asked_for(asked.get("tool"), asked.get("args"))
+    more = len(state.open_requests) - 1
+    what = " ".join(part for part in (f"`{used['name']}`", used["about"]) if part)
+    also = f" and {plural(more, 'thing')} more" if more else ""
+    if state.checkpoint_status is None and is_over:
+        return f"Attempt {state.attempt} of `{step.id}` asked to use {what}{also} when its process died."
+    return f"`{step.id}` waits for a person's permission to use {what}{also}."
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:

@@ -51,6 +51,7 @@ _STEP: Final = {
         Mark("timed_out", "timed out", "◷", "late"),
         Mark("partial", "partial", "◐", "half"),
         Mark("needs_orchestrator", "needs a decision", "◆", "ask"),
+        Mark("permission", "waits for permission", "◇", "ask"),
         Mark("held", "held", "‖", "idle"),
         Mark("cancelled", "cancelled", "⊘", "bad"),
         Mark("interrupted", "interrupted", "■", "half"),
@@ -70,7 +71,12 @@ REFUSED: Final = Mark("failed", "not valid", "✗", "bad")
 WARNING: Final = Mark("warning", "warning", "!", "half")
 LOST: Final = _STEP["lost"]
 """A step that was running when the process that drove its run died: nothing runs any more, and nothing was recorded."""
-_AT_REST: Final = {"running": "lost", "starting": "lost", "retrying": "unretried"}
+_AT_REST: Final = {
+    "running": "lost",
+    "starting": "lost",
+    "permission": "lost",
+    "retrying": "unretried",
+}
 """Looks that a run at rest cannot have, and what they become."""
 
 STEP_MARKS: Final[tuple[Mark, ...]] = tuple(_STEP.values())
@@ -90,7 +96,8 @@ def run_mark(status: Any) -> Mark:
 def step_mark(step: Mapping[str, Any]) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry`, `recheck`, `starting` of the document, or `stage` where the fold itself is asked, tell apart what no status does.
+    `retry`, `recheck`, `starting` and the requests to approve of the document, or `stage` and `asks` where the fold itself is
+    asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
     if checkpoint is not None:
@@ -101,6 +108,8 @@ def step_mark(step: Mapping[str, Any]) -> Mark:
         return _look(_STEP, checkpoint)
     if isinstance(attempt, str) and attempt in _AT_REST.values():
         return _STEP[attempt]
+    if step.get("asks") is True or _asks(step):
+        return _STEP["permission"]
     if step.get("retry") is not None or step.get("stage") == "retrying":
         return _STEP["retrying"]
     if step.get("starting") is True or step.get("stage") == "scheduled":
@@ -122,6 +131,7 @@ def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
             "attempt": state.attempt,
             "stage": state.stage,
             "recheck": state.stage == "idle" and state.recheck,
+            "asks": bool(state.open_requests),
         }
     )
     # Of one that was starting the start may have been lost with the process: what was intended may have begun.
@@ -162,6 +172,16 @@ def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
         counts[mark] = counts.get(mark, 0) + 1
     order = {key: place for place, key in enumerate(_STEP)}
     return sorted(counts.items(), key=lambda pair: (order.get(pair[0].key, 99), pair[0].word))
+
+
+def _asks(step: Mapping[str, Any]) -> bool:
+    """Whether its agent asks for a permission, and a person can give it."""
+    actions = step.get("next_actions")
+    if not isinstance(actions, list):
+        return False
+    return any(
+        isinstance(each, Mapping) and each.get("action") == "approve_request" for each in actions
+    )
 
 
 def _look(table: Mapping[str, Mark], status: Any) -> Mark:

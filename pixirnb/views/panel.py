@@ -21,6 +21,7 @@ from pixirnb.views.attempts import attempt_documents, count_of, error_document
 from pixirnb.views.brief import agent_of, environment, given, mask_of, says
 from pixirnb.views.explain import SOURCES, explain
 from pixirnb.views.marks import Mark, state_mark
+from pixirnb.views.permissions import permission_documents
 from pixirnb.views.phrases import error_phrase, held_phrase
 from pixirnb.views.plain import line, plain
 from pixirnb.views.preview import stored_preview
@@ -109,6 +110,7 @@ def panel(
         "value": stored_preview(stored_output(state)),
         "held_by": _holder(state),
         "question": _question(state, mask),
+        "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
         "retry": _retry(state, tries, step.id),
         "actions": action_documents(offered, is_live=is_live, is_past=is_past or bool(damage)),
         "can": can,

@@ -33,6 +33,7 @@ _SAID: Final = {
     "decision_requested": "asks a person",
     "decision_recorded": "{verdict} by a person",
     "checkpoint_saved": "checkpoint {name} saved",
+    "subagent_event": "{asked}",
     "warning_raised": "a warning",
     "run_finished": "the run came to rest: {status}",
 }

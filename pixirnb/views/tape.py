@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 from pixirnb.history.events import Event, Kind
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.history.subagents import ASKED, DECIDED
 from pixirnb.planning.plan import Plan
 from pixirnb.views.marks import STEP_MARKS, Mark, state_mark, step_mark
 from pixirnb.views.moments import epoch_ms
@@ -31,7 +32,8 @@ Entry = list[Any]
 `told` is what the sentence of the event and the timeline need, by its kind: `[attempt]` of `step_scheduled`,
 `attempt_started` and `decision_requested`; `[attempt, place in STEP_MARKS, elapsed ms]` of `attempt_ended`;
 `[attempt to come, delay ms]` of `retry_planned`; `[attempt, place in STEP_MARKS, 1 if reused]` of `checkpoint_decided`;
-`[attempt, 1 for accept]` of `decision_recorded`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
+`[attempt, 1 for accept]` of `decision_recorded`; `[attempt, 0 asked, 1 allowed, 2 denied, 3 for any other news]` of
+`subagent_event`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
 `checkpoint_saved`; else empty.
 """
 
@@ -140,6 +142,8 @@ def _told(event: Event) -> list[Any]:
             return [_number(data["attempt"]), mark, int(data.get("reused") is True)]
         case "decision_recorded":
             return [_number(data["attempt"]), int(data["verdict"] == "accept")]
+        case "subagent_event":
+            return [_number(data["attempt"]), _news_of(data)]
         case "run_resumed":
             actions = [entry["action"] for entry in data["steps"]]
             counts = [actions.count(action) for action in ("reuse", "rerun", "hold")]
@@ -148,6 +152,14 @@ def _told(event: Event) -> list[Any]:
             return [line(data["name"], _NAME_ROOM)]
         case _:
             return []
+
+
+def _news_of(data: dict[str, Any]) -> int:
+    if data["event"] == ASKED:
+        return 0
+    if data["event"] == DECIDED:
+        return {"allow": 1, "deny": 2}.get(data.get("verdict", ""), 3)
+    return 3
 
 
 def _mark(checkpoint: str | None, attempt: str) -> int:

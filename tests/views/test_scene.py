@@ -23,7 +23,7 @@ steps:
 """
 FILLED = {
     *("attempt", "mark", "elapsed", "delay", "reused", "verdict", "name", "status"),
-    *("reuse", "rerun", "hold"),
+    *("reuse", "rerun", "hold", "asked"),
 }
 """What the browser can fill in."""
 

@@ -76,7 +76,7 @@ class Bars {
     if (spell.kind !== "run") return marks[stage.markOf.queued];
     if (this.isOpen(spell, position)) {
       const now = stage.markAt(this.step);
-      return now.key === "running" || now.key === "lost" ? now : marks[stage.markOf.running];
+      return ["running", "permission", "lost"].includes(now.key) ? now : marks[stage.markOf.running];
     }
     return marks[spell.judged < position && spell.verdict >= 0 ? spell.verdict : spell.mark] ?? marks[stage.markOf.ended];
   }

@@ -41,6 +41,7 @@ class Chronicle {
       elapsed: third >= 0 && this.kinds[number] === "attempt_ended" ? ` after ${spanOf(third)}` : "",
       delay: second >= 0 ? ` in ${spanOf(second)}` : "",
       reused: third === 1 ? ", reused" : "",
+      asked: ["asks to be allowed something", "allowed by a person", "denied by a person"][second] ?? "news of its agent",
       verdict: second === 1 ? "accepted" : "rejected",
       name: first,
       status: this.look.run[status]?.word ?? status,

@@ -192,8 +192,8 @@ class Controls {
     const place = stage.place.get(step);
     const doIt = forecast
       ? button("Show what it would do …", () => this.forecast(capital(phrase), forecast))
-      : action === "decide_step" && place !== undefined
-        ? button("Decide …", () => stage.choose(place))
+      : (action === "decide_step" || action === "approve_request") && place !== undefined
+        ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => stage.choose(place))
         : wish && wish.do !== "decide"
           ? wishButton(stage, "Do it", wish, { doing: "Asking …", remark })
           : null;

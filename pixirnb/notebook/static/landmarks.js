@@ -37,6 +37,11 @@ class Landmarks {
       case "decision_recorded":
         add("ask", told[1] === 1 ? "accepted by a person" : "rejected by a person", look.run.needs_orchestrator);
         break;
+      case "subagent_event": {
+        const words = ["asks for a permission", "allowed by a person", "denied by a person"][told[1]];
+        if (words) add("ask", words, look.run.needs_orchestrator);
+        break;
+      }
       case "retry_planned":
       case "checkpoint_decided":
       case "attempt_ended": {

@@ -22,7 +22,7 @@ class Notice {
     const { story, look, scene } = this.stage;
     for (const step of touched) {
       const mark = look.marks[story.look(step, story.length).mark];
-      if (mark.key === "needs_orchestrator") this.asks(step, scene.ids[step], mark);
+      if (mark.key === "needs_orchestrator" || mark.key === "permission") this.asks(step, scene.ids[step], mark);
     }
   }
 
@@ -30,7 +30,8 @@ class Notice {
     const card = this.show(mark, `${id} asks a person`, step);
     if (!card) return;
     const message = await this.stage.ask({ ask: "step", step: id, at: null });
-    const words = message.ok ? message.answer.question?.text : "";
+    const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
+    const words = asked ? `May it use ${asked.name}? ${asked.about}` : message.ok ? message.answer.question?.text : "";
     if (words && this.card === card) say(card.words, `${id} asks: ${words}`);
   }
 

@@ -16,6 +16,7 @@ class Panel {
     this.remark = new Remark();
     this.card = h("div", { class: "pixirnb-card-room" });
     this.question = new Question(this);
+    this.permission = new Permission(this);
     this.output = new Output(this.stage);
     this.conversation = new Conversation(this);
     this.title = h("h3", { class: "pixirnb-title" });
@@ -25,7 +26,7 @@ class Panel {
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.deeds = h("div", { class: "pixirnb-beside", role: "group", "aria-label": "What can be done", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, deeds: [this.deeds, this.card, this.remark.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
+    const own = { question: this.question.root, permission: this.permission.root, deeds: [this.deeds, this.card, this.remark.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
@@ -129,7 +130,7 @@ class Panel {
     const { stage, step } = this;
     const mark = stage.markAt(step);
     const look = stage.lookOf(step);
-    const isRunning = mark.key === "running";
+    const isRunning = UNDER_WAY.has(mark.key);
     const sign = isRunning ? stage.signOf(step) : null;
     const shown = `${mark.key}|${stage.scene.ids[step]}`;
     if (this.headShown !== shown) {
@@ -216,6 +217,7 @@ class Panel {
     this.drawHead();
     this.then.hidden = !answer.is_past;
     say(this.then, answer.is_past ? `As it was at event ${answer.seq.toLocaleString("en-US")}.` : "");
+    this.permission.draw(answer);
     this.question.draw(answer);
     this.drawDeeds(answer);
     this.conversation.draw(answer, this.moment);
@@ -248,7 +250,7 @@ class Panel {
     if (shown === this.deedsShown) return;
     this.deedsShown = shown;
     const { stage, view, remark } = this;
-    const others = actions.filter(({ action, step: of, cell }) => !(action === "decide_step" && can.decide) && !(action === "rerun_step" && (of ?? step) === step && wishes.rerun) && cell);
+    const others = actions.filter(({ action, step: of, cell }) => !(action === "decide_step" && can.decide) && !(action === "rerun_step" && (of ?? step) === step && wishes.rerun) && !(action === "approve_request" && answer.permissions.some(({ wishes: words }) => words)) && cell);
     const made = isPast
       ? []
       : [

@@ -10,6 +10,7 @@ const SECTIONS = [
       description ? h("p", {}, description) : null,
     ],
   },
+  { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
   { name: "Actions", own: "deeds" },
   {

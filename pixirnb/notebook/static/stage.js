@@ -1,7 +1,7 @@
 // What all views of one run share: its traits, its story, where on the story they stand, which step is chosen; and the
 // questions to the kernel. One stage a widget; a reload makes it anew from the traits.
 
-const AT_REST = { running: "lost", starting: "lost", retrying: "unretried" };
+const AT_REST = { running: "lost", starting: "lost", permission: "lost", retrying: "unretried" };
 const PATIENCE_MS = 20_000;
 const SILENCE_MS = 5_000; // a live run that says nothing for so long is asked whether it is there
 
