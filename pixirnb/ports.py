@@ -116,6 +116,8 @@ class SessionLog(Protocol):
 
     count: int
     """Events in it."""
+    held: list[Event]
+    """What it held when it was opened; empty for a new one."""
 
     def append(self, events: Sequence[Event]) -> None:
         """Make `events` durable in one group. Blocking. Raises LogWriteFailed, after which it takes no more."""

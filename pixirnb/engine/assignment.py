@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.engine.briefing import agent_work, failure_context
+from pixirnb.engine.continuation import with_grants
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
@@ -104,7 +105,8 @@ def _assign(
     elif isinstance(spec, AgentStep):
         cwd = _cwd(step, workspace, lookup)
         locate = _locator(lookup)
-        work = agent_work(step, state, run, lookup, locate, cwd=cwd, depth=depth, surface=surface)
+        told = agent_work(step, state, run, lookup, locate, cwd=cwd, depth=depth, surface=surface)
+        work = with_grants(told, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
     return Assignment(work, _cwd(step, workspace, lookup), env)

@@ -17,6 +17,7 @@ from pixirnb.engine.artifacts import collect
 from pixirnb.engine.assignment import Assignment, WorkRefused, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.continuation import continued, is_continued
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.sessions import Session
@@ -90,6 +91,7 @@ class _Performance:
                 assignment = self._assign()
         except WorkRefused as refused:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
+        assignment = await self._continued(assignment)
         self.mask = Mask(secret_values(assignment.env))
         self.capture = Capture(self._log_path(), self.mask, self._live)
         if isinstance(assignment.work, AgentWork):
@@ -103,6 +105,14 @@ class _Performance:
             told = [] if self.session is None else [await self.session.close(ended, "")]
             return [*told, self.ended(ended)]
         return await self._conclude(ended, assignment)
+
+    async def _continued(self, assignment: Assignment) -> Assignment:
+        """The work of an agent whose attempt before waited for a permission: its session may go on."""
+        work, run, step = assignment.work, self.around.run, self.step.id
+        if not isinstance(work, AgentWork) or not is_continued(step, self.state, run):
+            return assignment
+        work = await self.around.offload(continued, work, step, self.state, run, self.around.log)
+        return replace(assignment, work=work)
 
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[Draft]:
         capture, step = self.capture, self.step

@@ -62,7 +62,8 @@ class Session:
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
-        self.tell("user_message", {"text": work.prompt, "origin": "prompt"})
+        origin = "prompt" if work.session["continues"] is None else "harness"
+        self.tell("user_message", {"text": work.prompt, "origin": origin})
 
     # --- what is told -------------------------------------------------------------------------------------------
 

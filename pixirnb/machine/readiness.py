@@ -14,7 +14,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
 
-_CAPS: Final = frozenset({"turn_limit", "iteration_limit"})
+_CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,16 +81,23 @@ class MemorySession:
 
     is_held: Callable[[], bool]
     put: Callable[[bytes], str]
+    begun: Callable[[MemorySession], object]
+    """Told at the first event: until then there is no session."""
     data: bytearray = field(default_factory=bytearray)
     chain: str = GENESIS
     count: int = 0
+    held: list[Event] = field(default_factory=list)
+    """What it held when it was opened."""
     is_closed: bool = False
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep `events`. Raises LogWriteFailed."""
         if self.is_closed or not self.is_held():
             raise LogWriteFailed("the session takes no events: its run is not held")
+        if not events:
+            return
         data, self.chain = encode_group(events, chain=self.chain, after=self.count, put=self.put)
+        self.begun(self)
         self.data += data
         self.count += len(events)
 
@@ -173,14 +180,25 @@ class MemoryLog:
             self._seal()
 
     def session(self, session_id: str) -> MemorySession:
-        """A child session, for writing: new, or going on. Raises UnknownRun."""
+        """A child session, for writing: new, or going on. Raises UnknownRun, LogWriteFailed where it is damaged."""
         if not is_attempt_name(session_id):
             raise _unknown(session_id)
-        known = self._run.sessions.get(session_id)
-        session = MemorySession(lambda: self._is_held, self.blobs.put)
+        sessions = self._run.sessions
+        known = sessions.get(session_id)
+
+        def begun(session: MemorySession) -> None:
+            sessions[session_id] = session
+
+        session = MemorySession(lambda: self._is_held, self.blobs.put, begun)
         if known is not None:
-            session.data, session.chain, session.count = known.data, known.chain, known.count
-        self._run.sessions[session_id] = session
+            decoded = decode_log(bytes(known.data), get=self.blobs.get)
+            if decoded.damage is not None and decoded.damage.code != "torn_tail":
+                raise LogWriteFailed(
+                    f"the session {session_id} is damaged: {decoded.damage.message}"
+                )
+            del known.data[decoded.good_bytes :]
+            session.data, session.chain = known.data, decoded.chain
+            session.held, session.count = decoded.events, len(decoded.events)
         return session
 
     def close(self) -> None:

@@ -39,6 +39,8 @@ class FileSession:
         self._refusal: str | None = None
         self.count = 0
         """Events on disk."""
+        self.held: list[Event] = []
+        """What it held when it was opened."""
 
     def append(self, events: Sequence[Event]) -> None:
         """Make `events` durable in one group. Blocking. Raises LogWriteFailed, and then takes no more."""
@@ -75,6 +77,7 @@ class FileSession:
         self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
         os.ftruncate(self._descriptor, good_bytes)
         self._chain = chain
+        self.held = reading.events
         self.count = len(reading.events)
 
     def _open(self) -> int:
