@@ -151,6 +151,7 @@ _NAMED_CHECKPOINT: Final = replace(
     parameters=_takes(
         ["run_id", "name"], run_id=_RUN_ID, **CHECKPOINT_SAVE.parameters["properties"]
     ),
+    mutates=True,  # to the record of a run that is not the agent's own
 )
 OUTSIDE: Final = tuple(_NAMED_CHECKPOINT if tool is CHECKPOINT_SAVE else tool for tool in SURFACE)
 

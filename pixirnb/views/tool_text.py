@@ -48,7 +48,7 @@ def outcome_text(document: Mapping[str, Any]) -> str:
     """How a run stands or ended: status, steps, what they said (quoted), what can be done next."""
     is_ok = document.get("ok") is True and document.get("status") == "completed"
     parts = [_headline(document, is_ok=is_ok), _steps(document), _words(document, is_ok=is_ok)]
-    if not is_ok:
+    if not is_ok and document.get("status") != "running":
         parts += [_reasons(document), _usable(document), _next(document)]
     return "\n\n".join(part for part in parts if part)
 
