@@ -16,6 +16,7 @@ from typing import Any, Final
 import anyio
 
 from pixirnb.engine.broadcast import STEP_SESSION, Live
+from pixirnb.engine.loose_text import LooseText
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
@@ -28,8 +29,6 @@ from pixirnb.work import AgentWork, Ended
 
 _KEEP_EVERY_S: Final = 0.25
 """How long what was told may wait for the disk where nobody asked for it."""
-_PARTIAL_LIMIT: Final = 128 * 1024
-"""Characters of cut-off text that are kept: the last ones."""
 _DEPTH_LIMIT: Final = 40
 _TERMINAL: Final = {
     "failed": "failed",
@@ -57,13 +56,14 @@ class Session:
         self._pending: list[Event] = []
         self._arrived = anyio.Event()
         self._writing = anyio.Lock()
-        self._text = ""
-        """What the agent has said since its last message, masked."""
+        self._loose = LooseText()
+        """What the agent has printed and not told as a message, masked."""
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
         origin = "prompt" if work.session["continues"] is None else "harness"
         self.tell("user_message", {"text": work.prompt, "origin": origin})
+        self._loose = LooseText()  # what a session goes on with was printed in another
 
     # --- what is told -------------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class Session:
         event = Event(self._seq, self._around.clock.wall(), kind, kept)
         self.state.apply(event)
         if kind == "assistant_message":
-            self._text = ""
+            self._loose.told(str(kept.get("text", "")))
         self._pending.append(event)
         self._arrived.set()
         told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
@@ -91,7 +91,7 @@ class Session:
 
     def hear(self, text: str) -> None:
         """The agent printed something, masked already."""
-        self._text = (self._text + text)[-_PARTIAL_LIMIT:]
+        self._loose.hear(text)
 
     def final_text(self, printed: str) -> str:
         """The agent's final message; for one that only prints, all it printed."""
@@ -182,7 +182,7 @@ class Session:
                 message=ended.message,
                 details=ended.details,
                 reason=reason,
-                partial_text=self._text,
+                partial_text=self._loose.text,
                 timeout_ms=self._attempt.timeout_ms,
                 elapsed_ms=elapsed_ms,
             )

@@ -1,0 +1,41 @@
+"""What an agent printed is kept as cut off only where no message came for it, whichever of the two was read first."""
+
+from __future__ import annotations
+
+import pytest
+
+from pixirnb.engine.loose_text import LIMIT, LooseText
+
+CASES = {
+    "printed, then told": ([("hear", "one\n"), ("told", "one"), ("hear", "tw")], "tw"),
+    "told, then printed": ([("told", "one"), ("hear", "one"), ("hear", "\ntw")], "\ntw"),
+    "told in the middle of it": ([("hear", "on"), ("told", "one"), ("hear", "e\ntw")], "\ntw"),
+    "printed in crumbs": ([("told", "one"), *(("hear", c) for c in "one\ntw")], "\ntw"),
+    "the same words again": ([("hear", "one\n"), ("told", "one"), ("hear", "one")], "one"),
+    "a message nobody printed": ([("told", "one"), ("hear", "tw"), ("hear", "o")], "two"),
+    "a partial one": ([("hear", "It wor"), ("told", "It wor"), ("hear", "\n")], "\n"),
+    "after the newline of the last": ([("hear", "\ntw"), ("told", "two"), ("hear", "o\n")], "\n"),
+    "nothing at all": ([], ""),
+}
+
+
+@pytest.mark.parametrize(("events", "left"), CASES.values(), ids=CASES)
+def test_what_is_left_over_is_what_no_message_came_for(
+    events: list[tuple[str, str]], left: str
+) -> None:
+    loose = LooseText()
+    for how, text in events:
+        if how == "hear":
+            loose.hear(text)
+        else:
+            loose.told(text)
+    assert loose.text == left
+
+
+def test_no_more_than_the_end_is_kept() -> None:
+    loose = LooseText()
+    for _ in range(3):
+        loose.hear("x" * LIMIT)
+    loose.hear("end")
+    assert len(loose.text) == LIMIT
+    assert loose.text.endswith("xend")
