@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, cast
 
 from pixirnb.errors import Cannot
 from pixirnb.runners.agents.json_lines import wrong_rule
+from pixirnb.values import config_folder
 
 RunnerName = Literal["acp", "cli", "pty"]
 RUNNERS: Final[tuple[RunnerName, ...]] = ("acp", "cli", "pty")
@@ -107,8 +108,7 @@ def known(runner: str) -> list[str]:
 
 def user_file() -> Path:
     """Where the user's own table lies: `pixirnb/agents.toml` in the config folder."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "pixirnb" / "agents.toml"
+    return config_folder() / "agents.toml"
 
 
 def _words(command: Sequence[str] | None) -> list[str]:

@@ -23,7 +23,7 @@ import psutil
 
 from pixirnb.engine.surroundings import StopSignal
 from pixirnb.ids import run_id
-from pixirnb.ports import Job, Runner
+from pixirnb.ports import Asking, Job, Runner
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, RunnerEvent, Started, StopReason, Work
@@ -50,6 +50,8 @@ class Rehearsal:
     emitted: anyio.Event = field(default_factory=anyio.Event)
     returned: list[float] = field(default_factory=list)
     """When a detached thread returned at last."""
+    ask: Asking | None = None
+    """Who answers an agent's questions."""
 
     def job(self) -> Job:
         """The job a runner is handed."""
@@ -65,6 +67,7 @@ class Rehearsal:
             emit=self._take,
             on_thread_returned=lambda: self.returned.append(time.monotonic()),
             grace_s=self.grace_s,
+            ask=self.ask,
         )
 
     def text(self, stream: str = "stdout") -> str:

@@ -1,0 +1,121 @@
+"""A stage for agents that are processes: their work as the engine would hand it over, and somebody who answers what they ask.
+
+work = coding_agent("acp", ["python", "-m", "pixirnb.testing.agents.acp", "say:Hello"], tmp_path)
+ended, rehearsal = staged(work, tmp_path)
+told(rehearsal, "assistant_message")
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from pixirnb.ports import Question
+from pixirnb.runners.agent import AgentRunner
+from pixirnb.runners.supervisor import Supervisor
+from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
+from pixirnb.work import AgentWork, Ended, StopReason, Told
+
+
+@dataclass(slots=True)
+class Answers:
+    """Implements `ports.Asking`: says yes to a commit, and to permissions what it was told, one by one; at the end the last."""
+
+    verdicts: list[str] = field(default_factory=lambda: ["unattended"])
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """What permission was asked for, in order."""
+
+    async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one question."""
+        if question != "permit":
+            return {"ok": True}
+        self.asked.append(data)
+        verdict = self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]
+        request = f"r-1/step.1.{len(self.asked)}"
+        return {"request_id": request, "verdict": verdict, "by": "a person", "note": "as staged"}
+
+
+def coding_agent(
+    runner: Any,
+    command: Sequence[str] | None,
+    folder: Path,
+    *,
+    prompt: str = "Do it.",
+    mode: str = "ask",
+    posture: str = "writer",
+    model: str | None = None,
+    read_set: Sequence[str] = ("**/*",),
+    write_set: Sequence[str] = ("**/*",),
+    granted: Sequence[str] = (),
+) -> AgentWork:
+    """The work of one attempt of an agent that a command starts."""
+    session = {
+        "session_id": "step.1",
+        "run_id": "r-1",
+        "step": "step",
+        "attempt": 1,
+        "agent": "worker",
+        "runner": runner,
+        "model": model,
+        "command": None if command is None else list(command),
+        "role": "You do things.",
+        "posture": posture,
+        "permission_mode": mode,
+        "tools": [],
+        "read_set": list(read_set),
+        "write_set": list(write_set),
+        "cwd": str(folder),
+        "timeout_ms": None,
+        "depth": 0,
+        "continues": None,
+    }
+    return AgentWork(runner, prompt, prompt, [], session, granted=tuple(granted))
+
+
+def fake(name: str, *acts: str) -> list[str]:
+    """The command of a fake agent: `acp`, `cli` or `pty`, and what it does."""
+    ending = [] if name == "acp" else ["--"]
+    return [sys.executable, "-m", f"pixirnb.testing.agents.{name}", *acts, *ending]
+
+
+def staged(
+    work: AgentWork,
+    folder: Path,
+    *,
+    answers: Answers | None = None,
+    env: dict[str, str] | None = None,
+    stop_at: str | None = None,
+    reason: StopReason = "cancelled",
+    grace_s: float = 2.0,
+    limit_s: float = 90.0,
+) -> tuple[Ended, Rehearsal]:
+    """Perform the work on a fresh loop. `stop_at`: stop it for `reason` once it has said this."""
+
+    async def story(supervisor: Supervisor) -> tuple[Ended, Rehearsal]:
+        rehearsal = Rehearsal(
+            work, folder, env=env or {}, grace_s=grace_s, ask=answers or Answers()
+        )
+        ends: list[Ended] = []
+
+        async def perform() -> None:
+            ends.append(await AgentRunner(supervisor).perform(rehearsal.job()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(perform)
+            if stop_at is not None:
+                await rehearsal.wait_for(lambda so_far: stop_at in so_far.text())
+                rehearsal.stop.set(reason)
+        return ends[0], rehearsal
+
+    return on_a_loop(story, limit_s=limit_s)
+
+
+def told(rehearsal: Rehearsal, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
+    """What it told of its session, in order; of these kinds only, where any are named."""
+    events = [event for event in rehearsal.events if isinstance(event, Told)]
+    return [(event.kind, event.data) for event in events if not kinds or event.kind in kinds]

@@ -1,0 +1,1 @@
+"""Fake coding agents: real processes, standard library only, that do what their command line says."""

@@ -1,0 +1,264 @@
+"""A fake coding agent that speaks the Agent Client Protocol on standard input and output, and does what its arguments say.
+
+    python -m pixirnb.testing.agents.acp say:Hello tool:read:a.py ask:edit:src/a.py say:Done.
+
+Each argument is an act, done in order when it is prompted (TEXT may hold `\\n`):
+
+    say:TEXT  think:TEXT  echo        a message, in two chunks · a thought · the prompt said back
+    plan:A:B  usage:IN:OUT            a plan of which A is done · what the turn cost
+    tool:KIND:TITLE  broken:TITLE     a tool of its own that succeeds · one that fails
+    orphan:TITLE                      a tool that it never speaks of again
+    ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
+    write:PATH:TEXT  read:PATH        through the client's file requests
+    env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
+    flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
+    crash:CODE  kill:SIGNAL           ends itself
+    hang  deaf                        waits to be cancelled · is never to be stopped politely (put it first)
+    end:REASON                        ends the turn: refusal, max_tokens, max_turn_requests, cancelled
+    mute  protocol:N  auth            answers nothing · speaks another version · wants a login (put them first)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+_EARLY: Final = frozenset({"mute", "protocol", "auth", "deaf"})
+_OPTIONS: Final = [
+    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "always", "name": "Always allow", "kind": "allow_always"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+class FakeAgent:
+    """One agent on one pair of pipes."""
+
+    def __init__(self, acts: list[str]) -> None:
+        """`acts`: as in the module's table."""
+        parted = [act.partition(":") for act in acts]
+        self._early = {name: rest for name, _, rest in parted if name in _EARLY}
+        self._acts = [(name, rest) for name, _, rest in parted if name not in _EARLY]
+        self._lock = threading.Lock()
+        self._number = 0
+        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._cancelled = threading.Event()
+        self._session = "fake-1"
+        self._cwd = Path()
+        self._prompt = ""
+
+    def serve(self) -> None:
+        """Answer until standard input ends."""
+        if "deaf" in self._early:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "mute" in self._early:
+                continue
+            if "method" not in message:
+                place = self._answers.pop(message["id"], None)
+                if place is not None:
+                    place.put(message)
+                continue
+            self._hear(message)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        number, params = message.get("id"), message.get("params") or {}
+        match message["method"]:
+            case "initialize":
+                version = int(self._early.get("protocol") or 1)
+                methods = [{"id": "login", "name": "Log in with the fake"}]
+                self._send(
+                    id=number,
+                    result={
+                        "protocolVersion": version,
+                        "agentCapabilities": {},
+                        "authMethods": methods if "auth" in self._early else [],
+                    },
+                )
+            case "session/new" if "auth" in self._early:
+                error = {"code": -32000, "message": "Authentication required"}
+                self._send(id=number, error=error)
+            case "session/new":
+                self._cwd = Path(params["cwd"])
+                modes = {
+                    "currentModeId": "act",
+                    "availableModes": [
+                        {"id": "act", "name": "Act"},
+                        {"id": "plan", "name": "Plan"},
+                    ],
+                }
+                self._send(id=number, result={"sessionId": self._session, "modes": modes})
+            case "session/set_mode":
+                sys.stderr.write(f"mode {params['modeId']}\n")
+                self._send(id=number, result={})
+            case "session/prompt":
+                self._prompt = "".join(block.get("text", "") for block in params["prompt"])
+                threading.Thread(target=self._turn, args=(number,), daemon=True).start()
+            case "session/cancel":
+                self._cancelled.set()
+            case _ if number is not None:
+                error = {"code": -32601, "message": "Method not found"}
+                self._send(id=number, error=error)
+            case _:
+                pass  # a notification of something it has no use for
+
+    def _turn(self, number: int) -> None:
+        reason = "end_turn"
+        for count, (name, rest) in enumerate(self._acts, start=1):
+            if self._cancelled.is_set() and "deaf" not in self._early:
+                reason = "cancelled"
+                break
+            if name == "end":
+                reason = rest
+                break
+            self._act(name, rest.replace("\\n", "\n"), f"call-{count}")
+        if self._cancelled.is_set() and "deaf" not in self._early:
+            reason = "cancelled"
+        usage = {"totalTokens": 0, "inputTokens": 0, "outputTokens": 0}
+        for name, rest in self._acts:
+            if name == "usage":
+                inward, _, outward = rest.partition(":")
+                usage = {
+                    "totalTokens": int(inward) + int(outward),
+                    "inputTokens": int(inward),
+                    "outputTokens": int(outward),
+                }
+        self._send(id=number, result={"stopReason": reason, "usage": usage})
+
+    def _act(self, name: str, rest: str, call: str) -> None:
+        first, _, second = rest.partition(":")
+        match name:
+            case "say":
+                self._say(rest)
+            case "echo":
+                self._say(self._prompt)
+            case "think":
+                self._update("agent_thought_chunk", content={"type": "text", "text": rest})
+            case "plan":
+                self._plan(first, second)
+            case "tool" | "broken" | "orphan":
+                self._tool(name, first, second or first, call)
+            case "ask":
+                self._ask(first, second, call)
+            case "write":
+                self._file("fs/write_text_file", first, content=second)
+            case "read":
+                self._file("fs/read_text_file", rest)
+            case "env":
+                self._say(f"{rest}={os.environ.get(rest, '<unset>')}")
+            case "exec":
+                subprocess.Popen(
+                    ["sh", "-c", rest],
+                    start_new_session=True,
+                    stdout=subprocess.DEVNULL,
+                )
+            case "flood":
+                for _ in range(int(rest)):
+                    sys.stderr.write("x" * 1023 + "\n")
+            case "noise":
+                self._write("this is no protocol\n")
+            case "crash":
+                sys.stderr.write("about to crash\n")
+                sys.stderr.flush()
+                os._exit(int(rest or 3))
+            case "kill":
+                os.kill(os.getpid(), int(rest or 9))
+            case "hang":
+                self._hang()
+            case "usage":
+                pass  # told with the end of the turn
+            case _:
+                sys.stderr.write(f"no such act: {name}\n")
+                os._exit(2)
+
+    def _say(self, text: str) -> None:
+        middle = len(text) // 2
+        for piece in (text[:middle], text[middle:]):
+            if piece:
+                self._update("agent_message_chunk", content={"type": "text", "text": piece})
+
+    def _plan(self, done: str, next_: str) -> None:
+        entries = [
+            {"content": done, "priority": "medium", "status": "completed"},
+            {"content": next_ or "rest", "priority": "medium", "status": "in_progress"},
+        ]
+        self._update("plan", entries=entries)
+
+    def _tool(self, how: str, kind: str, title: str, call: str) -> None:
+        kind = kind if how == "tool" else "execute"
+        begun = {"toolCallId": call, "title": title, "kind": kind, "status": "pending"}
+        self._tell({"sessionUpdate": "tool_call", **begun, "rawInput": {"title": title}})
+        if how == "orphan":
+            return
+        status = "completed" if how == "tool" else "failed"
+        block = {"type": "content", "content": {"type": "text", "text": f"{title}: {status}"}}
+        self._update("tool_call_update", toolCallId=call, status=status, content=[block])
+
+    def _ask(self, kind: str, path: str, call: str) -> None:
+        place = self._cwd / path
+        tool = {
+            "toolCallId": call,
+            "title": f"Change {path}",
+            "kind": kind,
+            "status": "pending",
+            "locations": [{"path": str(place)}],
+            "rawInput": {"path": path},
+        }
+        self._tell({"sessionUpdate": "tool_call", **tool})
+        answer = self._request("session/request_permission", toolCall=tool, options=_OPTIONS)
+        outcome = answer.get("result", {}).get("outcome", {})
+        chosen = outcome.get("optionId", outcome.get("outcome"))
+        if chosen in {"yes", "always"}:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("changed by hand\n", encoding="utf-8")
+            self._update("tool_call_update", toolCallId=call, status="completed")
+        elif chosen != "cancelled":
+            self._update("tool_call_update", toolCallId=call, status="failed")
+        self._say(f"[{chosen}]")
+
+    def _file(self, method: str, path: str, **more: Any) -> None:
+        answer = self._request(method, path=str(self._cwd / path), **more)
+        if "error" in answer:
+            self._say(f"[{answer['error']['message']}]")
+        else:
+            self._say(f"[{(answer.get('result') or {}).get('content', 'written')}]")
+
+    def _hang(self) -> None:
+        while "deaf" in self._early or not self._cancelled.is_set():
+            time.sleep(0.02)
+
+    def _update(self, kind: str, **fields: Any) -> None:
+        self._tell({"sessionUpdate": kind, **fields})
+
+    def _tell(self, update: dict[str, Any]) -> None:
+        self._send(method="session/update", params={"sessionId": self._session, "update": update})
+
+    def _request(self, method: str, **params: Any) -> dict[str, Any]:
+        place: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._answers[number] = place
+        self._send(id=number, method=method, params={"sessionId": self._session, **params})
+        return place.get()
+
+    def _send(self, **message: Any) -> None:
+        self._write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    FakeAgent(sys.argv[1:]).serve()
