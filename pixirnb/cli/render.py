@@ -14,6 +14,8 @@ from pixirnb.views import housework, text
 from pixirnb.views.comparison import comparison_text
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.plain import plain
+from pixirnb.views.session_view import session_text
+from pixirnb.views.smoke_text import smoke_text
 
 
 class Unheard(Exception):
@@ -104,7 +106,9 @@ def _lines(answer: Answer) -> list[str]:
     notes = [plain(line) for line in answer.lines]
     match answer.kind:
         case "plan":
-            return [text.plan_text(document), *notes]
+            return [text.plan_text(document, answer.delegations), *notes]
+        case "prompt":
+            return [plain(document["prompt"], PROMPT_LIMIT)]
         case "outcome":
             return [*notes, text.outcome_text(_for_a_shell(document), command="pixirnb")]
         case "resume":
@@ -119,6 +123,8 @@ def _lines(answer: Answer) -> list[str]:
             damage = document.get("damage")
             found = [event_line(Event(**event)) for event in document["events"]]
             return [*found, *([f"! {damage['message']}"] if damage else [])]
+        case "session":
+            return [session_text(document)]
         case "diagnosis":
             return [housework.diagnosis_text(_diagnosis_for_a_shell(document))]
         case "comparison":
@@ -127,6 +133,8 @@ def _lines(answer: Answer) -> list[str]:
             return [housework.export_text(document)]
         case "prune":
             return [housework.prune_text(document)]
+        case "smoke":
+            return [smoke_text(document)]
         case "message":
             return [plain(document["message"])]
         case _:

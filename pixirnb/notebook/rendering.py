@@ -26,6 +26,8 @@ from pixirnb.views.event_lines import event_line
 from pixirnb.views.housework import export_text
 from pixirnb.views.markup import block
 from pixirnb.views.plain import plain
+from pixirnb.views.smoke_text import smoke_text
+from pixirnb.views.session_view import session_html, session_text
 
 Bundle = dict[str, str]
 """Mime type to text."""
@@ -51,7 +53,16 @@ def answer_bundle(answer: Answer) -> Bundle:
     document = answer.document
     match answer.kind:
         case "plan":
-            shown = mimebundle("plan", document, answer.edges)
+            planned = answer.report
+            shown = mimebundle(
+                "plan",
+                document,
+                answer.edges,
+                delegations=answer.delegations,
+                prompts=None if planned is None else prompts_of(planned, answer.delegations),
+            )
+        case "prompt":
+            return {"text/plain": plain(document["prompt"], PROMPT_LIMIT)}
         case "outcome":
             shown = mimebundle("outcome", document, answer.edges, plan=answer.plan)
         case "resume" | "runs" | "diagnosis" | "comparison" | "prune":
@@ -60,10 +71,14 @@ def answer_bundle(answer: Answer) -> Bundle:
             return step_bundle(document, answer.lines)
         case "log":
             return _log_bundle(document)
+        case "session":
+            return {"text/plain": session_text(document), "text/html": session_html(document)}
         case "message":
             return {"text/plain": plain(document["message"])}
         case "export":
             return {"text/plain": export_text(document)}
+        case "smoke":
+            return {"text/plain": smoke_text(document)}
         case _:
             assert_never(answer.kind)
     return _with_notes(shown, answer.lines)

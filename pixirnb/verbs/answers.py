@@ -23,22 +23,26 @@ from pixirnb.errors import (
 from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.drawing import edges_of
 
 Kind = Literal[
     "plan",
+    "prompt",
     "outcome",
     "resume",
     "runs",
     "bundle",
     "log",
+    "session",
     "message",
     "diagnosis",
     "comparison",
     "export",
     "prune",
+    "smoke",
 ]
 
 EXIT_OF: Final[Mapping[str, int]] = {
@@ -66,6 +70,10 @@ class Answer:
     lines: tuple[str, ...] = ()
     """Sentences beside the document, for people: `explain`, a note."""
     is_json: bool = False
+    delegations: Sequence[Delegation] = ()
+    """Who does what, beside a plan."""
+    report: PlanReport | None = None
+    """The plan itself, for what more a surface shows of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,16 @@ def plan_answer(
 ) -> Answer:
     """A plan as an answer: exit 2 where it cannot run."""
     code = EXIT_COMPLETED if report.ok else EXIT_INVALID
-    return Answer("plan", report.document(), code, edges, is_json=is_json)
+    found = delegations(report.spec)
+    return Answer(
+        "plan", report.document(), code, edges, is_json=is_json, delegations=found, report=report
+    )
+
+
+def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> Answer:
+    """What an agent will be told. Raises as `PlanReport.prompt`."""
+    document = {"workflow": report.workflow, "step": step, "prompt": report.prompt(step)}
+    return Answer("prompt", document, is_json=is_json)
 
 
 def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = False) -> Answer:

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
-from pixirnb.verbs import housekeeping, permissions, serving
+from pixirnb.verbs import housekeeping, permissions, serving, smoke
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -24,6 +24,7 @@ from pixirnb.verbs.answers import (
     event_document,
     outcome_answer,
     plan_answer,
+    prompt_answer,
 )
 from pixirnb.verbs.options import (
     Common,
@@ -35,6 +36,7 @@ from pixirnb.verbs.options import (
     inputs_given,
     is_attended,
     is_json,
+    session_of,
     source_of,
     state_of,
     value_of,
@@ -55,15 +57,24 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     )
 
     @app.command
-    def plan(file: str, *, workspace: Path | None = None, common: Common | None = None) -> Answer:
+    def plan(
+        file: str,
+        *,
+        prompt: str | None = None,
+        workspace: Path | None = None,
+        common: Common | None = None,
+    ) -> Answer:
         """Show what a run would do; runs nothing.
 
         Args:
             file: A workflow's YAML file, or the name of one defined in this notebook.
+            prompt: A task: show what its agent will be told, what only the run will know in brackets.
             workspace: Folder to work in, instead of the file's own.
         """
         source = source_of(desk, file)
         report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
+        if prompt is not None and report.ok:
+            return prompt_answer(report, prompt, is_json=is_json(common))
         return plan_answer(report, edges(report.spec), is_json=is_json(common))
 
     @app.command
@@ -160,14 +171,25 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         return go_on(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
 
     @app.command
-    def show(run: str, step: str | None = None, *, common: Common | None = None) -> Answer:
-        """Show how a run stands, or one step of it: its bundle, and why it stands so.
+    def show(
+        run: str,
+        step: str | None = None,
+        *,
+        session: str | None = None,
+        common: Common | None = None,
+    ) -> Answer:
+        """Show how a run stands, or one step of it: its bundle, and why it stands so; or what an agent said and did.
 
         Args:
             run: The run's id, or the path of its folder.
             step: A step of it.
+            session: The conversation of an agent's step instead: STEP, or STEP.ATTEMPT.
         """
         opened = api.open_run(run, state=state_of(common))
+        if session is not None:
+            return Answer(
+                "session", session_of(opened, session).document(), is_json=is_json(common)
+            )
         if step is None:
             return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
         why = tuple(opened.explain(step))
@@ -280,6 +302,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     permissions.add(app, desk)
     housekeeping.add(app)
     serving.add(app, desk)
+    smoke.add(app)
     return app
 
 
