@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
-from pixirnb.errors import InvalidArguments
+from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.history.state import RunState, fold
 from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.planning.facts import Facts
@@ -34,6 +35,7 @@ from pixirnb.views.explain import explain
 from pixirnb.views.frame import frame
 from pixirnb.views.listings import History, Sentences
 from pixirnb.views.mermaid import mermaid
+from pixirnb.views.session_view import Sessions, SessionView
 from pixirnb.views.svg import picture
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
@@ -128,6 +130,38 @@ class Record:
         found = self.outcome.step(step).checkpoint
         return None if found is None else Bundle(found)
 
+    def session(self, step: str, attempt: int | None = None) -> SessionView:
+        """The session of an agent's attempt, of the step's last one where none is named; while it is written too.
+
+        Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) where it has no such session.
+        """
+        self._step(step)
+        known = self.store.session_ids(self.id)
+        attempts = sorted(
+            int(n) for whose, _, n in (i.rpartition(".") for i in known) if whose == step
+        )
+        number = attempt if attempt is not None else attempts[-1] if attempts else None
+        if number not in attempts:
+            whose = f"`{step}`" if number is None else f"attempt {number} of `{step}`"
+            raise UnknownRun(
+                f"{self.id} has no session of {whose}.",
+                fix=f"Its sessions: {', '.join(known[:8])}{' …' if len(known) > 8 else '.'}"
+                if known
+                else "No step of it was delegated to an agent yet.",
+                code="unknown_session",
+                details={"sessions": known[:100]},
+            )
+        return self._session(step, number)
+
+    def sessions(self) -> Sessions:
+        """The sessions of its agents, in the order of the steps: a list that shows itself."""
+        order = self.compiled().index
+        known = [name.rpartition(".") for name in self.store.session_ids(self.id)]
+        found = sorted(
+            (order.get(step, len(order)), step, int(number)) for step, _, number in known
+        )
+        return Sessions(self._session(step, number) for _, step, number in found)
+
     def explain(self, step: str) -> Sentences:
         """Why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
         _, run = self._step(step)
@@ -170,6 +204,17 @@ class Record:
         return frame(self.outcome.document())
 
     # --- inside -------------------------------------------------------------------------------------------------
+
+    def _session(self, step: str, attempt: int) -> SessionView:
+        name = attempt_name(step, attempt)
+
+        def is_open() -> bool:
+            state = self.state.steps.get(step)
+            if state is None or state.attempt != attempt:
+                return False
+            return state.stage in {"scheduled", "running"} and self.status == "running"
+
+        return SessionView(self.id, name, lambda: self.store.read_session(self.id, name), is_open)
 
     def _course(self) -> LiveRun | None:
         if (live := self.live) is not None and live.is_outdated():

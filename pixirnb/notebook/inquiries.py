@@ -2,9 +2,9 @@
 
     message ──▶ Inquiries.answer ──▶ {re, ok: True, answer} | {re, ok: False, error}
 
-Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it, so neither the
-kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken or
-hostile. The shapes stand in docs/reference/live-view.md.
+Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it: neither the
+kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken
+or hostile. The shapes stand in docs/reference/live-view.md.
 """
 
 from __future__ import annotations

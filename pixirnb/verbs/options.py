@@ -13,9 +13,11 @@ from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.handle import Run
 from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
+from pixirnb.views.session_view import SessionView
 
 
 @Parameter(name="*")
@@ -103,3 +105,16 @@ def value_of(text: str | None) -> Any:
 def edges(workflow: Workflow) -> list[tuple[str, str]]:
     """The workflow's edges, from dependency to dependent."""
     return [(before, step.id) for step in workflow.steps for before in step.depends_on]
+
+
+def session_of(run: Run, name: str) -> SessionView:
+    """The session named STEP or STEP.ATTEMPT. Raises InvalidArguments, UnknownRun (`unknown_session`)."""
+    step, dot, number = name.partition(".")
+    if not dot:
+        return run.session(step)
+    if not (number.isascii() and number.isdigit() and len(number) <= 9):
+        raise InvalidArguments(
+            f"`{name:.80}` names no session.",
+            fix="Write --session STEP, or --session STEP.ATTEMPT, as in `review.2`.",
+        )
+    return run.session(step, int(number))

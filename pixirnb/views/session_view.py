@@ -1,0 +1,173 @@
+"""`SessionView`: the child session of one attempt of an agent, to read in a cell, whoever writes it and whether it is over.
+
+It holds no truth: every question reads the session's log anew, which executes nothing and needs no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pixirnb.history.events import Event
+from pixirnb.ports import Damage, Reading
+from pixirnb.sessions.events import TurnState
+from pixirnb.sessions.replay import Item, replay
+from pixirnb.sessions.state import fold_session
+from pixirnb.views import cards
+from pixirnb.views.columns import table
+from pixirnb.views.conversation import (
+    Conversation,
+    conversation,
+    conversation_html,
+    conversation_lines,
+    turn_mark,
+)
+from pixirnb.views.event_lines import event_line
+from pixirnb.views.listings import Listing
+from pixirnb.views.markup import block, text
+from pixirnb.views.plain import line, plain
+
+_HEADS = ("session", "agent", "its turn", "events", "tokens in", "out")
+_NUMERIC = frozenset({3, 4, 5})
+_TEXT = 60_000
+
+
+class SessionEvents(Listing[Event]):
+    """The events of a session."""
+
+    def _shown(self) -> dict[str, str]:
+        told = plain("\n".join(event_line(event) for event in self), _TEXT)
+        return {
+            "text/plain": told,
+            "text/html": cards.card(f"<pre>{block(told, _TEXT)}</pre>"),
+        }
+
+
+class SessionView:
+    """The session of one attempt: what was said, called and asked, and how it ended."""
+
+    def __init__(
+        self,
+        run_id: str,
+        session_id: str,
+        read: Callable[[], Reading],
+        is_open: Callable[[], bool],
+    ) -> None:
+        """`read` reads its log; `is_open` says whether a process still writes it."""
+        step, _, attempt = session_id.rpartition(".")
+        self.run_id = run_id
+        self.session_id = session_id
+        self.step = step
+        self.attempt = int(attempt)
+        self._read = read
+        self._is_open = is_open
+
+    @property
+    def state(self) -> TurnState:
+        """How its last turn stands: `running completed partial_failed failed interrupted timed_out`."""
+        return fold_session(self._read().events).turn
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its attempt is under way."""
+        return self._is_open()
+
+    @property
+    def damage(self) -> Damage | None:
+        """Where its log stops being what was written; None for a sound one."""
+        return self._read().damage
+
+    @property
+    def conversation(self) -> Conversation:
+        """It as data: `session_id step attempt agent runner model turn is_live turns entries left_out usage waits_for`."""
+        # Whether it is open is asked first: what is written until then is read.
+        is_live = self._is_open()
+        return conversation(self._read().events, is_live=is_live)
+
+    def events(self) -> SessionEvents:
+        """Every event of its log, in order: a list."""
+        return SessionEvents(self._read().events)
+
+    def replay(self, *, model: str | None = None) -> list[Item]:
+        """What a provider would be sent if it went on now, in words of no provider.
+
+        Audit events, partial text among them, are no part of it. `model`: who would read it; reasoning of another is left out.
+        """
+        return replay(self._read().events, model=model)
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON, as `pixirnb show RUN --session … --json` prints it."""
+        reading = self._read()
+        damage = reading.damage
+        return {
+            "run_id": self.run_id,
+            "session_id": self.session_id,
+            "step": self.step,
+            "attempt": self.attempt,
+            "turn": fold_session(reading.events).turn,
+            "is_live": self._is_open(),
+            "events": [
+                {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
+                for event in reading.events
+            ],
+            "damage": None
+            if damage is None
+            else {"code": damage.code, "line": damage.line, "message": damage.message},
+        }
+
+    def row(self) -> list[str]:
+        """What a list of sessions says of it."""
+        found = self.conversation
+        usage = found["usage"] or {}
+        who = ", ".join(str(found[name]) for name in ("agent", "runner", "model") if found[name])
+        counts = [f"{usage[f'{way}_tokens']:,}" if usage else "" for way in ("input", "output")]
+        word = turn_mark(found["turn"], is_live=found["is_live"]).word
+        return [self.session_id, who, word, f"{len(self._read().events):,}", *counts]
+
+    def __repr__(self) -> str:
+        return session_text(self.document())
+
+    def _repr_html_(self) -> str:
+        return session_html(self.document())
+
+
+class Sessions(Listing[SessionView]):
+    """The sessions of a run, in the order of its steps."""
+
+    def _shown(self) -> dict[str, str]:
+        if not self:
+            told = "No step of this run was delegated to an agent yet."
+            return {"text/plain": told, "text/html": cards.card(f"<p>{text(told)}</p>")}
+        rows = [session.row() for session in self]
+        lines = table(_HEADS, rows, numeric=_NUMERIC)
+        marked = [[text(cell, 200) for cell in row] for row in rows]
+        return {
+            "text/plain": plain("\n".join(lines), _TEXT),
+            "text/html": cards.card(cards.table(_HEADS, marked, numeric=_NUMERIC)),
+        }
+
+
+def session_text(document: dict[str, Any]) -> str:
+    """A `SessionView.document()` for a terminal."""
+    told = conversation(_events(document), is_live=document["is_live"])
+    return plain("\n".join([*conversation_lines(told), *_damage_lines(document)]), _TEXT)
+
+
+def session_html(document: dict[str, Any]) -> str:
+    """The same as a card."""
+    told = conversation(_events(document), is_live=document["is_live"])
+    damage = "".join(
+        f'<p class="pixirnb-bad">{text(words, 600)}</p>' for words in _damage_lines(document)
+    )
+    return conversation_html(told) + (cards.card(damage) if damage else "")
+
+
+def _events(document: dict[str, Any]) -> Iterable[Event]:
+    return [Event(**event) for event in document["events"]]
+
+
+def _damage_lines(document: dict[str, Any]) -> list[str]:
+    damage = document["damage"]
+    if damage is None:
+        return []
+    return [f"! The log of this session is damaged: {line(damage['message'], 400)}"]
