@@ -21,7 +21,8 @@ from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
-from pixirnb.workspace.roles import config_folder, find_roles
+from pixirnb.values import config_folder
+from pixirnb.workspace.roles import find_roles
 from pixirnb.workspace.survey import survey
 
 Source = Workflow | Mapping[str, Any] | str | Path

@@ -95,13 +95,18 @@ def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
     return data is not None and hmac.compare_digest(signature, _signature(data, key))
 
 
+def config_folder() -> Path:
+    """The user's own folder, which need not be there: `pixirnb` in the config folder."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "pixirnb"
+
+
 def user_key() -> bytes:
     """This user's signing key, made on first use: `pixirnb/key` in the config folder, readable by its owner alone.
 
     Raises StateUnusable when it cannot be made or is not this user's own.
     """
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    path = Path(base) / "pixirnb" / "key"
+    path = config_folder() / "key"
     try:
         if not path.exists():
             _make_key(path)
@@ -126,9 +131,8 @@ def user_key() -> bytes:
 
 def known_key() -> bytes | None:
     """This user's signing key where there is one; makes none, and never raises."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     try:
-        return user_key() if (Path(base) / "pixirnb" / "key").exists() else None
+        return user_key() if (config_folder() / "key").exists() else None
     except (OSError, StateUnusable):
         return None
 

@@ -6,9 +6,10 @@ import io
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TextIO, assert_never
+from typing import Any, Final, TextIO, assert_never
 
 from pixirnb.history.events import Event
+from pixirnb.planning.delegations import delegations
 from pixirnb.verbs.answers import Answer
 from pixirnb.views import housework, text
 from pixirnb.views.comparison import comparison_text
@@ -16,6 +17,9 @@ from pixirnb.views.event_lines import event_line
 from pixirnb.views.plain import plain
 from pixirnb.views.session_view import session_text
 from pixirnb.views.smoke_text import smoke_text
+
+_PROMPT_LIMIT: Final = 200_000
+"""Characters of a prompt that are printed; tasks may be long."""
 
 
 class Unheard(Exception):
@@ -106,9 +110,10 @@ def _lines(answer: Answer) -> list[str]:
     notes = [plain(line) for line in answer.lines]
     match answer.kind:
         case "plan":
-            return [text.plan_text(document, answer.delegations), *notes]
+            tasks = () if answer.report is None else delegations(answer.report.spec)
+            return [text.plan_text(document, tasks), *notes]
         case "prompt":
-            return [plain(document["prompt"], PROMPT_LIMIT)]
+            return [plain(document["prompt"], _PROMPT_LIMIT)]
         case "outcome":
             return [*notes, text.outcome_text(_for_a_shell(document), command="pixirnb")]
         case "resume":

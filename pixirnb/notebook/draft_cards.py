@@ -11,7 +11,7 @@ from pixirnb.notebook.step_source import parameter
 from pixirnb.planning.facts import Facts
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.cards import card
-from pixirnb.views.display import mimebundle
+from pixirnb.views.display import plan_bundle
 from pixirnb.views.markup import block
 from pixirnb.views.plain import plain
 
@@ -25,13 +25,7 @@ def draft_bundle(
         return _lines([line])
     planned, waiting = draft.so_far(facts_of)
     lines = [*waiting, *notes]
-    spec = planned.spec
-    shown = mimebundle(
-        "plan",
-        planned.document(),
-        [(before, step.id) for step in spec.steps for before in step.depends_on],
-        kinds={step.id: step.kind for step in spec.steps},
-    )
+    shown = plan_bundle(planned)
     if not lines:
         return shown
     told = _lines(lines)

@@ -26,8 +26,8 @@ from pixirnb.views.event_lines import event_line
 from pixirnb.views.housework import export_text
 from pixirnb.views.markup import block
 from pixirnb.views.plain import plain
-from pixirnb.views.smoke_text import smoke_text
 from pixirnb.views.session_view import session_html, session_text
+from pixirnb.views.smoke_text import smoke_text
 
 Bundle = dict[str, str]
 """Mime type to text."""
@@ -43,6 +43,10 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
     return mimebundle("outcome", outcome.document(), edges, plan=plan)
 
 
+_PROMPT_LIMIT: Final = 200_000
+"""Characters of a prompt that are shown; tasks may be long."""
+
+
 def workflow_bundle(workflow: Workflow) -> Bundle:
     """A workflow shows itself as its plan."""
     return plan_bundle(report(workflow, facts_of(workflow)))
@@ -53,16 +57,10 @@ def answer_bundle(answer: Answer) -> Bundle:
     document = answer.document
     match answer.kind:
         case "plan":
-            planned = answer.report
-            shown = mimebundle(
-                "plan",
-                document,
-                answer.edges,
-                delegations=answer.delegations,
-                prompts=None if planned is None else prompts_of(planned, answer.delegations),
-            )
+            assert answer.report is not None
+            shown = plan_bundle(answer.report)
         case "prompt":
-            return {"text/plain": plain(document["prompt"], PROMPT_LIMIT)}
+            return {"text/plain": plain(document["prompt"], _PROMPT_LIMIT)}
         case "outcome":
             shown = mimebundle("outcome", document, answer.edges, plan=answer.plan)
         case "resume" | "runs" | "diagnosis" | "comparison" | "prune":

@@ -7,16 +7,17 @@ require(loaded)                         a Workflow out of what a loader read; ra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pixirnb.errors import Problem
+from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.planning.analysis import Analysis, analyse
 from pixirnb.planning.cautions import cautions
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.prompts import preview
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.mistakes import Mistake, problems, refusal
 from pixirnb.spec.steps import AgentStep
@@ -61,6 +62,32 @@ class PlanReport:
     def ok(self) -> bool:
         """Whether it can run."""
         return not self.errors
+
+    def prompt(self, step: str) -> str:
+        """What the agent of `step` will be told; what only the run will know stands in brackets.
+
+        Raises InvalidArguments (`unknown_step`, `no_prompt`), InvalidSpec where the workflow cannot run.
+        """
+        kinds = {each.id: each.kind for each in self.spec.steps}
+        if step not in kinds:
+            raise InvalidArguments(
+                f"{self.workflow} has no step `{step}`.",
+                fix=f"Its steps: {', '.join(list(kinds)[:8])}.",
+                code="unknown_step",
+            )
+        if kinds[step] != "agent":
+            tasks = [name for name, kind in kinds.items() if kind == "agent"]
+            raise InvalidArguments(
+                f"`{step}` is no task for an agent, so there is no prompt.",
+                fix=f"Tasks: {', '.join(tasks[:8]) or 'none in this workflow'}.",
+                code="no_prompt",
+            )
+        return self.prompts([step])[step]
+
+    def prompts(self, steps: Iterable[str]) -> dict[str, str]:
+        """The same for several tasks, by step."""
+        plan = compile_plan(self.spec, Facts(), {})
+        return {step: preview(plan.steps[plan.index[step]], plan) for step in steps}
 
     def document(self) -> dict[str, Any]:
         """The JSON of a plan."""

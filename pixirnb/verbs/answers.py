@@ -23,7 +23,6 @@ from pixirnb.errors import (
 from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.drawing import edges_of
@@ -70,10 +69,8 @@ class Answer:
     lines: tuple[str, ...] = ()
     """Sentences beside the document, for people: `explain`, a note."""
     is_json: bool = False
-    delegations: Sequence[Delegation] = ()
-    """Who does what, beside a plan."""
     report: PlanReport | None = None
-    """The plan itself, for what more a surface shows of it."""
+    """The plan that `document` is of, for what more a surface shows of it: who does what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +114,7 @@ def plan_answer(
 ) -> Answer:
     """A plan as an answer: exit 2 where it cannot run."""
     code = EXIT_COMPLETED if report.ok else EXIT_INVALID
-    found = delegations(report.spec)
-    return Answer(
-        "plan", report.document(), code, edges, is_json=is_json, delegations=found, report=report
-    )
+    return Answer("plan", report.document(), code, edges, is_json=is_json, report=report)
 
 
 def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> Answer:

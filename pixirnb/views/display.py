@@ -11,12 +11,14 @@ from typing import Any, Final, Literal, assert_never
 
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views import housework, html, text
 from pixirnb.views.cards import card
 from pixirnb.views.comparison import comparison_html, comparison_text
+from pixirnb.views.delegations import PROMPTS
 from pixirnb.views.drawing import Edges
 from pixirnb.views.markup import prose
 
@@ -34,6 +36,10 @@ DocumentKind = Literal[
 ]
 
 
+_PROMPTED: Final = 1000
+"""Steps of a workflow whose prompts are composed to be looked at with its plan: that takes planning it again."""
+
+
 def mimebundle(
     kind: DocumentKind,
     document: Any,
@@ -41,15 +47,20 @@ def mimebundle(
     *,
     plan: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
+    delegations: Sequence[Delegation] = (),
+    prompts: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """`{"text/plain": …, "text/html": …}` of a document.
 
     `edges` are (dependency, dependent) pairs; `plan` is the plan document beside an outcome, `kinds` the kind of each step
-    beside a plan. Both are optional.
+    beside a plan, `delegations` who does what in it and `prompts` what agents are told. All are optional.
     """
     match kind:
         case "plan":
-            plain, markup = text.plan_text(document), html.plan_html(document, edges, kinds=kinds)
+            plain = text.plan_text(document, delegations)
+            markup = html.plan_html(
+                document, edges, kinds=kinds, delegations=delegations, prompts=prompts
+            )
         case "outcome":
             plain = text.outcome_text(document)
             markup = html.outcome_html(document, edges, plan=plan)
@@ -89,7 +100,17 @@ def plan_bundle(planned: PlanReport) -> dict[str, str]:
     """A plan, with its picture."""
     edges = [(before, step.id) for step in planned.spec.steps for before in step.depends_on]
     kinds = {step.id: step.kind for step in planned.spec.steps}
-    return mimebundle("plan", planned.document(), edges, kinds=kinds)
+    found = delegations(planned.spec)
+    prompts = prompts_of(planned, found)
+    document = planned.document()
+    return mimebundle("plan", document, edges, kinds=kinds, delegations=found, prompts=prompts)
+
+
+def prompts_of(planned: PlanReport, found: Sequence[Delegation]) -> dict[str, str]:
+    """The first prompts of a plan that can run and is not large, by step."""
+    if not found or not planned.ok or len(planned.spec.steps) > _PROMPTED:
+        return {}
+    return planned.prompts(each.step for each in found[:PROMPTS])
 
 
 def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> dict[str, str]:

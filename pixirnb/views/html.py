@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pixirnb.planning.delegations import Delegation
 from pixirnb.views import cards
 from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
+from pixirnb.views.delegations import delegations_html
 from pixirnb.views.drawing import Edges
 from pixirnb.views.forecast import forecast, sentence
 from pixirnb.views.marks import (
@@ -37,9 +39,14 @@ _SMALL = 8
 
 
 def plan_html(
-    document: Mapping[str, Any], edges: Edges = (), *, kinds: Mapping[str, str] | None = None
+    document: Mapping[str, Any],
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+    delegations: Sequence[Delegation] = (),
+    prompts: Mapping[str, str] | None = None,
 ) -> str:
-    """A `PlanReport.document()`: its waves as a picture, what conflicts, what to mend."""
+    """A `PlanReport.document()`: its waves as a picture, who does what, what conflicts, what to mend."""
     errors = document.get("errors") or []
     if not document.get("ok") or errors:
         return card(
@@ -65,6 +72,7 @@ def plan_html(
         top(Mark("planned", "plan", "○", "idle"), document.get("workflow") or "workflow"),
         f"<p>{text(_plan_sentence(document))}</p>",
         scroll(picture(document, None, edges, kinds=kinds)),
+        delegations_html(delegations, prompts or {}),
         f'<p class="pixirnb-mute">Kept apart: {", ".join(serialized)}</p>' if serialized else "",
         hidden(plural(count, "conflict"), table(["steps", "rule", "paths"], conflicts)),
         problems("Warnings", document.get("warnings") or []),

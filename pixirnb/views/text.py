@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pixirnb.planning.delegations import Delegation
 from pixirnb.views.columns import filled, table, width
+from pixirnb.views.delegations import delegation_lines
 from pixirnb.views.forecast import forecast, sentence
 from pixirnb.views.marks import (
     QUIET,
@@ -39,8 +41,8 @@ _WIDTH = 80
 """Columns that a reason and the names of its steps share before they go on below."""
 
 
-def plan_text(document: Mapping[str, Any]) -> str:
-    """A `PlanReport.document()`: waves, what is kept apart, what to mend."""
+def plan_text(document: Mapping[str, Any], delegations: Sequence[Delegation] = ()) -> str:
+    """A `PlanReport.document()`: waves, who does what, what is kept apart, what to mend."""
     name = line(document.get("workflow") or "workflow", 80)
     errors = document.get("errors") or []
     if not document.get("ok") or errors:
@@ -63,6 +65,8 @@ def plan_text(document: Mapping[str, Any]) -> str:
             [[str(place), _listed(wave, 12)] for place, wave in enumerate(waves, 1)],
             numeric=frozenset({0}),
         )
+        if delegations:
+            lines += ["", *delegation_lines(delegations)]
         kept = document.get("serialized") or []
         if kept:
             pairs = [f"{line(p.get('step'), 64)} after {line(p.get('after'), 64)}" for p in kept]

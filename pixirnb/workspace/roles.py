@@ -19,12 +19,6 @@ SIZE_LIMIT: Final = 256 * 1024
 """Bytes of a role file."""
 
 
-def config_folder() -> Path:
-    """The user's own folder: `pixirnb` in the config folder, where the signing key lies too."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "pixirnb"
-
-
 def find_roles(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Role]:
     """The role files of `names` below the first of `folders` that has one; names without a file are left out."""
     found: dict[str, Role] = {}

@@ -1,0 +1,58 @@
+"""Which step goes to whom: the agent of each task, what drives it, what it may do, and where its role comes from. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pixirnb.planning.prompts import permission_mode
+from pixirnb.planning.resolution import Resolver
+from pixirnb.spec.fields import Command
+from pixirnb.spec.steps import AgentStep
+from pixirnb.spec.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """One task, delegated."""
+
+    step: str
+    agent: str | None
+    runner: str
+    by: str
+    """The model, or the command line; empty for scripted agents."""
+    posture: str
+    permission_mode: str
+    write_set: tuple[str, ...]
+    origin: str | None
+    """The role file; None for an agent that the workflow declares itself."""
+
+
+def delegations(workflow: Workflow) -> tuple[Delegation, ...]:
+    """Every agent step, in spec order. Total: an agent that nobody knows is shown as it would be driven, by nobody."""
+    resolver = Resolver(workflow)
+    found: list[Delegation] = []
+    for step in workflow.steps:
+        if type(step) is not AgentStep:
+            continue
+        resolved = resolver.resolve(step, {})
+        agent = resolved.agent
+        named = getattr(resolved.spec, "agent", None)
+        found.append(
+            Delegation(
+                step.id,
+                named,
+                "" if agent is None else agent.runner,
+                "" if agent is None else agent.model or _line(agent.command),
+                resolved.posture,
+                permission_mode(agent, resolved.posture),
+                resolved.writes,
+                workflow.origins.get(named or ""),
+            )
+        )
+    return tuple(found)
+
+
+def _line(command: Command | None) -> str:
+    if command is None:
+        return ""
+    return command if isinstance(command, str) else " ".join(command)
