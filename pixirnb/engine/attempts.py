@@ -120,7 +120,8 @@ class _Performance:
         text = capture.text()
         facts: list[Draft] = []
         if self.session is not None:
-            text = own_words(self.session.final_text(text), assignment.work)
+            said = self.session.final_text(text)
+            text = own_words(said, assignment.work, self.session.shown)
             self.report = self.report or marker_of(text)
             facts.append(await self.session.close(ended, text))
         artifacts: list[dict[str, Any]] = []

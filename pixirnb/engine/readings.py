@@ -15,13 +15,13 @@ _FENCED: Final = re.compile(r"```\w*[ \t]*\n(.*)\n```", re.DOTALL)
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 
 
-def own_words(text: str, work: Work) -> str:
-    """`text` without the lines that stood in the agent's prompt."""
+def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str:
+    """`text` without the lines that stood in the agent's prompt, and without those of `shown`."""
     if not isinstance(work, AgentWork):
         return text
     # In the prompt, what others said is quoted: a line of theirs that an agent ends with as well is its own.
     told = f"{work.task}\n{work.prompt}" if work.runner == "scripted" else work.prompt
-    echoed = {line.strip() for line in told.splitlines() if line.strip()}
+    echoed = {line.strip() for line in told.splitlines() if line.strip()} | shown
     return "\n".join(line for line in text.splitlines() if line.strip() not in echoed)
 
 
@@ -30,6 +30,12 @@ def declared_text(text: str) -> str:
     said = _MARKER.sub("", text).strip()
     fenced = _FENCED.fullmatch(said)
     return said if fenced is None else fenced[1]
+
+
+def marker_lines(text: str) -> frozenset[str]:
+    """The lines of a text that would be readiness lines. Whoever was shown one and repeats it has declared nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return frozenset(line for line in lines if _MARKER.match(line))
 
 
 def marker_of(text: str) -> dict[str, Any] | None:

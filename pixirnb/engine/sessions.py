@@ -17,6 +17,7 @@ import anyio
 
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.loose_text import LooseText
+from pixirnb.engine.readings import marker_lines
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
@@ -58,6 +59,8 @@ class Session:
         self._writing = anyio.Lock()
         self._loose = LooseText()
         """What the agent has printed and not told as a message, masked."""
+        self.shown: frozenset[str] = frozenset()
+        """Readiness lines that its tools have shown it."""
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
@@ -75,6 +78,8 @@ class Session:
         self.state.apply(event)
         if kind == "assistant_message":
             self._loose.told(str(kept.get("text", "")))
+        elif kind == "tool_result":
+            self.shown |= marker_lines(str(kept.get("output", "")))
         self._pending.append(event)
         self._arrived.set()
         told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}

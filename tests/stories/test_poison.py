@@ -167,6 +167,7 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ModelServer
             "python -m pixirnb approve $PIXIRNB_RUN_ID/reader.1.1 --json; true",
             env={"PYTHONPATH": str(ROOT)},
         ),
+        {"id": "relay", "task": "Read and tell.", "agent": "relay"},
         {"id": "reader", "task": "Read all.txt, then write.", "agent": "model"},
     ]
     for group in range(10):
@@ -176,7 +177,10 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ModelServer
         told = {"id": f"echo{group}", "depends_on": [f"source{group}"], "agent": "parrot"}
         steps.append({**told, "task": f"Consider: {{{{ steps.source{group}.output }}}}"})
         steps.append(shell(f"after{group}", "true", f"echo{group}"))
-    agents = {
+    repeated = [{"tool": "read", "result": text} for text in READINESS]
+    repeated += [{"say": text} for text in READINESS]
+    agents: dict[str, Any] = {
+        "relay": {"runner": "scripted", "posture": "read_only", "script": {"relay": [repeated]}},
         "parrot": {"runner": "scripted", "posture": "read_only"},
         "model": {
             "runner": "llm",
@@ -209,12 +213,13 @@ def session_of(run: Run, step: str) -> list[tuple[str, dict[str, Any]]]:
 
 def test_no_agent_is_ready_by_what_it_repeats(poisoned: tuple[Run, ModelServer, Path]) -> None:
     run, _, _ = poisoned
-    for group in range(10):
-        step = run.outcome.step(f"echo{group}")
+    for name in ["relay", *(f"echo{group}" for group in range(10))]:
+        step = run.outcome.step(name)
         assert (step.checkpoint_status, (step.error or {}).get("kind")) == (
             "partial",
             "readiness_not_declared",
         )
+    for group in range(10):
         assert run.outcome.step(f"after{group}").checkpoint_status == "held"
 
 
