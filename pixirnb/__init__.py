@@ -33,6 +33,7 @@ if (
     from pixirnb.planning.report import PlanReport
     from pixirnb.runners.reporter import progress
     from pixirnb.spec.workflow import Workflow
+    from pixirnb.views.session_view import SessionView
 
 _HOMES = {
     "pixirnb.api": (
@@ -67,6 +68,7 @@ _HOMES = {
     "pixirnb.planning.report": ("PlanReport",),
     "pixirnb.runners.reporter": ("progress",),
     "pixirnb.spec.workflow": ("Workflow",),
+    "pixirnb.views.session_view": ("SessionView",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -85,6 +87,7 @@ __all__ = [
     "RunInterrupted",
     "RunNotCompleted",
     "RunOutcome",
+    "SessionView",
     "StateUnusable",
     "StepOutcome",
     "UnknownRun",

@@ -33,6 +33,7 @@ PUBLIC = [
     "RunInterrupted",
     "RunNotCompleted",
     "RunOutcome",
+    "SessionView",
     "StateUnusable",
     "StepOutcome",
     "UnknownRun",
