@@ -49,7 +49,9 @@ def _problems(error: ValidationError, tool: Tool) -> list[Problem]:
         missing = [name for name in tool.parameters["required"] if name not in error.instance]
         said = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
         return [Problem("argument_missing", path, said, f"It takes {_names(tool)}.")]
-    return [Problem("argument_wrong", path, f"`{path}`: {error.message}"[:400], "")]
+    argument = tool.parameters["properties"].get(str(error.absolute_path[0]), {})
+    about = str(argument.get("description", "")).partition(". ")[0].rstrip(".")
+    return [Problem("argument_wrong", path, f"`{path}`: {error.message}"[:400], f"{about}.")]
 
 
 def _strange(name: str, tool: Tool) -> Problem:
