@@ -248,6 +248,7 @@ class _Attempt:
                 case "checkpoint" | "tool":
                     self.job.emit(Report(frame["frame"], frame["data"]))
                 case "session":
+                    self._drain("stdout")  # what it said before it told this has come before it
                     self.job.emit(Told(frame["kind"], frame["data"]))
                 case "ask":
                     self._ask(frame)

@@ -18,6 +18,7 @@ from acp import RequestError, schema
 from pixirnb.runners.agents.acp_updates import Call, Updates
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, shown
 from pixirnb.runners.agents.file_tools import read_text, write_text
+from pixirnb.runners.agents.json_lines import bounded, bounded_args
 from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.sessions.permissions import Ruling, digest_of
 
@@ -65,8 +66,9 @@ class Client:
         call = self.updates.learn(tool_call)
         self.updates.tell_call(call)
         places, ruling = self._judged(call)
-        tool, args = f"acp:{call.kind}", call.args
-        digest = digest_of(tool, args)
+        tool, args = f"acp:{call.kind}", _relative(call.args, self._confinement.cwd)
+        act = {name: args[name] for name in ("paths", "input") if name in args}
+        digest = digest_of(tool, act or args)
         if ruling is None:
             ruling = Ruling("allow") if call.kind in READING else self._limits.by_mode(digest)
         if ruling.verdict == "ask":
@@ -162,7 +164,8 @@ class Client:
         ruling: Ruling | None = self._limits.by_mode(digest)
         if ruling is not None and ruling.verdict == "ask":
             why = f"write `{place.shown}` ({len(content):,} characters)"
-            ruling = await self._asked("acp:write", args, digest, call_id, why)
+            shown_args = {**args, "content": bounded(content)}
+            ruling = await self._asked("acp:write", shown_args, digest, call_id, why)
         if ruling is None:
             raise Refused("permission_required", "A person has to allow this, and none is there.")
         if ruling.verdict != "allow":
@@ -192,7 +195,13 @@ class Client:
     ) -> Ruling | None:
         """What a person said; None where the turn is over for want of one."""
         wanted = shown(why or tool, 400)
-        data = {"tool": tool, "args": args, "digest": digest, "call_id": call_id, "why": wanted}
+        data = {
+            "tool": tool,
+            "args": bounded_args(args),
+            "digest": digest,
+            "call_id": call_id,
+            "why": wanted,
+        }
         try:
             answer = await off_loop(self._line.ask, "permit", data)
         except Failed as failed:
@@ -259,6 +268,17 @@ async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
 
     threading.Thread(target=work, daemon=True).start()
     return await future
+
+
+def _relative(value: Any, folder: str) -> Any:
+    """Plain data in which paths below `folder` are told from there: what is allowed once is the same in another copy."""
+    if isinstance(value, str):
+        return value.replace(f"{folder}/", "")
+    if isinstance(value, dict):
+        return {name: _relative(item, folder) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_relative(item, folder) for item in value]
+    return value
 
 
 def _choice(options: list[schema.PermissionOption], *kinds: str) -> str | None:

@@ -1,0 +1,173 @@
+"""A coding agent's non-interactive mode: its text as it comes, its lines as a session, its end as what it was."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pixirnb.runners import processes
+from pixirnb.runners.agents.commands import ARGUMENT_LIMIT
+from pixirnb.testing.agent_stage import coding_agent, fake, staged, told
+from pixirnb.testing.runner_contract import RUN_ID
+from pixirnb.work import Output, Told
+
+
+@pytest.fixture(autouse=True)
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Fakes that are read as claude and codex are, by tables of the user's own."""
+    folder = tmp_path / "config" / "pixirnb"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent))
+    return folder / "agents.toml"
+
+
+def as_named(named: Path, base: str, *acts: str) -> list[str]:
+    """A command that is a name: the fake's own argv, the rules of `base`."""
+    argv = json.dumps([*fake("cli", "--lines", base, *acts), "{prompt}"])
+    named.write_text(f"[cli.{base}]\nargv = {argv}\nmodel = []\nmodes = {{}}\nlast = []\n")
+    return [base]
+
+
+def test_text_is_passed_on_as_it_is_and_the_prompt_is_the_last_argument(tmp_path: Path) -> None:
+    work = coding_agent(
+        "cli", fake("cli", "echo", "tty", "read"), tmp_path, prompt="A 'prompt' {x}"
+    )
+    ended, rehearsal = staged(work, tmp_path)
+    assert ended.status == "completed"
+    assert rehearsal.text() == "A 'prompt' {x}\nterminal: False\nstandard input: 0\n"
+    assert told(rehearsal) == []
+
+
+def test_a_prompt_too_long_for_an_argument_is_a_file(tmp_path: Path) -> None:
+    prompt = "x" * (ARGUMENT_LIMIT + 1)
+    script = "import sys; p = sys.argv[-1].split()[6].rstrip('.'); print(len(open(p).read()))"
+    ended, rehearsal = staged(
+        coding_agent("cli", [sys.executable, "-c", script], tmp_path, prompt=prompt), tmp_path
+    )
+    assert (ended.status, rehearsal.text()) == ("completed", f"{len(prompt)}\n")
+
+
+def test_placeholders_are_filled_in_once_and_only_where_they_stand(tmp_path: Path) -> None:
+    script = "import sys; print(sys.argv[1:])"
+    command = [sys.executable, "-c", script, "<{prompt}>", "{role}", "{cwd}", "{other}"]
+    work = coding_agent("cli", command, tmp_path, prompt="see {cwd}")
+    _, rehearsal = staged(work, tmp_path)
+    assert rehearsal.text() == f"{['<see {cwd}>', 'You do things.', str(tmp_path), '{other}']}\n"
+
+
+@pytest.mark.parametrize("base", ["claude", "codex"])
+def test_json_lines_become_a_session_and_their_text_is_shown(
+    base: str, named: Path, tmp_path: Path
+) -> None:
+    acts = ["say:Looking.", "tool:ls:a.py", "noise", "say:checkpoint_status: checkpoint_ready"]
+    ended, rehearsal = staged(coding_agent("cli", as_named(named, base, *acts), tmp_path), tmp_path)
+    assert ended.status == "completed"
+    assert rehearsal.text() == "Looking.\ncheckpoint_status: checkpoint_ready\n"
+    assert "this is no JSON" in rehearsal.text("stderr")
+    kinds = [kind for kind, _ in told(rehearsal) if kind != "provider_usage"]
+    assert kinds == ["assistant_message", "tool_call", "tool_result", "assistant_message"]
+    messages = [data["final"] for _, data in told(rehearsal, "assistant_message")]
+    assert messages == [False, True]
+
+
+def test_what_is_told_has_been_said_before(named: Path, tmp_path: Path) -> None:
+    acts = [f"say:message {number}." for number in range(100)]
+    command = as_named(named, "codex", *acts)
+    _, rehearsal = staged(coding_agent("cli", command, tmp_path), tmp_path)
+    said = ""
+    for event in rehearsal.events:
+        if isinstance(event, Output):
+            said += event.chunk.decode()
+        elif isinstance(event, Told):
+            assert event.data["text"] in said
+    assert len(told(rehearsal)) == 100
+
+
+@pytest.mark.parametrize(
+    ("acts", "kind", "details"),
+    [
+        (["say:part", "exit:3"], "exit", {"exit_code": 3}),
+        (["say:part", "kill:9"], "crash", {"signal": "SIGKILL"}),
+    ],
+    ids=str,
+)
+def test_an_end_that_is_no_clean_one_says_how(
+    acts: list[str], kind: str, details: dict[str, Any], tmp_path: Path
+) -> None:
+    ended, rehearsal = staged(coding_agent("cli", fake("cli", *acts), tmp_path), tmp_path)
+    assert (ended.status, ended.error_kind, ended.details) == ("failed", kind, details)
+    assert rehearsal.text() == "part\n"
+
+
+def test_an_error_in_its_own_words_is_a_failure_whatever_its_exit_code(
+    named: Path, tmp_path: Path
+) -> None:
+    command = as_named(named, "codex", "say:part", "error:quota is used up")
+    ended, rehearsal = staged(coding_agent("cli", command, tmp_path), tmp_path)
+    assert (ended.status, ended.error_kind) == ("failed", "agent_failed")
+    assert "quota is used up" in ended.message
+    assert [data["final"] for _, data in told(rehearsal, "assistant_message")] == [False]
+
+
+def test_a_flood_on_standard_error_holds_nothing_up(tmp_path: Path) -> None:
+    work = coding_agent("cli", fake("cli", "flood:1024", "say:through"), tmp_path)
+    ended, rehearsal = staged(work, tmp_path)
+    assert (ended.status, rehearsal.text()) == ("completed", "through\n")
+    assert len(rehearsal.text("stderr")) == 1024 * 1024
+
+
+def test_a_missing_program_says_how_to_install_it(named: Path, tmp_path: Path) -> None:
+    named.write_text("[cli.mine]\nargv = ['no-such-agent']\ninstall = 'ask the cook'\n")
+    ended, _ = staged(coding_agent("cli", ["mine"], tmp_path), tmp_path)
+    assert (ended.status, ended.error_kind) == ("failed", "agent_missing_binary")
+    assert "'no-such-agent' is not on PATH" in ended.message
+    assert "ask the cook" in ended.message
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["no-such-agent"], "agent_command_unknown"),
+        (["./no-such-agent", "x"], "agent_missing_binary"),
+        (["sh", "{model}"], "agent_command_incomplete"),
+        (None, "agent_command_missing"),
+    ],
+    ids=str,
+)
+def test_a_command_that_cannot_be_run_is_an_end_with_a_code(
+    command: list[str] | None, code: str, tmp_path: Path
+) -> None:
+    ended, _ = staged(coding_agent("cli", command, tmp_path), tmp_path)
+    assert (ended.status, ended.error_kind) == ("failed", code)
+    assert ended.message
+
+
+def test_a_pipe_that_a_descendant_keeps_open_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    ended, rehearsal = staged(
+        coding_agent("cli", fake("cli", "exec:exec sleep 300", "say:left"), tmp_path), tmp_path
+    )
+    assert (ended.status, rehearsal.text()) == ("completed", "left\n")
+    assert ended.strays == 1
+    assert processes.find_strays(RUN_ID) == []
+
+
+def test_a_stop_ends_the_whole_tree_in_sessions_of_their_own_too(tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.process_iter()}
+    command = fake("cli", "exec:trap '' TERM; sleep 301", "say:ready", "hang")
+    ended, _ = staged(
+        coding_agent("cli", command, tmp_path),
+        tmp_path,
+        stop_at="ready",
+        reason="timed_out",
+        grace_s=0.5,
+    )
+    assert ended.status == "timed_out"
+    assert processes.find_strays(RUN_ID) == []
+    new = [process for process in psutil.process_iter() if process.pid not in before]
+    assert not [process for process in new if "301" in shlex.join(process.cmdline())]
