@@ -5,6 +5,7 @@ begin(…) go_on(…) fork(…)   a course made ready and driven in the backgrou
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
+from pixirnb.engine.slots import agent_limit
 from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.events import Parent
 from pixirnb.history.state import RunState, fold
@@ -50,6 +52,7 @@ def begin(
 
     `parent`: the agent that starts it; `is_attended`: a person is there to be asked for permissions.
     """
+    agent_limit(os.environ)  # a mistake in it is told before anything is made
     course = courses.first(
         workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
     )
@@ -72,6 +75,7 @@ def go_on(
 
     Raises as `courses.further`.
     """
+    agent_limit(os.environ)
     _refuse_copy(store, run_id)
     course = courses.further(
         store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
@@ -92,6 +96,7 @@ def fork(
     is_attended: bool = False,
 ) -> LiveRun:
     """Start a new run from a named checkpoint of another, in the background. Raises as `courses.forked`."""
+    agent_limit(os.environ)
     course = courses.forked(store, run_id, checkpoint, edit=edit, selection=selection)
     _copy_outputs(store.folder(run_id), course.log.folder, course.run)
     return _launch(store, course, listeners, is_attended=is_attended)

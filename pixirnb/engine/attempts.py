@@ -21,6 +21,7 @@ from pixirnb.engine.continuation import continued, is_continued
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.sessions import Session
+from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, StoredValue
@@ -55,17 +56,21 @@ async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> l
     """Run the attempt to its end; the facts are `verification_recorded` (if checks were made) and `attempt_ended`."""
     performance = _Performance(attempt, state, around)
     try:
+        if attempt.step.kind == "agent" and not await performance.turn():
+            return [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
         return await performance.run()
     except LogWriteFailed as error:
         said = f"The disk did not take what it left: {error.message}."
-        return [performance.ended(Ended("failed", "output_not_kept", said))]
+        return await performance.broken_off(Ended("failed", "output_not_kept", said))
     except PixirnbError as error:
         said = f"{error.message} {error.fix}".strip()
-        return [performance.ended(Ended("failed", error.code, said))]
+        return await performance.broken_off(Ended("failed", error.code, said))
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
         trace = "".join(traceback.format_exception(error))[-2000:]
         message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
-        return [performance.ended(Ended("failed", "internal_error", message, {"traceback": trace}))]
+        return await performance.broken_off(
+            Ended("failed", "internal_error", message, {"traceback": trace})
+        )
     finally:
         performance.close()
 
@@ -80,7 +85,20 @@ class _Performance:
         self.report: dict[str, Any] | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
+        self.slot = Slot(around.slots)
         self.mask = Mask([])
+
+    async def turn(self) -> bool:
+        """Wait for an agent's turn in the engine; False where its end is wanted first."""
+        if not await self.slot.take(self.attempt.stop):
+            return False
+        self.around.on_begun(self.attempt)
+        return True
+
+    async def broken_off(self, ended: Ended) -> list[Draft]:
+        """The facts of an attempt that we could not bring to its end; its session is closed as far as the disk lets us."""
+        told = [] if self.session is None else [await self.session.break_off(ended)]
+        return [*told, self.ended(ended)]
 
     async def run(self) -> list[Draft]:
         try:
@@ -95,15 +113,14 @@ class _Performance:
         self.mask = Mask(secret_values(assignment.env))
         self.capture = Capture(self._log_path(), self.mask, self._live)
         if isinstance(assignment.work, AgentWork):
-            self.session = Session(self.attempt, assignment.work, self.around, self.mask)
+            self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
             said = f"The disk did not take what it printed: {self.capture.refusal}."
             ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
-            told = [] if self.session is None else [await self.session.close(ended, "")]
-            return [*told, self.ended(ended)]
+            return await self.broken_off(ended)
         return await self._conclude(ended, assignment)
 
     async def _continued(self, assignment: Assignment) -> Assignment:
@@ -362,7 +379,8 @@ class _Performance:
         return "" if self.capture is None else self.capture.summary()
 
     def close(self) -> None:
-        """Give the files back."""
+        """Give back the files, and the agent's turn."""
+        self.slot.give()
         if self.capture is not None:
             self.capture.close()
         if self.session is not None:

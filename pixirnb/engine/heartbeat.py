@@ -31,8 +31,9 @@ async def watch(
         beaten = {
             (a.step.id, a.number): beaten.get((a.step.id, a.number), a.started)
             for a in running.values()
+            if not a.is_queued
         }
-        for attempt in list(running.values()):
+        for attempt in [attempt for attempt in running.values() if not attempt.is_queued]:
             age_s = now - attempt.last_output
             news = {
                 "last_output_age_ms": round(age_s * 1000),

@@ -7,9 +7,11 @@ their end is recorded; when it is killed, the supervisor sees its lifeline end a
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import anyio
@@ -20,6 +22,7 @@ from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.live import ENGINE_THREAD, LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.slots import AgentSlots, agent_limit
 from pixirnb.errors import InternalError
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
@@ -44,6 +47,8 @@ class Engine:
         self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
         self._runners: Mapping[Kind, Runner] = {}
+        self.slots = AgentSlots()
+        """Of all agents of this process."""
         self.delegate: Delegate | None = None
         """Carries out what agents ask of the tool surface; set by whoever stands above."""
         self._live: dict[str, LiveRun] = {}
@@ -67,7 +72,9 @@ class Engine:
         `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it;
         `is_attended`: a person is there to be asked for permissions.
         """
+        limit = agent_limit(os.environ)
         portal = self._running_portal()
+        portal.start_task_soon(_call, partial(self.slots.resize, limit))
         clock = SystemClock()
         board = Board(plan, run, clock.now())
         board.stop = stop
@@ -82,6 +89,7 @@ class Engine:
             inbox=inbox,
             is_attended=is_attended,
             delegate=self.delegate,
+            slots=self.slots,
             post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
         )

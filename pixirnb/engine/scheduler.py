@@ -21,6 +21,7 @@ from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.inbox import attend
 from pixirnb.engine.offload import in_thread
 from pixirnb.engine.permits import Permits
+from pixirnb.engine.slots import AgentSlots
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
@@ -84,6 +85,8 @@ class Scheduler:
     """A person is there to be asked for permissions."""
     delegate: Delegate | None = None
     """Carries out what agents ask of the tool surface."""
+    slots: AgentSlots = field(default_factory=AgentSlots)
+    """Of all agents of the engine."""
     offload: Offload = in_thread
     contents: Contents = contents_digest
     writer_of: Callable[[RunLog], GroupWriter] = Writer
@@ -327,10 +330,20 @@ class Scheduler:
         started = self.clock.now()
         attempt = Attempt(step, number, timeout_ms, started, last_output=started)
         self.attempts[step.id] = attempt
-        self.board.begun(step.index, started)
+        if step.kind == "agent":
+            attempt.is_queued = True
+            self.board.queued(step.index)
+        else:
+            self.board.begun(step.index, started)
         if self._ride_at is None:
             self._ride_at = started + RIDER_PATIENCE_S
         self._group.start_soon(self._perform_attempt, attempt)
+
+    def _on_begun(self, attempt: Attempt) -> None:
+        attempt.started = attempt.last_output = self.clock.now()
+        attempt.is_queued = False
+        self.board.begun(attempt.step.index, attempt.started)
+        self.post(Stimulus())  # the loop has a deadline more to wake for
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
         state = self.board.state(attempt.step.index)
@@ -352,6 +365,8 @@ class Scheduler:
             grace_s=self.settings.grace_s,
             offload=self.offload,
             permit=self._permits.ask,
+            slots=self.slots,
+            on_begun=self._on_begun,
             delegate=self.delegate,
             depth=self.board.run.depth,
         )

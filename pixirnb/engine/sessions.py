@@ -18,6 +18,7 @@ import anyio
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.loose_text import LooseText
 from pixirnb.engine.readings import marker_lines
+from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
@@ -38,13 +39,17 @@ _TERMINAL: Final = {
     "interrupted": "interrupted",
     "cancelled": "interrupted",
 }
+_DELEGATING: Final = frozenset({"run_workflow", "resume_workflow", "decide_step"})
+"""Tools that wait for a run: it may need the turn of who waits."""
 _EVENT: Final = {"completed": "finished"}
 
 
 class Session:
     """Belongs to the engine's thread."""
 
-    def __init__(self, attempt: Attempt, work: AgentWork, around: Surroundings, mask: Mask) -> None:
+    def __init__(
+        self, attempt: Attempt, work: AgentWork, around: Surroundings, mask: Mask, slot: Slot
+    ) -> None:
         """Begins with `session_started`, what it goes on with, and the prompt."""
         self.id = attempt_name(attempt.step.id, attempt.number)
         self.state = SessionState()
@@ -52,6 +57,8 @@ class Session:
         self._work = work
         self._around = around
         self._mask = mask
+        self._slot = slot
+        self._closed: Draft | None = None
         self._log = around.log.session(self.id)
         self._seq = self._log.count
         self._pending: list[Event] = []
@@ -151,7 +158,11 @@ class Session:
             state=None if folder is None else folder.parent.parent,
             tell=self.tell,
         )
-        return await delegate(str(data.get("tool")), dict(data.get("args") or {}), caller)
+        tool, args = str(data.get("tool")), dict(data.get("args") or {})
+        if tool not in _DELEGATING:
+            return await delegate(tool, args, caller)
+        async with self._slot.lent():
+            return await delegate(tool, args, caller)
 
     # --- keeping it ---------------------------------------------------------------------------------------------
 
@@ -166,9 +177,10 @@ class Session:
     async def commit(self) -> None:
         """Return when all that was told is on disk. Raises LogWriteFailed."""
         async with self._writing:
-            events, self._pending = self._pending, []
+            events = list(self._pending)
             if events:
                 await self._around.offload(self._log.append, events)
+                del self._pending[: len(events)]  # not before: what is cancelled here is kept later
 
     async def close(self, ended: Ended, text: str) -> Draft:
         """Leave the evidence of how it ended, and what the run's log says of it. Raises LogWriteFailed."""
@@ -194,7 +206,18 @@ class Session:
             for kind, data in drafts:
                 self.tell(kind, data)
         await self.commit()
-        return self._terminal(ended, text, elapsed_ms)
+        self._closed = self._terminal(ended, text, elapsed_ms)
+        return self._closed
+
+    async def break_off(self, ended: Ended) -> Draft:
+        """As `close` where it is not closed yet; never raises: the run's log has to know even what this one does not take."""
+        if self._closed is not None:
+            return self._closed
+        try:
+            return await self.close(ended, "")
+        except LogWriteFailed:
+            elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+            return self._terminal(ended, "", elapsed_ms)
 
     def give_back(self) -> None:
         """Nothing more is told."""
@@ -226,7 +249,9 @@ class Session:
             try:
                 await self.commit()
             except LogWriteFailed:
-                return  # the log takes no more, and says so to whoever needs it: at the latest to `close`
+                # What goes on cannot be kept: it ends here, and `close` says why.
+                self._attempt.stop.set("interrupted")
+                return
             await self._arrived.wait()
             self._arrived = anyio.Event()
             await self._around.clock.sleep_until(self._around.clock.now() + _KEEP_EVERY_S)

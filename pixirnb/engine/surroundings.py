@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from pixirnb.engine.broadcast import Live
+from pixirnb.engine.slots import AgentSlots
 from pixirnb.history.state import RunState
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner
@@ -52,6 +53,8 @@ class Attempt:
     """Monotonic time of the last output; the start where there was none."""
     is_stalled: bool = False
     """Said to be stalled since its last output."""
+    is_queued: bool = False
+    """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,9 @@ class Surroundings:
     grace_s: float
     offload: Offload
     permit: Permit
+    slots: AgentSlots
+    on_begun: Callable[[Attempt], None]
+    """Told when an agent's turn has come: from here on its time counts."""
     delegate: Delegate | None = None
     """Carries out the tool surface that agents are offered; None: they are offered none."""
     depth: int = 0

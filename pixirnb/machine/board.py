@@ -94,6 +94,12 @@ class Board:
         known = self.running[index]
         self.running[index] = Running(known.attempt, now, _after(now, self.state(index).timeout_ms))
 
+    def queued(self, index: int) -> None:
+        """An attempt waits for its turn in the engine: no time counts until it has begun."""
+        self.running[index] = Running(
+            self.running[index].attempt, self.running[index].started, None
+        )
+
     def release(self, index: int) -> None:
         """A detached thread returned: its claims are free."""
         if self.detached.pop(index, None) is not None and index in self.claims:

@@ -11,6 +11,7 @@ import anyio
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.slots import AgentSlots
 from pixirnb.history.events import Draft, Event
 from pixirnb.history.state import RunState, fold
 from pixirnb.machine.board import Board
@@ -20,7 +21,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.ports import Runner, SessionLog
+from pixirnb.ports import Delegate, Runner, SessionLog
 from pixirnb.spec.loader import load_mapping
 from pixirnb.store.memory import MemoryLog, MemoryStore
 from pixirnb.testing.clock import ManualClock
@@ -126,6 +127,8 @@ def play(
     groups: list[list[Event]] | None = None,
     fleeting_s: float = 0.15,
     is_attended: bool = False,
+    slots: AgentSlots | None = None,
+    delegate: Delegate | None = None,
 ) -> Bench:
     """Drive one course to rest beside `story`: a start, or a resume where the store knows the run.
 
@@ -151,6 +154,8 @@ def play(
             lookup=Outputs(run, log.blobs).lookup,
             settings=settings or Settings(),
             is_attended=is_attended,
+            slots=slots or AgentSlots(),
+            delegate=delegate,
             durable=list(log.reading.events),
         )
         bench = Bench(plan, log, scheduler, clock, runner)
