@@ -31,6 +31,7 @@ from pixirnb.testing.wire.server import ModelServer
 from pixirnb.tools.asker import Asker
 from pixirnb.tools.counter import use
 from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from pixirnb.views.display import mimebundle
 from tests.cli.command import command
 
 pytestmark = pytest.mark.story
@@ -58,7 +59,7 @@ class Told:
         return {
             "cli": shown.out + shown.err,
             "repr": repr(self.outcome),
-            "notebook": visible(self.outcome._repr_mimebundle_()["text/html"]),
+            "notebook": visible(mimebundle("outcome", self.document)["text/html"]),
             "view": visible(self.run._repr_mimebundle_()["text/html"]),
             "mcp": anyio.run(partial(_inspected, self.run)),
             "acp": self._acp_words(),
@@ -223,6 +224,7 @@ def test_3_an_interrupted_turn_says_so_and_a_timed_out_one_says_when(
         assert failed["elapsed_ms"] >= 0
         assert failed["next_actions"]
         assert HALF.encode() not in provider_bytes(replay(session.events()))
+    (failed,) = [e.data for e in late.events() if e.kind == "turn_failed"]
     assert failed["timeout_ms"] == 2000
     assert acp_stop_reason(interrupted.state)["stopReason"] == "cancelled"
 
