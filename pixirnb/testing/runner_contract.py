@@ -16,14 +16,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import anyio
 import psutil
 
 from pixirnb.engine.surroundings import StopSignal
 from pixirnb.ids import run_id
-from pixirnb.ports import Asking, Job, Runner
+from pixirnb.ports import Asking, Job, Question, Runner
 from pixirnb.runners import processes
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, RunnerEvent, Started, StopReason, Work
@@ -32,6 +32,10 @@ RUN_ID = run_id("20261121220344", os.urandom(6))
 """New in every process that rehearses: a sweep by tag must not end what another test run has started."""
 
 T = TypeVar("T")
+
+
+async def _agrees(question: Question, data: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as `ports.Asking`
+    return {"ok": True}
 
 
 @dataclass(slots=True)
@@ -50,8 +54,8 @@ class Rehearsal:
     emitted: anyio.Event = field(default_factory=anyio.Event)
     returned: list[float] = field(default_factory=list)
     """When a detached thread returned at last."""
-    ask: Asking | None = None
-    """Who answers an agent's questions."""
+    ask: Asking = _agrees
+    """Who answers an agent's questions; until somebody else does, each is simply heard."""
 
     def job(self) -> Job:
         """The job a runner is handed."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from pixirnb.ports import Runner
+from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.testing.agent_stage import coding_agent, fake
 from pixirnb.testing.runner_contract import RunnerContract
 from pixirnb.work import PythonWork, ScriptedWork, ShellWork, Work
 
@@ -99,3 +102,23 @@ class TestScripted(RunnerContract):
 
     def cannot_start(self) -> Work:
         return ScriptedWork("hello", [{"sleep": "for ever"}])
+
+
+class TestCliAgent(RunnerContract):
+    def runner(self, supervisor: Supervisor) -> Runner:
+        return AgentRunner(supervisor)
+
+    def speaks(self) -> Work:
+        return self._agent("say:hello")
+
+    def fails(self) -> Work:
+        return self._agent("exit:3")
+
+    def says_ready_and_hangs(self) -> Work:
+        return self._agent("say:ready", "hang")
+
+    def cannot_start(self) -> Work:
+        return coding_agent("cli", ["./there-is-no-such-agent", "-p"], Path())
+
+    def _agent(self, *acts: str) -> Work:
+        return coding_agent("cli", fake("cli", *acts), Path())

@@ -229,14 +229,15 @@ class _Conversation:
         self, client: Client, connection: Any, turn: asyncio.Task[Any], limit_s: float
     ) -> None:
         """Ask the agent to end its turn, and wait a little for its last words."""
-        if client.session_id is None:
-            return
         try:
             async with asyncio.timeout(limit_s):
-                await connection.cancel(session_id=client.session_id)
-                await asyncio.wait({turn})
+                if client.session_id is not None:
+                    await connection.cancel(session_id=client.session_id)
+                client.cancelled.set()
+                if client.session_id is not None:
+                    await asyncio.wait({turn})
         except (TimeoutError, ConnectionError, RequestError):
-            return  # it is ended all the same
+            client.cancelled.set()  # it is ended all the same
 
     async def _dismiss(self, process: asyncio.subprocess.Process) -> None:
         """End the agent: its input is closed, then it is told to go, then it is ended."""

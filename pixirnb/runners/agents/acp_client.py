@@ -38,6 +38,8 @@ class Client:
         self.updates = Updates(line, work["session"]["model"])
         self.failure: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
         """Set when the turn cannot go on."""
+        self.cancelled = asyncio.Event()
+        """Set when the agent has been asked to end its turn."""
         self.session_id: str | None = None
         self._id = str(work["session"]["session_id"])
         self._line = line
@@ -222,6 +224,7 @@ class Client:
                 {"request_id": request, "tool": tool, "digest": digest, "wanted": wanted},
             )
         )
+        await self.cancelled.wait()  # else the agent takes the answer for a refusal, and goes on
         return None
 
     def _record(self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling) -> None:

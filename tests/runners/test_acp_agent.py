@@ -1,0 +1,371 @@
+"""An agent that speaks ACP: streamed, asked, bounded and ended, over real pipes with a real process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pixirnb.runners import processes
+from pixirnb.testing.agent_stage import Answers, coding_agent, fake, staged, told
+from pixirnb.testing.runner_contract import RUN_ID, Rehearsal, is_running
+from pixirnb.work import Ended, Progress
+
+
+def perform(
+    folder: Path, *acts: str, answers: Answers | None = None, **limits: Any
+) -> tuple[Ended, Rehearsal]:
+    return staged(
+        coding_agent("acp", fake("acp", *acts), folder, **limits), folder, answers=answers
+    )
+
+
+def results(rehearsal: Rehearsal) -> list[tuple[bool, str | None]]:
+    """Whether each tool result was ok, and the kind of its error."""
+    found = told(rehearsal, "tool_result")
+    return [(data["ok"], data.get("error", {}).get("kind")) for _, data in found]
+
+
+def decided(rehearsal: Rehearsal) -> list[tuple[str, str]]:
+    return [(data["verdict"], data["by"]) for _, data in told(rehearsal, "permission_decided")]
+
+
+# --- what it streams ------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_becomes_a_session_in_its_order(tmp_path: Path) -> None:
+    ended, rehearsal = perform(
+        tmp_path,
+        *("think:Hm.", "say:Looking.", "plan:look:work", "tool:read:a.py", "broken:b.py"),
+        *("usage:5:7", "say:Done.\\ncheckpoint_status: checkpoint_ready"),
+    )
+    assert ended.status == "completed"
+    assert [kind for kind, _ in told(rehearsal)] == [
+        *("reasoning", "assistant_message", "tool_call", "tool_result", "tool_call", "tool_result"),
+        *("assistant_message", "provider_usage"),
+    ]
+    assert results(rehearsal) == [(True, None), (False, "tool_failed")]
+    finals = [(data["text"], data["final"]) for _, data in told(rehearsal, "assistant_message")]
+    assert finals == [
+        ("Looking.", False),
+        ("Done.\ncheckpoint_status: checkpoint_ready", True),
+    ]
+    assert rehearsal.text() == "Looking.\nDone.\ncheckpoint_status: checkpoint_ready\n"
+    steps = [event for event in rehearsal.events if isinstance(event, Progress)]
+    assert steps == [Progress(0.5, "1 of 2: work")]
+
+
+def test_a_call_left_open_is_closed_before_the_turn_is_completed(tmp_path: Path) -> None:
+    ended, rehearsal = perform(tmp_path, "orphan:thing", "say:Done.")
+    assert ended.status == "completed"
+    assert results(rehearsal) == [(False, "orphan_tool_call")]
+    assert told(rehearsal)[-1][1]["final"] is True
+
+
+def test_the_prompt_reaches_it_whole(tmp_path: Path) -> None:
+    prompt = "ü" * 100_000 + " {cwd}"
+    _, rehearsal = perform(tmp_path, "echo", prompt=prompt)
+    assert rehearsal.text() == prompt + "\n"
+
+
+def test_a_flood_on_standard_error_and_noise_on_the_wire_hold_nothing_up(tmp_path: Path) -> None:
+    ended, rehearsal = perform(tmp_path, "flood:1024", "noise", "say:through", "noise")
+    assert (ended.status, rehearsal.text()) == ("completed", "through\n")
+    assert len(rehearsal.text("stderr")) > 1024 * 1024
+    assert "Traceback" not in rehearsal.text("stderr")
+
+
+# --- what it asks leave for -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdict", "option", "result"),
+    [("allow", "yes", (True, None)), ("deny", "no", (False, "permission_denied"))],
+)
+def test_a_persons_word_is_carried_to_the_agent(
+    verdict: str, option: str, result: tuple[bool, str | None], tmp_path: Path
+) -> None:
+    answers = Answers([verdict])
+    ended, rehearsal = perform(tmp_path, "ask:edit:src/a.py", answers=answers)
+    assert ended.status == "completed"
+    assert rehearsal.text() == f"[{option}]\n"
+    assert results(rehearsal) == [result]
+    assert (tmp_path / "src/a.py").exists() == (verdict == "allow")
+    [asked] = answers.asked
+    assert asked["tool"] == "acp:edit"
+    assert asked["args"]["paths"] == ["src/a.py"]
+    assert asked["call_id"] == told(rehearsal, "tool_call")[0][1]["call_id"]
+
+
+def test_what_a_person_allowed_this_step_is_not_asked_again(tmp_path: Path) -> None:
+    answers = Answers(["allow"])
+    perform(tmp_path, "ask:edit:src/a.py", answers=answers)
+    again = Answers(["deny"])
+    _, rehearsal = perform(
+        tmp_path, "ask:edit:src/a.py", answers=again, granted=[answers.asked[0]["digest"]]
+    )
+    assert again.asked == []
+    assert decided(rehearsal) == [("allow", "mode ask")]
+
+
+def test_where_nobody_is_there_the_turn_ends_and_says_how_to_allow_it(tmp_path: Path) -> None:
+    ended, rehearsal = perform(tmp_path, "ask:edit:a.py", "say:never", "hang")
+    assert (ended.status, ended.error_kind) == ("failed", "permission_required")
+    assert "pixirnb approve r-1/step.1.1" in ended.message
+    assert ended.details["request_id"] == "r-1/step.1.1"
+    assert "never" not in rehearsal.text()
+    assert not (tmp_path / "a.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("limits", "cases"),
+    [
+        (
+            {"mode": "auto"},
+            [
+                ("edit", "src/a.py", "mode auto"),
+                ("execute", "src/b.py", "mode auto"),
+                ("edit", "other/a.py", "rules"),
+                ("edit", "../a.py", "rules"),
+                ("edit", "src/.env", "rules"),
+                ("delete", ".git/config", "rules"),
+                ("read", "secret/b.py", "rules"),
+            ],
+        ),
+        (
+            {"mode": "read_only"},
+            [
+                ("edit", "src/a.py", "mode read_only"),
+                ("execute", "src/a.py", "mode read_only"),
+                ("unheard_of", "src/a.py", "mode read_only"),
+                ("read", "src/b.py", "mode read_only"),
+            ],
+        ),
+        ({"mode": "ask"}, [("read", "src/a.py", "mode ask"), ("move", "other/a.py", "rules")]),
+        ({"mode": "auto", "posture": "read_only"}, [("edit", "src/a.py", "mode read_only")]),
+    ],
+    ids=["auto", "read_only", "ask", "reader"],
+)
+def test_mode_and_sets_answer_where_no_person_has_to(
+    limits: dict[str, Any], cases: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    answers = Answers(["allow"])
+    acts = [f"ask:{kind}:{path}" for kind, path, _ in cases]
+    sets = {"write_set": ["src/**"], "read_set": ["src/**", "other/**"]}
+    ended, rehearsal = perform(workspace, *acts, answers=answers, **sets, **limits)
+    assert ended.status == "completed"
+    assert answers.asked == []
+    reads = limits.get("posture") == "read_only" or limits["mode"] == "read_only"
+    allowed = [by != "rules" and not (reads and kind != "read") for kind, _, by in cases]
+    assert rehearsal.text().split() == ["[yes]" if is_allowed else "[no]" for is_allowed in allowed]
+    verdicts = ["allow" if is_allowed else "deny" for is_allowed in allowed]
+    assert decided(rehearsal) == list(zip(verdicts, [by for _, _, by in cases], strict=True))
+    written = {path.relative_to(workspace).as_posix() for path in workspace.rglob("*.*")}
+    made = {path for (_, path, _), yes in zip(cases, allowed, strict=True) if yes}
+    assert written == made
+
+
+# --- what it has read and written for it ------------------------------------------------------------------------------
+
+
+def test_files_of_its_sets_are_read_and_written_for_it(tmp_path: Path) -> None:
+    ended, rehearsal = perform(
+        tmp_path, "write:src/a.py:one\\ntwo", "read:src/a.py", mode="auto", write_set=["src/**"]
+    )
+    assert ended.status == "completed"
+    assert (tmp_path / "src/a.py").read_text() == "one\ntwo"
+    assert rehearsal.text() == "[written]\n[one\ntwo]\n"
+    names = [data["name"] for _, data in told(rehearsal, "tool_call")]
+    assert names == ["fs/write_text_file", "fs/read_text_file"]
+    assert results(rehearsal) == [(True, None), (True, None)]
+
+
+@pytest.mark.parametrize("mode", ["auto", "ask", "read_only"])
+def test_a_write_outside_the_write_set_is_refused_and_recorded_in_every_mode(
+    mode: str, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "link").symlink_to(tmp_path)
+    answers = Answers(["allow"])
+    ended, rehearsal = perform(
+        workspace,
+        *("write:other/a.py:x", "write:../b.py:x", "write:src/link/c.py:x", "write:.git/hooks/d:x"),
+        answers=answers,
+        mode=mode,
+        write_set=["src/**"],
+    )
+    assert ended.status == "completed"
+    assert answers.asked == []
+    kinds = {kind for ok, kind in results(rehearsal) if not ok}
+    assert len(results(rehearsal)) == 4
+    expected = {"outside_write_set", "outside_workspace", "reserved_path"}
+    assert kinds == expected if mode != "read_only" else "read_only" in kinds
+    files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert files == []
+
+
+def test_a_write_is_asked_for_unless_the_edit_was_allowed(tmp_path: Path) -> None:
+    answers = Answers(["allow"])
+    ended, rehearsal = perform(tmp_path, "ask:edit:a.py", "write:a.py:x", answers=answers)
+    assert ended.status == "completed"
+    assert [asked["tool"] for asked in answers.asked] == ["acp:edit"]
+    refused = Answers(["deny"])
+    ended, rehearsal = perform(tmp_path, "write:b.py:x", answers=refused)
+    assert [asked["tool"] for asked in refused.asked] == ["acp:write"]
+    assert results(rehearsal) == [(False, "permission_denied")]
+    assert not (tmp_path / "b.py").exists()
+
+
+def test_a_secret_is_not_read_for_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    _, rehearsal = perform(tmp_path, "read:.env")
+    assert results(rehearsal) == [(False, "kept_secret")]
+    assert "KEY" not in rehearsal.text()
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        ("end:refusal", "refused"),
+        ("end:max_turn_requests", "turn_limit"),
+        ("end:cancelled", "agent_cancelled"),
+        ("end:nonsense", "protocol_error"),
+        ("crash:0", "crash"),
+        ("kill:9", "crash"),
+    ],
+)
+def test_a_turn_that_does_not_end_clean_is_failed_and_its_words_are_partial(
+    act: str, kind: str, tmp_path: Path
+) -> None:
+    ended, rehearsal = perform(tmp_path, "say:half", act)
+    assert (ended.status, ended.error_kind) == ("failed", kind)
+    assert ended.message
+    [(_, message)] = told(rehearsal, "assistant_message")
+    assert (message["text"], message["partial"], message["final"]) == ("half", True, False)
+
+
+def test_a_crash_says_how(tmp_path: Path) -> None:
+    ended, rehearsal = perform(tmp_path, "crash:3")
+    assert ended.details == {"exit_code": 3}
+    assert "exited with code 3 before its turn had ended" in ended.message
+    assert "about to crash" in rehearsal.text("stderr")
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "words"),
+    [
+        ("protocol:7", "protocol_mismatch", "version 7"),
+        ("auth", "auth_required", "Log in with the fake"),
+    ],
+)
+def test_an_agent_we_cannot_talk_to_says_why(
+    act: str, kind: str, words: str, tmp_path: Path
+) -> None:
+    ended, _ = perform(tmp_path, act)
+    assert (ended.status, ended.error_kind) == ("failed", kind)
+    assert words in ended.message
+
+
+def test_a_silent_agent_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "config" / "pixirnb"
+    folder.mkdir(parents=True)
+    argv = json.dumps(fake("acp", "mute"))
+    (folder / "agents.toml").write_text(f"[acp.mute]\nargv = {argv}\nhello_s = 0.3\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent))
+    ended, _ = staged(coding_agent("acp", ["mute"], tmp_path), tmp_path)
+    assert (ended.status, ended.error_kind) == ("failed", "agent_silent")
+    assert "0.3 s" in ended.message
+
+
+def test_its_own_mode_is_chosen_where_its_table_knows_one_it_offers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "config" / "pixirnb"
+    folder.mkdir(parents=True)
+    argv = json.dumps(fake("acp", "say:ok"))
+    modes = '{ read_only = "plan", auto = "no-such-mode" }'
+    (folder / "agents.toml").write_text(f"[acp.moded]\nargv = {argv}\nmodes = {modes}\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent))
+    for mode, said in (("read_only", "mode plan\n"), ("auto", "")):
+        work = coding_agent("acp", ["moded"], tmp_path, mode=mode)
+        ended, rehearsal = staged(work, tmp_path)
+        assert (ended.status, rehearsal.text("stderr")) == ("completed", said)
+
+
+def test_a_stop_is_a_cancel_and_what_was_said_is_kept(tmp_path: Path) -> None:
+    work = coding_agent("acp", fake("acp", "say:ready", "hang"), tmp_path)
+    ended, rehearsal = staged(work, tmp_path, stop_at="ready", reason="timed_out")
+    assert ended.status == "timed_out"
+    [(_, message)] = told(rehearsal, "assistant_message")
+    assert message["partial"] is True
+
+
+def test_an_agent_deaf_to_every_polite_word_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    command = fake(
+        "acp", "deaf", "exec:trap '' TERM; echo $$ > pid; sleep 300", "say:ready", "hang"
+    )
+    work = coding_agent("acp", command, tmp_path)
+    ended, _ = staged(work, tmp_path, stop_at="ready", grace_s=0.5)
+    assert ended.status == "cancelled"
+    assert processes.find_strays(RUN_ID) == []
+    pid = tmp_path / "pid"
+    assert not pid.exists() or not is_running(int(pid.read_text()))
+
+
+def test_its_input_is_closed_and_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    ended, _ = perform(tmp_path, "exec:exec sleep 300", "say:left")
+    assert ended.status == "completed"
+    assert ended.strays == 1
+    assert processes.find_strays(RUN_ID) == []
+
+
+def test_our_own_program_killed_from_outside_takes_the_agent_with_it(tmp_path: Path) -> None:
+    ended, _ = perform(
+        tmp_path, "say:x", f"exec:kill -{signal.SIGKILL} $(ps -o ppid= -p $PPID)", "hang"
+    )
+    assert ended.status == "failed"
+    assert ended.error_kind == "crash"
+    assert processes.find_strays(RUN_ID) == []
+
+
+# --- the SDK's own side ---------------------------------------------------------------------------------------------
+
+SDK_AGENT = """
+import asyncio, acp
+
+class Echo(acp.Agent):
+    async def initialize(self, protocol_version, **_):
+        return acp.InitializeResponse(protocol_version=acp.PROTOCOL_VERSION)
+
+    async def new_session(self, cwd, **_):
+        return acp.NewSessionResponse(session_id="s")
+
+    async def prompt(self, session_id, prompt, **_):
+        for word in prompt[0].text.split():
+            await self.client.session_update(session_id, acp.update_agent_message_text(word + " "))
+        return acp.PromptResponse(stop_reason="end_turn")
+
+    def on_connect(self, client):
+        self.client = client
+
+asyncio.run(acp.run_agent(Echo()))
+"""
+
+
+def test_an_agent_built_on_the_sdk_is_heard_the_same(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SDK_AGENT]
+    work = coding_agent("acp", command, tmp_path, prompt="one two three")
+    ended, rehearsal = staged(work, tmp_path)
+    assert (ended.status, rehearsal.text()) == ("completed", "one two three \n")
+    [(_, message)] = told(rehearsal, "assistant_message")
+    assert (message["text"], message["final"]) == ("one two three ", True)
