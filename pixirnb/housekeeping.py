@@ -27,14 +27,17 @@ from pixirnb.errors import PixirnbError, UnknownRun
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.state import RunState, fold
-from pixirnb.machine.diagnosis import Diagnosis, Finding, findings, unreadable
+from pixirnb.machine.diagnosis import Diagnosis, Surroundings, findings, unreadable
+from pixirnb.machine.findings import Finding
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.machine.session_findings import SeenSession
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import report
 from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.runners.processes import descendants, find_strays
+from pixirnb.runners.trees import is_alive
 from pixirnb.store.archive import pack, write_file
 from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.blobs import FileBlobs
@@ -53,6 +56,8 @@ ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
 """Statuses it takes only where they are named."""
 
 _PLANS: Final = 64
+_NOTICED_MS: Final = 5000
+"""The owner of a run notices within this that a process of it is gone."""
 
 Anew = Callable[[str], Row]
 """The row of a run that somebody drives now."""
@@ -132,9 +137,10 @@ def diagnose(store: FileStore, run_id: str) -> Diagnosis:
             damage = reading.damage
             return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
         standing = _standing_of(run_id, reading, _Plans())
-        around = look_around(folder, reading)
+        around = look_around(folder, reading, now_ns=time.time_ns())
         around = replace(
             around,
+            sessions=_with_children(standing.run, around),
             strays=() if around.is_held else _strays(standing.run),
             untrusted=_untrusted(store.blobs(run_id), standing),
             has_workspace=Path(standing.run.workspace).is_dir(),
@@ -167,6 +173,24 @@ def _strays(run: RunState) -> tuple[int, ...]:
     is_of_here = owner.get("host") == socket.gethostname() and type(owner.get("pid")) is int
     owned = descendants(owner["pid"]) if is_of_here else frozenset()
     return tuple(pid for pid in find_strays(run.run_id) if pid not in owned)
+
+
+def _with_children(run: RunState, around: Surroundings) -> tuple[SeenSession, ...]:
+    """The sessions, with what became of the processes of those that are under way in a run that is driven here."""
+    if around.standing != "live":
+        return around.sessions
+    return tuple(
+        replace(session, is_process_gone=_is_gone(run, session)) for session in around.sessions
+    )
+
+
+def _is_gone(run: RunState, session: SeenSession) -> bool:
+    state = run.steps.get(session.step)
+    if state is None or state.stage != "running" or state.attempt != session.attempt:
+        return False
+    # The log was read a moment ago: what ended just now is being recorded.
+    is_old = (session.silent_ms or 0) >= _NOTICED_MS
+    return is_old and state.pid is not None and not is_alive(state.pid)
 
 
 def _untrusted(blobs: FileBlobs, standing: _Standing) -> tuple[str, ...]:

@@ -10,18 +10,19 @@ Source: contract.md §7 (diagnostics).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.history.codec import Damage
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.actions import Action, step_actions
+from pixirnb.machine.actions import step_actions
+from pixirnb.machine.findings import Finding, offer, rest_of
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.session_findings import SeenSession, of_sessions
 from pixirnb.planning.plan import Plan
 
-Severity = Literal["warning", "blocked"]
 Readiness = Literal["ready", "ready_with_warnings", "blocked"]
 LeaseStanding = Literal["live", "stale", "reused", "elsewhere", "left_behind", "unsigned"]
 """Of the record beside the lock: its process lives and holds the lock · it holds it no more · its pid is another process now ·
@@ -29,23 +30,6 @@ it is another host's · the lock is held though its process is gone · the lock 
 
 _LISTED: Final = 8
 """Entries of a long list that stand in the evidence; the rest are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that speaks against a run."""
-
-    code: str
-    severity: Severity
-    message: str
-    step: str | None = None
-    evidence: dict[str, Any] = field(default_factory=dict)
-    next_action: dict[str, Any] | None = None
-    """`{action, step, cell}`, as in an outcome; None where there is nothing to run."""
-
-    def document(self) -> dict[str, Any]:
-        """The JSON of the reference."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,6 +92,8 @@ class Surroundings:
     """Path within the run folder and mode of what others may read or change."""
     planted: tuple[str, ...] = ()
     """Links deeper in the run folder, and files of other users."""
+    sessions: tuple[SeenSession, ...] = ()
+    """Every child session that the run names or that lies in its folder, by step, oldest attempt first."""
     has_workspace: bool = True
     """The folder its steps work in is there."""
 
@@ -126,15 +112,26 @@ def findings(
         *_of_the_owner(run, around),
         *_of_the_folder(run, around),
     ]
+    sessions: dict[str, list[SeenSession]] = {}
+    for session in around.sessions:
+        sessions.setdefault(session.step, []).append(session)
     for planned in plan.steps:
         state = run.steps.get(planned.id) or StepState()
         actions = step_actions(run.run_id, planned, state)
         found += _of_a_step(run, planned.id, state, actions, around)
+        found += of_sessions(
+            run.run_id,
+            planned.id,
+            state,
+            sessions.get(planned.id, ()),
+            is_held=around.is_held,
+            may_run=not around.is_held and not _is_damaged(around),
+        )
     for seam in outcome.seam_obligations:
         if seam.get("state") != "resolved":
             between = " and ".join(map(str, seam.get("between") or ()))
             message = f"The seam {seam.get('id')} between {between} is open."
-            action = _action("resolve_seam", None, f"%pixir show {run.run_id}")
+            action = offer("resolve_seam", None, f"%pixir show {run.run_id}")
             found.append(Finding("seam_open", "warning", message, None, dict(seam), action))
     return tuple(found)
 
@@ -156,7 +153,7 @@ def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
             "warning",
             told,
             None,
-            {"events": run.unread[:_LISTED]} | _rest(run.unread),
+            {"events": run.unread[:_LISTED]} | rest_of(run.unread, _LISTED),
         )
 
 
@@ -167,7 +164,7 @@ def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
         case "elsewhere":
             told = f"The run was last held by {who}; whether it lives cannot be seen from here."
             cell = f"%pixir resume {run.run_id} --take-over"
-            action = _action("resume_run", None, cell)
+            action = offer("resume_run", None, cell)
             yield Finding("lease_elsewhere", "warning", told, None, lease, action)
         case "stale":
             told = f"The record of {who} was left behind; it holds nobody up."
@@ -191,7 +188,7 @@ def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
         yield Finding("owner_died", "warning", told, None, evidence, _resume(run, around))
     if around.strays:
         told = f"{len(around.strays)} processes of its steps live and nobody owns them: a resume ends them."
-        evidence = {"pids": list(around.strays[:_LISTED])} | _rest(around.strays)
+        evidence = {"pids": list(around.strays[:_LISTED])} | rest_of(around.strays, _LISTED)
         yield Finding("strays_alive", "warning", told, None, evidence, _resume(run, around))
     if run.decided_after_end:
         told = "A decision was recorded and the run did not go on."
@@ -208,7 +205,7 @@ def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
         count = len(around.requests)
         were = "A request was" if count == 1 else f"{count} requests were"
         told = f"{were} left and nobody answered: whoever asked has been told."
-        evidence = {"requests": list(around.requests[:_LISTED])} | _rest(around.requests)
+        evidence = {"requests": list(around.requests[:_LISTED])} | rest_of(around.requests, _LISTED)
         if not around.is_held:
             yield Finding("requests_waiting", "warning", told, None, evidence)
     if around.exposed:
@@ -216,10 +213,12 @@ def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
             f"{len(around.exposed)} files or folders of the run may be read or changed by others."
         )
         shown = [{"path": path, "mode": mode} for path, mode in around.exposed[:_LISTED]]
-        yield Finding("mode_wide", "warning", told, None, {"paths": shown} | _rest(around.exposed))
+        yield Finding(
+            "mode_wide", "warning", told, None, {"paths": shown} | rest_of(around.exposed, _LISTED)
+        )
     if around.planted:
         told = f"{len(around.planted)} links or files of other users lie in the run folder and are not read."
-        evidence = {"paths": list(around.planted[:_LISTED])} | _rest(around.planted)
+        evidence = {"paths": list(around.planted[:_LISTED])} | rest_of(around.planted, _LISTED)
         yield Finding("symlink_refused", "blocked", told, None, evidence)
     if not around.has_workspace:
         told = "The folder its steps work in is not there: it can be shown here, and not resumed."
@@ -244,17 +243,26 @@ def _of_a_step(
         evidence = attempt | {"timeout_ms": state.timeout_ms}
         yield Finding("timed_out", "warning", told, step, evidence, first)
     if state.subagent_status == "detached":
-        told = f"The thread of {step} did not return; it may still work in its process."
+        told = f"What worked for {step} could not be ended, or not be reached; it may still be at work."
         yield Finding("detached", "warning", told, step, attempt, first)
     if state.checkpoint_status == "partial":
         told = f"{step} is partial; what it left is kept."
         artifacts = [entry.get("path") for entry in (state.ended or {}).get("artifacts") or []]
-        evidence = attempt | {"artifacts": artifacts[:_LISTED]} | _rest(artifacts)
+        evidence = attempt | {"artifacts": artifacts[:_LISTED]} | rest_of(artifacts, _LISTED)
         yield Finding("partial_preserved", "warning", told, step, evidence, first)
-    elif state.awaits_human:
+    elif state.awaits_human and not state.open_requests:
         question = str((state.request or {}).get("question") or "")
         told = f"{step} waits for a decision."
         yield Finding("decision_open", "warning", told, step, {"question": question[:300]}, first)
+    for asked in run.open_permissions(step):
+        request = str(asked.get("request_id"))
+        told = (
+            f"{step} waits for a permission: an agent wants to use `{str(asked.get('tool'))[:80]}`."
+        )
+        wanted: dict[str, Any] = {"request_id": request} | attempt
+        wanted |= {"tool": asked.get("tool"), "args": asked.get("args")}
+        approve = offer("approve_request", step, f"%pixir approve {request}")
+        yield Finding("permission_open", "warning", told, step, wanted, approve)
     is_under_way = state.stage in {"scheduled", "running", "ended"}
     if is_under_way and not around.is_held and run.finished is None:
         told = f"{step} was running when its process died: its side effects may be partial."
@@ -297,16 +305,8 @@ def _is_damaged(around: Surroundings) -> bool:
 def _resume(run: RunState, around: Surroundings) -> dict[str, Any] | None:
     if _is_damaged(around) or around.is_held:
         return None
-    return _action("resume_run", None, f"%pixir resume {run.run_id}")
+    return offer("resume_run", None, f"%pixir resume {run.run_id}")
 
 
 def _again(run: RunState, step: str) -> dict[str, Any]:
-    return _action("rerun_step", step, f"%pixir resume {run.run_id} --from {step}")
-
-
-def _action(action: Action, step: str | None, cell: str) -> dict[str, Any]:
-    return {"action": action, "step": step, "cell": cell}
-
-
-def _rest(entries: Sequence[object] | Mapping[str, object]) -> dict[str, Any]:
-    return {"and_more": len(entries) - _LISTED} if len(entries) > _LISTED else {}
+    return offer("rerun_step", step, f"%pixir resume {run.run_id} --from {step}")

@@ -15,11 +15,12 @@ from pixirnb.ports import Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import standing
+from pixirnb.store.session_inspection import seen_sessions
 
 _OTHERS = 0o077
 
 
-def look_around(folder: Path, reading: Reading) -> Surroundings:
+def look_around(folder: Path, reading: Reading, *, now_ns: int) -> Surroundings:
     """The surroundings of a log, as far as its folder shows them: processes, values and workspace apart. Raises OSError."""
     lease, how = standing(folder)
     exposed, planted = _seen(folder)
@@ -30,6 +31,7 @@ def look_around(folder: Path, reading: Reading) -> Surroundings:
         standing=how,
         lost_blobs=tuple(_lost_blobs(FileBlobs(folder / "blobs"), reading.events)),
         lost_outputs=tuple(_lost_outputs(folder, reading.events)),
+        sessions=seen_sessions(folder, reading.events, now_ns=now_ns),
         requests=tuple(FileInbox(folder / "inbox").waiting()),
         exposed=exposed,
         planted=planted,

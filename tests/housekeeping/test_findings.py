@@ -10,7 +10,8 @@ from household import PAIR, completed, cut_off, edited, failed, parked
 from pixirnb.history.codec import Damage
 from pixirnb.history.events import Event
 from pixirnb.history.state import fold
-from pixirnb.machine.diagnosis import Diagnosis, Finding, LostBlob, Surroundings, findings
+from pixirnb.machine.diagnosis import Diagnosis, LostBlob, Surroundings, findings
+from pixirnb.machine.findings import Finding
 from pixirnb.machine.outcome import outcome
 from pixirnb.planning.plan import Plan
 from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pixirnb.machine.diagnosis import Diagnosis, Finding
+from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.findings import Finding
 from pixirnb.views.display import DocumentKind, mimebundle
 from pixirnb.views.housework import export_text
 

@@ -1,0 +1,159 @@
+"""What speaks against the child sessions of a run: findings from what was seen of each. Decides, looks at nothing itself.
+
+    SeenSession        one session's log, as it was found and folded
+    of_sessions(…)     findings of a step's sessions, oldest attempt first
+
+Source: contract.md §7 (diagnostics of sessions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history.codec import Damage
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.findings import Finding, Severity, offer, rest_of
+
+SILENT_MS: Final = 5 * 60_000
+"""A session that told nothing for so long is said to be silent."""
+_EVIDENCE: Final = ("timeout_ms", "elapsed_ms", "reason", "child_session_id")
+"""What the end of a turn that ran out of time, or was interrupted, must say."""
+_LISTED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSession:
+    """What was seen of a session that the run names, or that lies in its folder."""
+
+    session_id: str
+    step: str
+    attempt: int
+    is_there: bool = True
+    damage: Damage | None = None
+    turn: str = "running"
+    """How its last turn stands; `running` where nothing says that it ended."""
+    partial: int = 0
+    """Characters of text that was cut off and kept."""
+    orphans: int = 0
+    """Tool calls that the harness closed."""
+    open_calls: tuple[str, ...] = ()
+    """Tools that were called and whose result is recorded nowhere."""
+    failed: dict[str, Any] = field(default_factory=dict)
+    """Data of the last turn's `turn_failed`."""
+    silent_ms: int | None = None
+    """Since it last told or printed something, where it is under way; None where nobody looked."""
+    is_process_gone: bool = False
+    """It is under way, and its process is not."""
+
+
+def of_sessions(
+    run_id: str,
+    step: str,
+    state: StepState,
+    seen: Sequence[SeenSession],
+    *,
+    is_held: bool,
+    may_run: bool,
+) -> Iterator[Finding]:
+    """Findings of one step's sessions. `may_run`: whether a cell that goes on with the run may be offered."""
+    again = offer("rerun_step", step, f"%pixir resume {run_id} --from {step}") if may_run else None
+    is_ready = state.checkpoint_status == "checkpoint_ready"
+    for session in seen:
+        is_last = session.attempt == state.attempt
+        is_under_way = is_last and is_held and state.stage in {"scheduled", "running"}
+        look = offer(
+            "inspect_session", step, f"%pixir show {run_id} --session {session.session_id}"
+        )
+        yield from _of_the_log(session, again, look, stands=is_last and is_ready, live=is_under_way)
+        if not session.is_there:
+            continue
+        if is_under_way:
+            yield from _of_the_child(session, state, run_id, look)
+        elif is_held or is_last:
+            yield from _of_the_turn(session, look, is_ready=is_ready)
+    yield from _orphans(run_id, step, seen)
+
+
+def _of_the_log(
+    session: SeenSession,
+    again: dict[str, Any] | None,
+    look: dict[str, Any],
+    *,
+    stands: bool,
+    live: bool,
+) -> Iterator[Finding]:
+    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+    name = session.session_id
+    severity: Severity = "blocked" if stands else "warning"
+    if not session.is_there:
+        told = f"The session {name} is named by the run and its log is not there."
+        yield Finding("session_missing", severity, told, session.step, evidence, again)
+    elif session.damage is not None and not live:
+        damage = session.damage
+        evidence |= {"damage": damage.code, "line": damage.line}
+        if damage.code == "torn_tail":
+            told = (
+                f"The last line of the session {name} was not finished; all before it can be read."
+            )
+            yield Finding("session_torn", "warning", told, session.step, evidence, look)
+        else:
+            told = f"The session {name} is damaged: {damage.message}. It can be read up to there."
+            yield Finding("session_damaged", severity, told, session.step, evidence, look)
+
+
+def _of_the_turn(
+    session: SeenSession, look: dict[str, Any], *, is_ready: bool
+) -> Iterator[Finding]:
+    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+    name = session.session_id
+    if session.turn == "running" and session.damage is None:
+        told = f"Nothing in the session {name} shows how its turn ended."
+        shown = evidence | {"open_calls": list(session.open_calls[:_LISTED])}
+        severity: Severity = "blocked" if is_ready else "warning"
+        shown |= rest_of(session.open_calls, _LISTED)
+        yield Finding("turn_without_evidence", severity, told, session.step, shown, look)
+    lacking = [key for key in _EVIDENCE if session.failed.get(key) in {None, ""}]
+    if session.turn in {"timed_out", "interrupted"} and lacking:
+        told = f"The session {name} says that it ended as {session.turn}, and not all of how."
+        shown = evidence | {"turn": session.turn, "missing": lacking}
+        yield Finding("turn_evidence_incomplete", "warning", told, session.step, shown, look)
+    if session.partial and not is_ready:
+        told = f"Text of {session.step} that was cut off is kept in the session {name}."
+        shown = evidence | {"characters": session.partial, "turn": session.turn}
+        yield Finding("partial_text_kept", "warning", told, session.step, shown, look)
+
+
+def _of_the_child(
+    session: SeenSession, state: StepState, run_id: str, look: dict[str, Any]
+) -> Iterator[Finding]:
+    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+    cancel = offer("abort", session.step, f"%pixir cancel {run_id} {session.step}")
+    if session.is_process_gone:
+        told = f"{session.step} is said to run, and its process {state.pid} is gone."
+        shown = evidence | {"pid": state.pid}
+        yield Finding("agent_gone", "warning", told, session.step, shown, cancel)
+    elif session.silent_ms is not None and session.silent_ms >= SILENT_MS:
+        if state.open_requests:
+            return  # it waits for a person, and says so elsewhere
+        told = f"{session.step} has said nothing for {session.silent_ms // 60_000} minutes."
+        shown = evidence | {"silent_ms": session.silent_ms}
+        yield Finding("agent_silent", "warning", told, session.step, shown, look)
+
+
+def _orphans(run_id: str, step: str, seen: Sequence[SeenSession]) -> Iterator[Finding]:
+    found = [session for session in seen if session.orphans]
+    if not found:
+        return
+    count = sum(session.orphans for session in found)
+    calls = "A tool call" if count == 1 else f"{count} tool calls"
+    was = "was" if count == 1 else "were"
+    told = f"{calls} of {step} {was} closed without a result: it may or may not have acted."
+    evidence = {
+        "sessions": [session.session_id for session in found[:_LISTED]],
+        "calls": count,
+    } | rest_of(found, _LISTED)
+    last = found[-1].session_id
+    look = offer("inspect_session", step, f"%pixir show {run_id} --session {last}")
+    yield Finding("orphan_calls_closed", "warning", told, step, evidence, look)
