@@ -27,7 +27,9 @@ _RESULT: Final = 8_000
 _ARGUMENT: Final = 4_000
 _ARGUMENTS: Final = 24
 _ABOUT: Final = 160
-_TELLING: Final = ("command", "path", "file_path", "file", "pattern", "query", "url", "name")
+_TELLING: Final = (
+    *("command", "path", "file_path", "file", "paths", "pattern", "query", "url", "name", "title"),
+)
 """Arguments that tell best what a call is about, in this order."""
 
 

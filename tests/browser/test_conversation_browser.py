@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 from jupyter_servers import APPS, App
 from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
+from stories import events
 
 TALKING = """%%workflow talking --run --as run
 agents:
@@ -23,6 +27,14 @@ agents:
 steps:
   - {id: talk, task: "Do it.", agent: worker, timeout: 1s, retry: {max_attempts: 2, delay: 0s}}
 """
+ASKING = """%%workflow asking --run --as run
+agents:
+  worker: {runner: acp, permission_mode: ask, command: [PYTHON, -m, pixirnb.testing.agents.acp,
+    "say:I would change a file.\\n", "ask:edit:src/<b>a.py", "say:On I go.\\ncheckpoint_status: checkpoint_ready\\n"]}
+steps:
+  - {id: talk, task: "Change it.", agent: worker}
+  - {id: after, run: "cat 'src/<b>a.py'", depends_on: [talk], posture: read_only}
+""".replace("PYTHON", json.dumps(sys.executable))
 
 
 def talk_of(notebook: Notebook) -> Locator:
@@ -70,3 +82,47 @@ def test_what_a_time_out_cut_off_is_marked_in_every_attempt(opened: Opening) -> 
     talk.get_by_role("combobox").select_option("attempt 1")
     expect(talk).to_contain_text("Cut off here.")
     notebook.screenshot("conversation-cut")
+
+
+def test_a_permission_is_allowed_with_a_click_and_the_run_goes_on(opened: Opening) -> None:
+    notebook = opened([ASKING])
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    window.expect_steps(talk="waits for permission")
+    panel = window.panel("talk")
+    asked = panel.get_by_role("form", name="Permission for")
+    expect(asked).to_contain_text("src/<b>a.py")
+    talk = panel.get_by_role("region", name="Conversation", exact=True)
+    expect(talk).to_contain_text("I would change a file.")
+    notebook.screenshot("permission-asked")
+    notebook.use_theme("JupyterLab Dark")
+    notebook.screenshot("permission-asked-dark")
+    asked.get_by_label("Note").fill("only this one")
+    asked.get_by_role("button", name="Allow").click()
+    window.expect_status("completed")
+    expect(asked).to_have_count(0)
+    expect(panel.get_by_role("region", name="Permission")).to_contain_text("Allowed by")
+    expect(talk).to_contain_text("On I go.")
+    notebook.screenshot("permission-allowed-dark")
+    (decided,) = [
+        each
+        for each in events(notebook.folder, "subagent_event")
+        if each["event"] == "permission_decided"
+    ]
+    assert (decided["verdict"], decided["note"]) == ("allow", "only this one")
+
+
+def test_a_request_answered_elsewhere_takes_its_buttons_along(opened: Opening) -> None:
+    notebook = opened([ASKING])
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    window.expect_steps(talk="waits for permission")
+    panel = window.panel("talk")
+    asked = panel.get_by_role("form", name="Permission for")
+    expect(asked.get_by_role("button", name="Deny")).to_be_enabled()
+    notebook.run_new("run.deny(run.state.open_permissions()[0]['request_id'], note='not now')")
+    expect(asked).to_have_count(0)
+    told = panel.get_by_role("region", name="Permission")
+    expect(told).to_contain_text("Denied by")
+    told.get_by_text("Denied by").click()
+    expect(told).to_contain_text("not now")
