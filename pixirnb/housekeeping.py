@@ -123,7 +123,9 @@ def _fresh(store: FileStore, run_id: str, memo: Catalogue, plans: _Plans, anew: 
 # --- doctor ------------------------------------------------------------------------------------------------------
 
 
-def diagnose(store: FileStore, run_id: str) -> Diagnosis:
+def diagnose(
+    store: FileStore, run_id: str, *, now_ns: Callable[[], int] = time.time_ns
+) -> Diagnosis:
     """What speaks against a run. Changes nothing, runs nothing. Raises UnknownRun where there is no folder of that name."""
     try:
         folder = store.folder(run_id)
@@ -137,7 +139,7 @@ def diagnose(store: FileStore, run_id: str) -> Diagnosis:
             damage = reading.damage
             return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
         standing = _standing_of(run_id, reading, _Plans())
-        around = look_around(folder, reading, now_ns=time.time_ns())
+        around = look_around(folder, reading, now_ns=now_ns())
         around = replace(
             around,
             sessions=_with_children(standing.run, around),

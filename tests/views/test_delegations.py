@@ -33,12 +33,12 @@ SPEC: dict[str, Any] = {
 
 def planned(**keys: Any) -> PlanReport:
     workflow = load_mapping({**SPEC, **keys}).require()
-    return report(workflow.with_origins({"ai": "/home/me/roles/ai.yaml"}), Facts())
+    return report(workflow.with_origins({"ai": "shared/roles/ai.yaml"}), Facts())
 
 
 def test_a_plan_as_text_has_a_row_for_each_task() -> None:
     lines = plan_bundle(planned())["text/plain"].splitlines()
-    assert "  look  ai     llm openai:m    read                   /home/me/roles/ai.yaml" in lines
+    assert "  look  ai     llm openai:m    read                   shared/roles/ai.yaml" in lines
     assert "  mend  hand   cli claude <b>  write src/**, unasked  in the workflow" in lines
     assert "  tell  play   scripted        write **/*, asking     in the workflow" in lines
     assert not any(line.startswith("  run ") for line in lines)
