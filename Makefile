@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench docs build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench realllm docs build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -44,7 +44,10 @@ contracts: $(STAMP) ## import-linter: imports only go down the floors
 browser-setup: ## a Chromium for the browser tests: from apt when root, else the one on PATH or in CHROME
 	@.ci/browser
 
-unit: $(STAMP) browser-setup ## pytest: the tests, and beside them real browsers and the notebooks
+wire-setup: ## a model server of other makers for the wire tests, from npm where node is there
+	@.ci/wire
+
+unit: $(STAMP) browser-setup wire-setup ## pytest: the tests, and beside them real browsers and the notebooks
 	@$(PY) .ci/unit.py
 
 demo: $(STAMP) ## run the first notebook on this repository, let the repository check itself, and print both outcomes
@@ -66,6 +69,9 @@ mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's ru
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py
+
+realllm: $(STAMP) ## a small real model, offline, takes a workflow of two steps to its end (docs/how-to/real-model.md; 200 MB once)
+	@$(PY) .ci/real_model.py build/realllm
 
 docs: $(STAMP) ## the site in build/docs, a warning being an error
 	@$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
