@@ -16,6 +16,7 @@ import error_tree
 import event_kinds
 import magic_help
 import spec_keys
+import tool_definitions
 import tutorial_notebooks
 import verb_help
 from pygments.lexers.special import TextLexer
@@ -30,6 +31,7 @@ GENERATORS: Final[dict[str, Callable[[Path], str]]] = {
     "magics": magic_help.page,
     "not-yet": spec_keys.not_yet,
     "spec": spec_keys.page,
+    "tools": tool_definitions.page,
     "tutorial": tutorial_notebooks.page,
     "verbs": verb_help.page,
 }

@@ -196,9 +196,10 @@ def _error(run: Run, outcome: RunOutcome) -> dict[str, Any] | None:
             continue
         error = step.error or {"kind": f"step_{step.checkpoint_status}", "message": step.summary}
         look = f"See `pixirnb show {run.id} {step.step_id}`."
-        fix = _FIXES.get(str(error["kind"]), "")
+        kind = str(error["kind"])
+        fix = _FIXES.get(kind, "")
         return {
-            "code": error["kind"],
+            "code": kind,
             "message": error["message"],
             "fix": f"{fix} {look}".strip(),
             "step": step.step_id,
