@@ -51,6 +51,7 @@ def test_a_stop_ends_it_and_what_it_said_is_kept(tmp_path: Path) -> None:
         ("\b\bx", "x"),
         ("\x1b(B\x1b=\x1b[?25l\x1b[2K\x07ok", "ok"),
         ("cut \x1b", "cut "),
+        ("\x1b]0;never ended\nsaid", "0;never ended\nsaid"),
         ("tab\tstays", "tab\tstays"),
     ],
     ids=ascii,

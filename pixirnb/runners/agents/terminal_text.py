@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_BODY: Final = r"[^\x07\x1b]{0,4096}"
+"""Of a sequence that ends with a terminator; one without takes nothing with it."""
 _ESCAPES: Final = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # operating system commands: titles, links
-    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # device control, privacy messages and their like
-    r"|[\x1b\x9b]\[?[0-?]*[ -/]*[@-~]"  # control sequences; colours, cursor
-    r"|\x1b[ -/]*[0-~]"  # two-character escapes
+    rf"\x1b\]{_BODY}(?:\x07|\x1b\\)"  # operating system commands: titles, links
+    rf"|\x1b[PX^_]{_BODY}\x1b\\"  # device control, privacy messages and their like
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
+    r"|\x1b[ -/]*[0-~]"  # any other escape
     r"|\x1b"
 )
 _CONTROLS: Final = re.compile(r"[\x00-\x07\x0b-\x0c\x0e-\x1f\x7f]")

@@ -2,7 +2,7 @@
 
     python -m pixirnb.testing.agents.acp say:Hello tool:read:a.py ask:edit:src/a.py say:Done.
 
-Each argument is an act, done in order when it is prompted (TEXT may hold `\\n`):
+Each argument is an act, done in order when it is prompted (`\\n` is a new line, `$NAME` a variable of its environment):
 
     say:TEXT  think:TEXT  echo        a message, in two chunks · a thought · the prompt said back
     plan:A:B  usage:IN:OUT            a plan of which A is done · what the turn cost
@@ -120,7 +120,8 @@ class FakeAgent:
             if name == "end":
                 reason = rest
                 break
-            self._act(name, rest.replace("\\n", "\n"), f"call-{count}")
+            told = os.path.expandvars(rest).replace("\\n", "\n")
+            self._act(name, told, f"call-{count}")
         if self._cancelled.is_set() and "deaf" not in self._early:
             reason = "cancelled"
         usage = {"totalTokens": 0, "inputTokens": 0, "outputTokens": 0}
