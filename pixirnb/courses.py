@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.engine.clock import SystemClock
+from pixirnb.engine.leftovers import close_left, copy_sessions
 from pixirnb.errors import LogDamaged
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
 from pixirnb.history.state import RunState, fold
@@ -151,9 +152,11 @@ def further(
             if cut:
                 log.append(_as_events(cut, reading.events, place))
             return None
+        left: list[Draft] = []
         if planned.run.finished is None:
             place.end_strays(planned.run)
-        opening = (*drafts, *_opening(planned, chosen, changed, reading, place))
+            left = _close_sessions(log, planned.run, place)
+        opening = (*drafts, *_opening(planned, chosen, changed, reading, place), *left)
         hand_on()
         return Course(planned.plan, log, fold(reading.events), opening, stop)
 
@@ -185,6 +188,7 @@ def forked(
     log = store.create(fork_id, history, lambda ours: _copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
+        copy_sessions(store, run_id, log, history)
         planned = resumption(log.reading, log.blobs, changed, chosen, contents=place.contents)
         opening = _opening(planned, chosen, changed, log.reading, place)
         undo.pop_all()
@@ -218,6 +222,12 @@ def _held(
     stack.callback(log.close)
     with stack:
         yield log, stack.pop_all
+
+
+def _close_sessions(log: RunLog, run: RunState, place: Place) -> list[Draft]:
+    """Leave the evidence of what a dead owner's agents came to, before anything of theirs begins again."""
+    is_elsewhere = (run.owner or {}).get("host") != place.owner()["host"]
+    return close_left(log, run, place.wall, is_elsewhere=is_elsewhere)
 
 
 def _granted(request: Request | None, reading: Reading) -> tuple[list[Draft], RunStop | None]:

@@ -27,6 +27,7 @@ from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event
+from pixirnb.ids import attempt_name
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
@@ -372,7 +373,9 @@ class Scheduler:
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:
-        data = {"step": step.id, "attempt": attempt, "pid": pid}
+        data: dict[str, Any] = {"step": step.id, "attempt": attempt, "pid": pid}
+        if step.kind == "agent":
+            data["session_id"] = attempt_name(step.id, attempt)
         self._riders.append(Draft("attempt_started", data))
         if self._ride_at is None:
             self._ride_at = self.clock.now() + RIDER_PATIENCE_S

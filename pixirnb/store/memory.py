@@ -189,7 +189,7 @@ class MemoryLog:
         def begun(session: MemorySession) -> None:
             sessions[session_id] = session
 
-        session = MemorySession(lambda: self._is_held, self.blobs.put, begun)
+        session = self._store.session_type(lambda: self._is_held, self.blobs.put, begun)
         if known is not None:
             decoded = decode_log(bytes(known.data), get=self.blobs.get)
             if decoded.damage is not None and decoded.damage.code != "torn_tail":
@@ -230,8 +230,11 @@ class MemoryStore:
 
     runs: dict[str, MemoryRun]
 
-    def __init__(self, *, instance: str = "memory") -> None:
-        """Empty; `instance` stands in the leases."""
+    def __init__(
+        self, *, instance: str = "memory", session_type: type[MemorySession] = MemorySession
+    ) -> None:
+        """Empty; `instance` stands in the leases; `session_type`: for sessions whose disk is full."""
+        self.session_type = session_type
         self.runs = {}
         self.instance = instance
         self._left: int | None = None

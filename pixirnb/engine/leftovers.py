@@ -1,0 +1,138 @@
+"""Child sessions that their engine cannot close any more, and those that go with a fork.
+
+    close_left      sessions that a dead owner left open get their evidence, before anything of the run begins again
+    copy_sessions   a fork stands alone: the sessions of the history it goes on from are its own
+
+Source: contract.md §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.events import Draft, Event
+from pixirnb.history.state import RunState
+from pixirnb.ids import attempt_name
+from pixirnb.ports import RunLog, RunStore, SessionLog
+from pixirnb.sessions.closing import closing
+from pixirnb.sessions.state import SessionState, fold_session
+
+_PARTIAL_LIMIT: Final = 128 * 1024
+_WHY: Final = {
+    "owner_died": "The process that drove this session died.",
+    "owner_unreachable": "The host that drove this session is taken for dead; nobody can say what became of the agent.",
+}
+
+
+def close_left(
+    log: RunLog, run: RunState, wall: Callable[[], str], *, is_elsewhere: bool
+) -> list[Draft]:
+    """Close the session of every attempt that was under way, durably; what the run's log says of each.
+
+    Done again it adds nothing. `is_elsewhere`: the owner ran on another host, where nothing can be ended from here.
+    Raises LogWriteFailed.
+    """
+    reason = "owner_unreachable" if is_elsewhere else "owner_died"
+    told = []
+    for step, state in run.steps.items():
+        if state.stage in {"scheduled", "running"}:
+            found = _closed(log, attempt_name(step, state.attempt), wall, reason)
+            if found is not None:
+                told.append(_terminal(found, step, state.attempt, state.timeout_ms, reason))
+    return told
+
+
+def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[Event]) -> None:
+    """Copy the sessions of attempts that ended in a forked history; of a damaged one what is sound. Raises LogWriteFailed."""
+    ended = [event.data for event in history if event.kind == "attempt_ended"]
+    for session_id in dict.fromkeys(data["session_id"] for data in ended if data.get("session_id")):
+        try:
+            reading = store.read_session(run_id, session_id)
+        except PixirnbError:
+            continue  # lost there: what the run's log says of it is what there is
+        copied = log.session(session_id)
+        if not copied.count:
+            copied.append(reading.events)
+        copied.close()
+
+
+def _closed(
+    log: RunLog, session_id: str, wall: Callable[[], str], reason: str
+) -> SessionState | None:
+    """How the session stands, closed; None where it had not begun."""
+    try:
+        session = log.session(session_id)
+    except LogWriteFailed:
+        return SessionState(started={"session_id": session_id})  # damaged: it takes no evidence
+    try:
+        if not session.held:
+            return None
+        state = fold_session(session.held)
+        if not state.is_closed:
+            drafts = closing(
+                state,
+                status="interrupted",
+                error_kind=reason,
+                message=_WHY[reason],
+                reason=reason,
+                partial_text=_cut_off(log, session, session_id),
+                timeout_ms=(state.started or {}).get("timeout_ms"),
+            )
+            at = wall()
+            session.append(
+                [
+                    Event(session.count + n, at, kind, data)
+                    for n, (kind, data) in enumerate(drafts, 1)
+                ]
+            )
+            for kind, data in drafts:
+                state.take(kind, data)
+        return state
+    finally:
+        session.close()
+
+
+def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
+    """What the agent had printed after its last message, as far as its output log tells."""
+    if log.folder is None:
+        return ""
+    path = log.folder / "output" / f"{session_id}.log"
+    try:
+        printed = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    except OSError:
+        return ""
+    last = _last_message(session.held)
+    if last:
+        _, found, printed = printed.rpartition(last)
+        printed = printed if found else ""
+    return printed[-_PARTIAL_LIMIT:]
+
+
+def _last_message(events: Iterable[Event]) -> str:
+    said = [str(e.data.get("text", "")) for e in events if e.kind == "assistant_message"]
+    return said[-1] if said else ""
+
+
+def _terminal(
+    state: SessionState, step: str, attempt: int, timeout_ms: int | None, reason: str
+) -> Draft:
+    started: dict[str, Any] = state.started or {}
+    event = "detached" if reason == "owner_unreachable" else "interrupted"
+    data: dict[str, Any] = {
+        "event": event,
+        "step": step,
+        "attempt": attempt,
+        "agent": started.get("agent"),
+        "runner": str(started.get("runner", "")),
+        "session_id": attempt_name(step, attempt),
+        "turn": state.turn,
+        "status": event,
+        "summary": str((state.report or {}).get("summary") or "")[:2000],
+        "timeout_ms": timeout_ms,
+        "reason": reason,
+        "next_actions": ["inspect_session"],
+        "usage": dict(state.usage),
+    }
+    return Draft("subagent_event", data)
