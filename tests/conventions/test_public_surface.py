@@ -65,7 +65,12 @@ HEAVY = [
     "rich",
 ]
 
-INDIRECT = {"IPython": "ipykernel", "traitlets": "ipykernel", "pydantic_core": "pydantic"}
+INDIRECT = {
+    "IPython": "ipykernel",
+    "traitlets": "ipykernel",
+    "pydantic_core": "pydantic",
+    "mcp_types": "mcp",
+}
 """Packages we import that another declared one stands for."""
 
 
@@ -122,7 +127,10 @@ def test_every_imported_package_is_declared_and_every_declared_one_imported() ->
         return re.split(r"[^A-Za-z0-9_.-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
     required = {name_of(item) for item in project["dependencies"]}
-    optional = {name_of(item) for item in project["optional-dependencies"]["frames"]}
+    extras = project["optional-dependencies"]
+    optional = {
+        name_of(item) for extra in ("frames", "llm", "acp", "mcp") for item in extras[extra]
+    }
     distribution = packages_distributions()
     used = set()
     for path in sorted(PACKAGE.rglob("*.py")):
