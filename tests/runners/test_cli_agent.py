@@ -44,13 +44,18 @@ def test_text_is_passed_on_as_it_is_and_the_prompt_is_the_last_argument(tmp_path
     assert told(rehearsal) == []
 
 
-def test_a_prompt_too_long_for_an_argument_is_a_file(tmp_path: Path) -> None:
-    prompt = "x" * (ARGUMENT_LIMIT + 1)
-    script = "import sys; p = sys.argv[-1].split()[6].rstrip('.'); print(len(open(p).read()))"
+@pytest.mark.parametrize("prompt", ["x" * (ARGUMENT_LIMIT + 1), "a\0b", "half \ud800"], ids=len)
+def test_a_prompt_that_can_be_no_argument_is_a_file_while_it_is_needed(
+    prompt: str, tmp_path: Path
+) -> None:
+    script = "import sys; p = sys.argv[-1].split()[6].rstrip('.'); print(p, len(open(p).read()))"
     ended, rehearsal = staged(
         coding_agent("cli", [sys.executable, "-c", script], tmp_path, prompt=prompt), tmp_path
     )
-    assert (ended.status, rehearsal.text()) == ("completed", f"{len(prompt)}\n")
+    assert ended.status == "completed"
+    path, length = rehearsal.text().split()
+    assert int(length) == len(prompt)
+    assert not Path(path).parent.exists()
 
 
 def test_placeholders_are_filled_in_once_and_only_where_they_stand(tmp_path: Path) -> None:

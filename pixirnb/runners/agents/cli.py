@@ -85,11 +85,12 @@ def started(command: Command, work: dict[str, Any], **pipes: Any) -> subprocess.
         return subprocess.Popen(
             command.argv, cwd=work["cwd"], bufsize=0, start_new_session=True, **pipes
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
         raise Failed(
             "spawn_failed",
-            f"the agent {command.name} cannot be started: {error.strerror or error}.",
-            {"errno": error.errno},
+            f"the agent {command.name} cannot be started: {said}.",
+            {"errno": getattr(error, "errno", None)},
         ) from error
 
 

@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -56,22 +56,33 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
             "its command has a place for {model}, and the agent names no model.",
         )
     prompt: str = work["prompt"]
-    is_long = len(prompt.encode(errors="replace")) > ARGUMENT_LIMIT or "\0" in prompt
-    with tempfile.TemporaryDirectory(prefix="pixirnb-") as folder:
-        path = Path(folder) / "task.md"
-        if "prompt_file" in wanted or ("prompt" in wanted and is_long):
-            path.write_text(prompt, encoding="utf-8", errors="replace")
+    is_long = not _fits(prompt)
+    needs_file = "prompt_file" in wanted or ("prompt" in wanted and is_long)
+    with ExitStack() as files:
+        path = ""
+        if needs_file:
+            folder = files.enter_context(tempfile.TemporaryDirectory(prefix="pixirnb-"))
+            path = str(Path(folder) / "task.md")
+            Path(path).write_text(prompt, encoding="utf-8", errors="replace")
         values = {
             "prompt": f"Your task is in the file {path}. Read all of it, then do it."
             if is_long
             else prompt,
-            "prompt_file": str(path),
+            "prompt_file": path,
             "model": str(session["model"] or ""),
             "role": str(session["role"]),
             "cwd": str(work["cwd"]),
         }
         words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
         yield Command([program, *words], agent)
+
+
+def _fits(prompt: str) -> bool:
+    """Whether a prompt can be an argument at all."""
+    try:
+        return len(os.fsencode(prompt)) <= ARGUMENT_LIMIT and "\0" not in prompt
+    except UnicodeEncodeError:
+        return False
 
 
 def ended_badly(code: int, name: str) -> Failed | None:
