@@ -36,6 +36,10 @@ _CLASSES: Final[dict[str, str]] = {
     "provider_denied": "provider_permanent",
     "provider_key_missing": "provider_permanent",
     "model_unknown": "provider_permanent",
+    "auth_required": "provider_permanent",
+    "agent_failed": "exit",
+    "agent_silent": "crash",
+    "protocol_error": "crash",
     "cancelled": "cancelled",
 }
 
