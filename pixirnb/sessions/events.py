@@ -156,13 +156,15 @@ class SubagentEvent(TypedDict):
 
 
 class ProviderUsage(TypedDict):
-    """What one request cost."""
+    """What one request cost, or why it came to nothing: every try is one."""
 
     model: str | None
     input_tokens: int
     output_tokens: int
     requests: NotRequired[int]
     elapsed_ms: NotRequired[int]
+    error: NotRequired[dict[str, Any]]
+    """`{kind, message, …}` of a try that gave no whole answer."""
 
 
 class PermissionRequested(TypedDict):

@@ -124,6 +124,21 @@ def test_a_tool_s_result_goes_back_and_nothing_of_what_was_sent_before_changes(
     assert "forty-two" in second[2]["content"]
 
 
+def test_the_log_alone_gives_every_byte_that_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Call("read", {"path": "a.txt", "limit": 1})
+    table = Table(tmp_path, Answer("Looking.", calls=(read,)), Answer("So.", calls=(READY,)))
+    assert table.take_turn(monkeypatch) is None
+    # As a log keeps it: keys in order, audit events among the rest.
+    kept = json.loads(json.dumps(table.line.told, sort_keys=True))
+    other = Table(tmp_path, Answer("Yes."))
+    other.history = [("user_message", {"text": "Do it.", "origin": "prompt"}), *kept]
+    assert other.take_turn(monkeypatch) is None
+    before = json.dumps(table.sent[1])
+    assert json.dumps(other.sent[0])[: len(before) - 1] == before[:-1]
+
+
 def test_a_report_ends_the_turn_with_its_summary_as_the_last_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,8 +100,9 @@ def _message(text: str, model: str, *, is_final: bool) -> Pair:
 def _spoken(part: dict[str, Any]) -> ModelResponsePart:
     match part["kind"]:
         case "call":
+            # In the order of the log, not of the model: what is sent again follows from the log alone.
             args = part["args"]
-            given = args if isinstance(args, str | dict) else json.dumps(args)
+            given = args if isinstance(args, str) else json.dumps(args, sort_keys=True)
             return ToolCallPart(part["name"], given, tool_call_id=part["call_id"])
         case "reasoning":
             opaque = part.get("opaque") or {}
