@@ -48,6 +48,11 @@ class Request:
     """Whether somebody waits for the reply."""
 
 
+def is_agents_word(by: str) -> bool:
+    """Whether a word on record is an agent's: `agent SESSION of RUN`, `mcp client NAME`. No user's name has a blank."""
+    return by.startswith(("agent ", "mcp client "))
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What follows from a request."""

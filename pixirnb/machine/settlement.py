@@ -5,7 +5,7 @@ Source: contract.md §4 (the table), §5 (retries), §6 (decisions).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.history.events import Draft, SubagentStatus
 from pixirnb.history.step_state import StepState
@@ -13,6 +13,7 @@ from pixirnb.history.subagents import WANTED
 from pixirnb.machine import fingerprint, permission, retry
 from pixirnb.machine.board import Moment
 from pixirnb.machine.readiness import Verdict, judge
+from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep
 
 
@@ -122,21 +123,25 @@ def after_permission(moment: Moment, index: int) -> list[Draft]:
     ]
 
 
+_A: Final = {"human": "a human", "agent": "an agent"}
+
+
 def after_decision(moment: Moment, index: int) -> list[Draft]:
-    """What follows from a human's word on a step."""
+    """What follows from a human's word on a step, or from that of an agent the run was delegated by."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     decision = state.decision or {}
+    by = str(decision.get("by") or "a human")
+    who = "agent" if is_agents_word(by) else "human"
     if decision.get("verdict") == "reject":
         if "permission" in decision:
             error = permission.refusal(decision)
         else:
             note = decision.get("note") or "no reason given"
-            error = {"kind": "rejected", "message": f"Rejected by a human: {note}", "details": {}}
+            error = {"kind": "rejected", "message": f"Rejected by {_A[who]}: {note}", "details": {}}
         return [decided(step, state, Verdict("failed", error, list(state.limitations)), None)]
-    by = decision.get("by") or "a human"
     limits = list(state.limitations)
     if step.kind != "decision":
-        limits.append(f"accepted_by_human ({by})")
+        limits.append(f"accepted_by_{who} ({by})")
     verdict = Verdict("checkpoint_ready", None, limits)
     return [decided(step, state, verdict, fingerprint.of_result(state))]
 

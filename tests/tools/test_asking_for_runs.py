@@ -238,6 +238,26 @@ def test_an_agent_decides_in_a_run_it_delegated_and_the_record_says_that_it_was_
     assert said == [who.by]
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said"), [("accept", "accepted_by_agent"), ("reject", "an agent")]
+)
+def test_what_an_agent_took_or_refused_is_not_said_to_be_a_persons_word(
+    verdict: str, said: str, tmp_path: Path
+) -> None:
+    half = {"report": {"checkpoint_status": "partial", "summary": "half"}}
+    flow = workflow(
+        {"id": "t", "task": "do", "agent": "w", "posture": "read_only"},
+        agents={"w": {"runner": "scripted", "script": {"*": [[half]]}}},
+    )
+    run_id = asked(asker(tmp_path), "run_workflow", workflow=flow).data["run_id"]
+    done = asked(asker(tmp_path), "decide_step", run_id=run_id, step="t", verdict=verdict)
+    step = done.data["steps"][0]
+    limits = (step["checkpoint"] or {}).get("known_limitations") or []
+    words = [*limits, (step["error"] or {}).get("message", "")]
+    assert any(said in each for each in words)
+    assert not any("human" in each for each in words)
+
+
 def test_a_decision_that_is_none_is_refused_with_its_reason(tmp_path: Path) -> None:
     run_id = asked(asker(tmp_path), "run_workflow", workflow=QUESTION).data["run_id"]
     said = asked(asker(tmp_path), "decide_step", run_id=run_id, step="z", verdict="accept")

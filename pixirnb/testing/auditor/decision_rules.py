@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.testing.auditor.breaches import Finding, Sighting
 from pixirnb.testing.auditor.record import OPERATOR_CODES, Course, Fact, Record
 from pixirnb.testing.auditor.standing import Standing
 
-_ACCEPTED: Final = "accepted_by_human"
+_ACCEPTED: Final = ("accepted_by_human", "accepted_by_agent")
 _HEARD_S: Final = 1.0
 """An owner hears a wish within a second: what ends by itself until then was not to be stopped."""
 _GRACE_S: Final = 10.0
@@ -29,7 +29,7 @@ def decision_by_word(record: Record) -> Iterator[Finding]:
 
 
 def first_word_stands(record: Record) -> Iterator[Finding]:
-    """Accepted, a step is ready (`accepted_by_human` where it was no question); rejected, failed: by the first word said."""
+    """Accepted, a step is ready (`accepted_by_human`, `…_agent`, where it was no question); rejected, failed: by the first word said."""
     for course, fact in record.of("checkpoint_decided"):
         stood = _asked(record, fact)
         step = course.reading.steps.get(fact.data["step"])
@@ -40,11 +40,15 @@ def first_word_stands(record: Record) -> Iterator[Finding]:
             if data["status"] != "checkpoint_ready":
                 yield fact.seq, step.id, f"It was accepted, and became {data['status']}."
             elif step.kind != "decision" and not any(
-                _ACCEPTED in each for each in data["limitations"]
+                each.startswith(_ACCEPTED) for each in data["limitations"]
             ):
-                yield fact.seq, step.id, "It was accepted by a person, and no limitation says so."
-        elif data["status"] != "failed" or kind != "rejected":
+                yield fact.seq, step.id, "It was accepted, and no limitation says by whom."
+        elif data["status"] != "failed" or kind != _refused(stood.decision):
             yield fact.seq, step.id, f"It was rejected, and became {data['status']} ({kind})."
+
+
+def _refused(decision: dict[str, Any]) -> str:
+    return "permission_denied" if "permission" in decision else "rejected"
 
 
 def _asked(record: Record, fact: Fact) -> Standing | None:
