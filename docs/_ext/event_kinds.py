@@ -25,6 +25,7 @@ _PARTS: Final = (
     events.PayloadRecord,
     events.Validation,
     events.ResumeStep,
+    events.Parent,
 )
 _NAMED: Final = {
     events.SubagentStatus: "subagent status",
