@@ -85,6 +85,7 @@ class Session:
         self.state.apply(event)
         if kind == "assistant_message":
             self._loose.told(str(kept.get("text", "")))
+            self._attempt.said = self._loose.text
         elif kind == "tool_result":
             self.shown |= marker_lines(str(kept.get("output", "")))
         self._pending.append(event)
@@ -104,6 +105,7 @@ class Session:
     def hear(self, text: str) -> None:
         """The agent printed something, masked already."""
         self._loose.hear(text)
+        self._attempt.said = self._loose.text
 
     def final_text(self, printed: str) -> str:
         """The agent's final message; for one that only prints, all it printed."""

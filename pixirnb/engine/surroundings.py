@@ -53,6 +53,8 @@ class Attempt:
     """Monotonic time of the last output; the start where there was none."""
     is_stalled: bool = False
     """Said to be stalled since its last output."""
+    said: str = ""
+    """What its agent has printed and not told as a message yet, masked."""
     is_queued: bool = False
     """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
 

@@ -64,6 +64,7 @@ class LiveView:
         """Ends the long pause of a view at rest."""
         self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._transcripts = Transcripts()
+        self._transcripts.join(self._source.said)
         self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
         self._past: list[dict[str, Any]] = []
@@ -106,6 +107,7 @@ class LiveView:
             self.run = run
             self._source.leave()
             self._source = Source(run)
+            self._transcripts.join(self._source.said)
         self._stirred.set()
 
     def settle(self) -> None:

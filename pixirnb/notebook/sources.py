@@ -9,6 +9,7 @@ from pixirnb.engine.broadcast import News
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import LogDamaged
 from pixirnb.handle import Run
+from pixirnb.ids import attempt_name
 
 
 class Source:
@@ -20,6 +21,8 @@ class Source:
         self._leave: Callable[[], None] | None = None
         self._follower = run.store.follow(run.id)
         self.damage: LogDamaged | None = None
+        self.said: dict[str, str] = {}
+        """What agents were saying when it began to listen, by the names of their attempts; news of it was before our time."""
         self.listen()
 
     def listen(self) -> None:
@@ -33,6 +36,8 @@ class Source:
         # On the loop's own thread: what it tells next must not overtake what it has told.
         for event in loop.durable:
             self._arrived.put(event)
+        under_way = [each for each in loop.attempts.values() if each.step.kind == "agent"]
+        self.said = {attempt_name(each.step.id, each.number): each.said for each in under_way}
         return loop.broadcast.listen(self._arrived.put)
 
     def poll(self) -> list[News]:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live
+from pixirnb.engine.loose_text import LooseText
 from pixirnb.errors import LogDamaged, StateUnusable
 from pixirnb.handle import Run
 from pixirnb.history.events import Event
@@ -50,8 +51,7 @@ class _Heard:
     """What the loop has told of a session."""
 
     seq: int = 0
-    words: str = ""
-    is_cut: bool = False
+    loose: LooseText = field(default_factory=LooseText)
     told: tuple[int, int] = (0, 0)
     """Its `seq`, and how many characters were heard, when a browser was last answered."""
     characters: int = 0
@@ -65,6 +65,15 @@ class Transcripts:
         self._followed: OrderedDict[str, _Followed] = OrderedDict()
         self._heard: OrderedDict[str, _Heard] = OrderedDict()
 
+    def join(self, said: Mapping[str, str]) -> None:
+        """What agents were saying when the first news came, by the names of their sessions."""
+        with self._lock:
+            for name, words in said.items():
+                heard = self._of(name)
+                heard.characters += len(words)
+                heard.loose = LooseText()
+                heard.loose.hear(words)
+
     def hear(self, news: Live) -> None:
         """One piece of live news."""
         if news.topic == STEP_OUTPUT:
@@ -74,8 +83,8 @@ class Transcripts:
             with self._lock:
                 heard = self._of(attempt_name(news.step, news.attempt))
                 heard.seq = int(news.data["seq"])
-                if news.data["kind"] in {"assistant_message", "turn_failed"}:
-                    heard.words, heard.is_cut = "", False
+                if news.data["kind"] == "assistant_message":
+                    heard.loose.told(str(news.data["data"].get("text", "")))
 
     def stirred(self) -> list[str]:
         """Names of sessions that a browser asked about, and that have more to show than it was told."""
@@ -125,20 +134,19 @@ class Transcripts:
         """`{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
         with self._lock:
             heard = self._heard.get(name)
-            if heard is None or not heard.words.strip():
-                return None
-            return {"text": plain(heard.words, 2 * WORDS), "is_cut": heard.is_cut}
+            words = "" if heard is None else heard.loose.text.strip("\n")
+        if not words.strip():
+            return None
+        return {"text": plain(words[-WORDS:], 2 * WORDS), "is_cut": len(words) > WORDS}
 
     def _hear_words(self, news: Live) -> None:
         chunk = str(news.data.get("chunk", ""))
         with self._lock:
             heard = self._heard.get(attempt_name(news.step, news.attempt))
             if heard is None:
-                return  # not an agent's: its session is told of before it says anything
-            words = heard.words + chunk
+                return  # not an agent's: its session is told of before it says anything, or was joined
             heard.characters += len(chunk)
-            heard.is_cut = heard.is_cut or len(words) > WORDS
-            heard.words = words[-WORDS:]
+            heard.loose.hear(chunk)
 
     def _of(self, name: str) -> _Heard:
         heard = self._heard.get(name)

@@ -27,6 +27,7 @@ _RESULT: Final = 8_000
 _ARGUMENT: Final = 4_000
 _ARGUMENTS: Final = 24
 _ABOUT: Final = 160
+_LINE: Final = 60
 _TELLING: Final = (
     *("command", "path", "file_path", "file", "paths", "pattern", "query", "url", "name", "title"),
 )
@@ -181,7 +182,11 @@ def asked_for(tool: Any, args: Any) -> dict[str, Any]:
 
 
 def _argument(name: Any, value: Any) -> dict[str, Any]:
-    text = value if isinstance(value, str) else shown(value, indent=2, limit=2 * _ARGUMENT)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]  # one path, mostly
+    text = value if isinstance(value, str) else shown(value, limit=2 * _ARGUMENT)
+    if not isinstance(value, str) and len(text) > _LINE:
+        text = shown(value, indent=2, limit=2 * _ARGUMENT)
     return {
         "name": line(name, 60),
         "text": plain(text, _ARGUMENT),

@@ -67,7 +67,19 @@ def workflow() -> str:
             "w": {
                 "runner": "scripted",
                 "role": MARKUP,
-                "script": {"*": [[{"say": text}, {"report": _report(text)}]]},
+                "script": {
+                    "*": [
+                        [
+                            {
+                                "tool": text[:200],
+                                "args": {MARKUP: text, "path": text},
+                                "result": text,
+                            },
+                            {"say": text},
+                            {"report": _report(text)},
+                        ]
+                    ]
+                },
             }
         },
         "steps": [

@@ -13,13 +13,15 @@ from stories import events
 
 TALKING = """%%workflow talking --run --as run
 agents:
-  worker: {runner: scripted, role: "You refactor with care.", script: {talk: [[
-    {say: "I look around first.\\n"},
-    {tool: read_file, args: {path: src/a.py, lines: 40}, result: "x = 1\\ny = 2"},
-    {say: "Now I write <b>it</b>.\\n"}, {sleep: 6s},
-    {report: {checkpoint_status: checkpoint_ready, summary: "wrote it", limitations: [untested]}}]]}}
+  worker: {runner: scripted, role: "You refactor with care.", script: {
+    talk: [[{say: "I look around first.\\n"}, {tool: list, args: {path: src}, result: a.py}, {hang: true}]],
+    done: [[
+      {tool: read_file, args: {path: src/a.py, lines: 40}, result: "x = 1\\ny = 2"},
+      {say: "I wrote <b>it</b>.\\n"},
+      {report: {checkpoint_status: checkpoint_ready, summary: "wrote it", limitations: [untested]}}]]}}
 steps:
-  - {id: talk, task: "Refactor src/a.py.", agent: worker}
+  - {id: talk, task: "Look around.", agent: worker, write_set: [a]}
+  - {id: done, task: "Refactor src/a.py.", agent: worker, write_set: [b]}
 """
 BREAKING = """%%workflow breaking --wait --expect failed,timed_out,partial --as run
 agents:
@@ -37,9 +39,9 @@ steps:
 """.replace("PYTHON", json.dumps(sys.executable))
 
 
-def talk_of(notebook: Notebook) -> Locator:
-    """The conversation in the panel of the step `talk`."""
-    panel = notebook.window(1).panel("talk")
+def talk_of(notebook: Notebook, step: str = "talk") -> Locator:
+    """The conversation in the panel of a step, which is chosen for it."""
+    panel = notebook.window(1).panel(step)
     return panel.get_by_role("region", name="Conversation", exact=True)
 
 
@@ -47,27 +49,36 @@ def talk_of(notebook: Notebook) -> Locator:
 def test_a_conversation_appears_as_it_is_held_and_stays_the_same(opened: Opening, app: App) -> None:
     notebook = opened([TALKING], app)
     notebook.run_cell(1)
-    notebook.window(1).expect_steps(talk="running")
+    window = notebook.window(1)
     talk = talk_of(notebook)
-    expect(talk).to_contain_text("Now I write <b>it</b>.")
+    expect(talk).to_contain_text("I look around first.")
     expect(talk).to_contain_text("under way")
-    expect(talk.get_by_text("read_file")).to_be_visible()
+    expect(talk.get_by_text("Agent, speaking")).to_be_visible()
+    expect(talk.locator("summary", has_text="list")).to_contain_text("src")
     notebook.screenshot("conversation-live")
-    expect(talk).to_contain_text("Its report: checkpoint ready")
-    expect(talk).to_contain_text("untested")
-    expect(talk).to_contain_text("came to its end")
-    expect(talk.locator("summary", has_text="read_file")).to_contain_text("src/a.py")
-    call = talk.locator("details", has_text="read_file")
+    panel = window.root.get_by_role("complementary")
+    panel.get_by_role("button", name="Cancel step").click()
+    expect(talk).to_contain_text("Cut off here.")
+    expect(talk).to_contain_text("The turn was interrupted")
+    expect(talk.get_by_text("Agent, speaking")).to_be_hidden()
+
+    window.expect_steps(done="ready")
+    done = talk_of(notebook, "done")
+    expect(done).to_contain_text("I wrote <b>it</b>.")
+    expect(done).to_contain_text("Its report: checkpoint ready")
+    expect(done).to_contain_text("untested")
+    expect(done).to_contain_text("came to its end")
+    call = done.locator("details", has_text="read_file")
+    expect(call.locator("summary")).to_contain_text("src/a.py")
     call.locator("summary").press("Enter")
     expect(call.get_by_role("region", name="Result of read_file")).to_have_text("x = 1\ny = 2")
-    notebook.screenshot("conversation-ended")
-    told = talk.get_by_role("log").inner_text()
+    told = done.get_by_role("log").inner_text()
 
     notebook.reload()
-    talk = talk_of(notebook)
-    expect(talk).to_contain_text("came to its end")
-    talk.locator("details", has_text="read_file").locator("summary").press("Enter")
-    expect(talk.get_by_role("log")).to_have_text(told, use_inner_text=True)
+    done = talk_of(notebook, "done")
+    expect(done).to_contain_text("came to its end")
+    done.locator("details", has_text="read_file").locator("summary").press("Enter")
+    expect(done.get_by_role("log")).to_have_text(told, use_inner_text=True)
     notebook.use_theme("JupyterLab Dark")
     notebook.screenshot("conversation-dark")
 

@@ -45,6 +45,19 @@ def test_it_is_text_in_the_live_view_and_in_every_panel(opened: Opening, app: Ap
     notebook.screenshot("hostile-panel")
 
 
+def test_it_is_text_in_the_conversation_of_an_agent(opened: Opening) -> None:
+    notebook = prepared(opened, "lab")
+    window = notebook.window(2)
+    talk = window.panel("length").get_by_role("region", name="Conversation", exact=True)
+    expect(talk).to_contain_text(SEEN)
+    for each in talk.locator("summary").all():
+        each.press("Enter")
+    expect(talk.locator("details[open]")).to_have_count(2)
+    expect(talk).to_contain_text("Result")
+    assert acting(notebook.page) == []
+    notebook.screenshot("hostile-conversation")
+
+
 def test_it_is_text_in_answers_errors_saved_files_and_exports(
     opened: Opening, stage: Stage, tmp_path: Path
 ) -> None:
@@ -59,6 +72,8 @@ def test_it_is_text_in_answers_errors_saved_files_and_exports(
             "%pixir show {run.id} length",
             "%pixir show {run.id} valueOf",
             "%pixir log {run.id}",
+            "%pixir show {run.id} --session length",
+            "run.session('length')",
             "run.bundle('constructor')",
             "print(run.output('constructor'))",
         )

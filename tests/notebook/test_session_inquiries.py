@@ -17,6 +17,7 @@ from pixirnb import api
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live, News
 from pixirnb.handle import Run
 from pixirnb.notebook.inquiries import Inquiries
+from pixirnb.notebook.sources import Source
 from pixirnb.notebook.transcripts import Transcripts
 
 READ = {"tool": "read", "args": {"path": "a.py"}, "result": "x = 1"}
@@ -248,3 +249,32 @@ def test_a_damaged_session_is_shown_up_to_the_damage(rested: Run, tmp_path: Path
     answer = asked(Inquiries(moved), "talk")
     assert kinds(answer) == ["started", "told"]
     assert "damaged" in answer["sentence"]
+
+
+def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
+    hanging: tuple[Run, Transcripts],
+) -> None:
+    run, _ = hanging
+    late = Transcripts()
+    source = Source(run)
+    source.leave()
+    late.join(source.said)
+    assert asked(Inquiries(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
+
+
+def test_a_message_takes_its_words_along_whichever_is_heard_first() -> None:
+    message = {"text": "Whole.", "partial": False, "final": False}
+    told = Live(
+        STEP_SESSION,
+        "a",
+        1,
+        {"session_id": "a.1", "seq": 2, "kind": "assistant_message", "data": message},
+    )
+    printed = Live(STEP_OUTPUT, "a", 1, {"stream": "stdout", "chunk": "Whole."})
+    for order in ((printed, told), (told, printed)):
+        heard = Transcripts()
+        opened = {"session_id": "a.1", "seq": 1, "kind": "session_started", "data": {}}
+        heard.hear(Live(STEP_SESSION, "a", 1, opened))
+        for news in order:
+            heard.hear(news)
+        assert heard.saying("a.1") is None

@@ -1,7 +1,5 @@
 // What stands in the box of a step, near and far. Coordinates are those of the saved picture.
 
-const UNDER_WAY = new Set(["running", "permission"]); // whose clock goes
-
 /** A step that can be read: mark, name, attempts; kind, what is odd, time; how far it says it is. */
 function nearBox(graph, step, mark, look, small) {
   const [width, height] = graph.sheet.box;
@@ -41,7 +39,7 @@ function farBox([width, height], mark) {
 /** The second line of a box: kind or what is odd on the left, time on the right. */
 function secondLine(stage, step, mark, look) {
   const kind = stage.scene.kinds[step];
-  if (mark.key === "permission") return { left: mark.word, right: clockOf(stage.moment - stage.story.beganAt(look)), fraction: null, isStalled: false };
+  if (mark.key === "permission") return { left: "asks a person", right: "", fraction: null, isStalled: false };
   if (mark.key !== "running") return { left: kind, right: spanOf(look.elapsed), fraction: null, isStalled: false };
   const now = stage.moment;
   const right = clockOf(now - stage.story.beganAt(look));

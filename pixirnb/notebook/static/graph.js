@@ -209,7 +209,7 @@ class Graph {
 
   /** Running steps' clocks. */
   tick() {
-    for (const step of this.boxes.keys()) if (step >= 0 && UNDER_WAY.has(this.stage.markAt(step).key)) this.drawBox(step);
+    for (const step of this.boxes.keys()) if (step >= 0 && this.stage.markAt(step).key === "running") this.drawBox(step);
   }
 
   drawBox(step) {

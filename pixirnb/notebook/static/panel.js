@@ -130,7 +130,7 @@ class Panel {
     const { stage, step } = this;
     const mark = stage.markAt(step);
     const look = stage.lookOf(step);
-    const isRunning = UNDER_WAY.has(mark.key);
+    const isRunning = mark.key === "running" || mark.key === "permission";
     const sign = isRunning ? stage.signOf(step) : null;
     const shown = `${mark.key}|${stage.scene.ids[step]}`;
     if (this.headShown !== shown) {

@@ -53,7 +53,7 @@ const ENTRIES = {
   failed: (entry) => {
     const [words, tone] = TURN_WORDS[entry.status] ?? [entry.status, "bad"];
     const spans = [entry.elapsed_ms === null ? "" : `after ${spanOf(entry.elapsed_ms)}`, entry.timeout_ms === null || entry.status !== "timed_out" ? "" : `of ${spanOf(entry.timeout_ms)}`];
-    return speech("pixirnb-reported pixirnb-broken", h("b", { class: `pixirnb-${tone}` }, `The turn ${words}`, ` ${spans.filter(Boolean).join(" ")}`.trimEnd()), [
+    return speech("pixirnb-reported pixirnb-broken", h("b", { class: `pixirnb-${tone}` }, `The turn ${entry.status === "interrupted" ? "was " : ""}${words}`, ` ${spans.filter(Boolean).join(" ")}`.trimEnd()), [
       entry.text || entry.error_kind !== entry.status ? h("p", { class: "pixirnb-error" }, h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
     ]);
   },
@@ -71,7 +71,7 @@ function speech(kind, whose, ...body) {
 }
 
 function remarkOf(words) {
-  return h("p", { class: "pixirnb-mute" }, words);
+  return h("p", { class: "pixirnb-mute pixirnb-clamp" }, words);
 }
 
 function firstLine(text) {
