@@ -46,11 +46,12 @@ def adopted(loaded: loader.Loaded, workspace: str | Path | None) -> loader.Loade
     written = loaded.workflow or salvage
     if written is None or not (names := roles.missing(written)):
         return loaded
-    folders = [workspace_of(written, workspace), config_folder()]
+    place = workspace_of(written, workspace)
+    folders = [place, config_folder()]
     source = written.places.source
     if source is not None and Path(source).is_file():
         folders.insert(0, Path(source).resolve().parent)
-    return roles.adopt(loaded, find_roles(names, folders))
+    return roles.adopt(loaded, find_roles(names, folders, workspace=place))
 
 
 def _loaded(source: Source) -> loader.Loaded:

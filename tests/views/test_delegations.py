@@ -86,5 +86,5 @@ def test_a_role_file_is_named_by_the_plan_that_adopted_it(tmp_path: Path) -> Non
     path.write_text("role: You look.\n")
     spec = {"name": "w", "steps": [{"id": "look", "task": "Look.", "agent": "ai", "output": {}}]}
     shown = plan_bundle(pixirnb.plan(spec, workspace=tmp_path))
-    assert str(path) in shown["text/plain"]
+    assert "roles/ai.yaml" in shown["text/plain"]
     assert "You look." in shown["text/html"]
