@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.tools.surface import Tool
+
+if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
+    from jsonschema.exceptions import ValidationError
 
 
 def checked(tool: Tool, args: Any) -> dict[str, Any]:
@@ -26,6 +26,8 @@ def checked(tool: Tool, args: Any) -> dict[str, Any]:
             f"The arguments of `{tool.name}` nest deeper than {NESTING} levels.",
             fix="Flatten them.",
         )
+    from jsonschema import Draft202012Validator
+
     found = [
         problem
         for error in Draft202012Validator(tool.parameters).iter_errors(dict(args))

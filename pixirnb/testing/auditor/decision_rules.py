@@ -29,7 +29,7 @@ def decision_by_word(record: Record) -> Iterator[Finding]:
 
 
 def first_word_stands(record: Record) -> Iterator[Finding]:
-    """Accepted, a step is ready (`accepted_by_human`, `…_agent`, where it was no question); rejected, failed: by the first word said."""
+    """Accepted, a step is ready (`accepted_by_…` where it was no question); rejected, failed: by the first word said."""
     for course, fact in record.of("checkpoint_decided"):
         stood = _asked(record, fact)
         step = course.reading.steps.get(fact.data["step"])
