@@ -255,7 +255,10 @@ class Asking(Protocol):
     """Answers an agent's questions while its attempt runs."""
 
     async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
-        """The answer, as plain JSON; a refusal is `{"error": {"code", "message", "fix"}}`. Never raises for what was asked."""
+        """The answer, as plain JSON; a refusal is `{"error": {"code", "message", "fix"}}`. Never raises for what was asked.
+
+        The answer to `call` has `told` too: the events, as pairs, that the session was told meanwhile by the engine itself.
+        """
         ...
 
 

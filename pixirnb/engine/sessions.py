@@ -148,6 +148,13 @@ class Session:
         delegate, around, said = self._around.delegate, self._around, self._work.session
         if delegate is None:
             return {"ok": False, "text": "This tool is not offered here.", "data": {}}
+        told: list[tuple[str, dict[str, Any]]] = []
+        """What the session was told meanwhile: the agent's own fold of it must have it too."""
+
+        def tell(kind: str, data: dict[str, Any]) -> None:
+            told.append((kind, self._mask.data(_plain(data))))
+            self.tell(kind, data)
+
         folder = around.log.folder
         caller = Caller(
             run_id=around.run.run_id,
@@ -158,13 +165,13 @@ class Session:
             permission_mode=str(said["permission_mode"]),
             workspace=Path(around.run.workspace),
             state=None if folder is None else folder.parent.parent,
-            tell=self.tell,
+            tell=tell,
         )
         tool, args = str(data.get("tool")), dict(data.get("args") or {})
         if tool not in _DELEGATING:
-            return await delegate(tool, args, caller)
+            return await delegate(tool, args, caller) | {"told": told}
         async with self._slot.lent():
-            return await delegate(tool, args, caller)
+            return await delegate(tool, args, caller) | {"told": told}
 
     # --- keeping it ---------------------------------------------------------------------------------------------
 

@@ -33,12 +33,12 @@ class Table:
         self.line = TapedLine()
         self.model = model
         self.history: list[Pair] = []
-        self.fields: dict[str, Any] = {}
+        self.surface: list[dict[str, Any]] = []
 
     def take_turn(self, monkeypatch: pytest.MonkeyPatch) -> Failed | None:
         """How the turn ended: None for clean."""
-        work = agent_work(self.workspace, model=self.model, timeout_ms=60_000, **self.fields)
-        work |= {"prompt": "Do it.", "task": "Do it.", "history": self.history}
+        work = agent_work(self.workspace, model=self.model, timeout_ms=60_000)
+        work |= {"prompt": "Do it.", "history": self.history, "surface": self.surface}
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-tests")
         with self.server:
             monkeypatch.setenv("OPENAI_BASE_URL", self.server.base_url)
@@ -137,6 +137,20 @@ def test_the_log_alone_gives_every_byte_that_is_sent_again(
     assert other.take_turn(monkeypatch) is None
     before = json.dumps(table.sent[1])
     assert json.dumps(other.sent[0])[: len(before) - 1] == before[:-1]
+
+
+def test_what_the_engine_tells_a_session_while_a_tool_of_its_runs_is_sent_as_the_log_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(tmp_path, Answer(calls=(Call("inspect_run", {}),)), Answer("So."))
+    ended = {"event": "finished", "session_id": "r-1", "agent": None, "status": "partial"}
+    told = ["subagent_event", {**ended, "summary": "one of two"}]
+    table.line = TapedLine({"call": lambda _: {"ok": True, "text": "seen", "told": [told]}})
+    offered = {"name": "inspect_run", "description": "d", "parameters": {"type": "object"}}
+    table.surface = [{**offered, "mutates": False}]
+    assert table.take_turn(monkeypatch) is None
+    assert roles(table.sent[1]) == ["user", "assistant", "tool", "user"]
+    assert "> status: partial" in table.sent[1][-1]["content"]
 
 
 def test_a_report_ends_the_turn_with_its_summary_as_the_last_word(

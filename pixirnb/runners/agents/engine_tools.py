@@ -11,6 +11,7 @@ from typing import Any
 
 from pixirnb.runners.agents.line import Failed
 from pixirnb.runners.agents.toolbox import Asks
+from pixirnb.sessions.events import Pair
 from pixirnb.sessions.permissions import Limits, digest_of
 
 
@@ -21,6 +22,7 @@ class EngineTools:
         """`work`: as a program of `runners.agents` is handed it."""
         self._limits = Limits.of(work)
         self._line = line
+        self._told: list[Pair] = []
         self._offered = {
             str(tool["name"]): tool
             for tool in work.get("surface") or ()
@@ -31,6 +33,11 @@ class EngineTools:
     def definitions(self) -> list[dict[str, Any]]:
         """`{name, description, parameters, mutates}` of each."""
         return list(self._offered.values())
+
+    def take_told(self) -> list[Pair]:
+        """What the engine has told the session by itself during the calls since this was last asked: in its log already."""
+        told, self._told = self._told, []
+        return told
 
     def use(self, name: str, args: dict[str, Any], call_id: str) -> dict[str, Any]:
         """What came of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` where it is not ok.
@@ -49,6 +56,7 @@ class EngineTools:
             if failed.kind == "lost":
                 raise
             return _refusal(failed.kind, failed.message, failed.details)
+        self._told += [(kind, data) for kind, data in answer.get("told") or ()]
         result = {"ok": bool(answer.get("ok")), "output": str(answer.get("text") or "")}
         if not result["ok"]:
             said = {"kind": "refused", "message": result["output"], "details": {}}

@@ -152,6 +152,7 @@ class _Turn:
             is_last = place == len(calls) - 1
             result = self._result(call, is_last=is_last and is_sound)
             is_sound &= result["ok"]
+            self._events += self._engine.take_told()
             self._tell(("tool_result", {"call_id": call["call_id"], **result}))
         self._line.commit()
 
