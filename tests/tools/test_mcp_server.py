@@ -18,8 +18,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ElicitationFnT
 
 from pixirnb import api
+from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.runners.trees import TAG
 from pixirnb.tools.mcp_wire import WireLines
+from pixirnb.verbs.answers import Desk
+from pixirnb.verbs.grammar import build
 
 ROOT = Path(__file__).parents[2]
 GOOD = {"name": "good", "steps": [{"id": "a", "run": "echo hi", "posture": "read_only"}]}
@@ -269,9 +272,15 @@ def test_a_file_can_be_read_where_nothing_can_be_waited_for(tmp_path: Path) -> N
 
 
 def test_a_cell_is_told_that_it_cannot_serve() -> None:
-    from pixirnb.errors import InvalidArguments
-    from pixirnb.verbs.answers import Desk
-    from pixirnb.verbs.grammar import build
-
     with pytest.raises(InvalidArguments, match="cell cannot serve"):
         build(Desk(is_notebook=True))(["mcp"], exit_on_error=False, print_error=False)
+
+
+def test_without_the_sdk_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pixirnb.tools.mcp_server", None)
+    with pytest.raises(Cannot) as refused:
+        build(Desk())(["mcp", "--workspace", str(tmp_path)], exit_on_error=False, print_error=False)
+    assert refused.value.code == "extra_missing"
+    assert "pixirnb[mcp]" in refused.value.fix
