@@ -338,6 +338,68 @@ def test_our_own_program_killed_from_outside_takes_the_agent_with_it(tmp_path: P
     assert processes.find_strays(RUN_ID) == []
 
 
+# --- agents that do not keep to the protocol ---------------------------------------------------------------------------
+
+ODD_AGENT = """
+import json, os, sys
+
+def out(message):
+    print(json.dumps(message), flush=True)
+
+def update(**said):
+    params = {"sessionId": "s", "update": said}
+    out({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
+def request(method, **params):
+    params = {"sessionId": "s", **params}
+    out({"jsonrpc": "2.0", "id": 99, "method": method, "params": params})
+    sys.stderr.write(sys.stdin.readline())
+
+answers = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "session/prompt":
+        exec(sys.argv[1])
+    result = answers.get(asked["method"], {"stopReason": "end_turn"})
+    out({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+"""
+CHUNK = 'update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "ok"})'
+
+
+@pytest.mark.parametrize(
+    ("oddity", "kind", "said"),
+    [
+        ("out([])", "protocol_error", ""),
+        ("answers['session/prompt'] = 7", "protocol_error", ""),
+        ("os.close(1); sys.stdin.read(); os._exit(0)", "protocol_error", ""),
+        (f"update(sessionUpdate='from_the_future', x=1); {CHUNK}", None, "ok\n"),
+        (f"update(sessionUpdate='agent_message_chunk', content=7); {CHUNK}", None, "ok\n"),
+        (
+            f"update(sessionUpdate='tool_call_update', toolCallId='t', status='failed'); {CHUNK}",
+            None,
+            "ok\n",
+        ),
+        (
+            f"request('session/request_permission', toolCall={{'toolCallId': 't'}}, options=[]); {CHUNK}",
+            None,
+            "ok\n",
+        ),
+        (f"request('fs/write_text_file', path=7, content='x'); {CHUNK}", None, "ok\n"),
+    ],
+    ids=["list", "number", "closed", "future", "shapeless", "unbegun", "no options", "no path"],
+)
+def test_what_is_no_protocol_is_passed_over_or_said(
+    oddity: str, kind: str | None, said: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", ODD_AGENT, oddity]
+    work = coding_agent("acp", command, tmp_path, mode="auto")
+    ended, rehearsal = staged(work, tmp_path)
+    assert (ended.error_kind, rehearsal.text()) == (kind, said)
+    assert "Traceback" not in rehearsal.text("stderr")
+    assert '"result": {"outcome": {"outcome": "selected"' not in rehearsal.text("stderr")
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- the SDK's own side ---------------------------------------------------------------------------------------------
 
 SDK_AGENT = """
