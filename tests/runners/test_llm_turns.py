@@ -153,6 +153,25 @@ def test_what_the_engine_tells_a_session_while_a_tool_of_its_runs_is_sent_as_the
     assert "> status: partial" in table.sent[1][-1]["content"]
 
 
+@pytest.mark.parametrize("model", ["openai:m", "openai-responses:m"])
+def test_a_tool_is_offered_as_it_is_with_what_may_be_left_out_and_what_may_hold_anything(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(tmp_path, Answer("Yes."), model=model)
+    fields = {"inputs": {"type": "object"}, "wait": {"type": "boolean"}}
+    parameters = {"type": "object", "properties": fields, "required": []}
+    table.surface = [
+        {"name": "run_it", "description": "d", "parameters": parameters, "mutates": True}
+    ]
+    assert table.take_turn(monkeypatch) is None
+    [request] = table.server.received
+    offered = [tool.get("function", tool) for tool in request.body["tools"]]
+    [sent] = [tool["parameters"] for tool in offered if tool["name"] == "run_it"]
+    assert sent["required"] == []
+    assert "additionalProperties" not in {*sent, *sent["properties"]["inputs"]}
+    assert not any(tool.get("strict") for tool in offered)
+
+
 def test_a_report_ends_the_turn_with_its_summary_as_the_last_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,8 @@ def definitions_of(tools: Sequence[dict[str, Any]]) -> list[ToolDefinition]:
             name=tool["name"],
             description=tool.get("description"),
             parameters_json_schema=tool["parameters"],
+            # Sent as it stands: the stricter form of a provider has no optional arguments and no open objects.
+            strict=False,
         )
         for tool in tools
     ]
