@@ -66,6 +66,37 @@ def test_placeholders_are_filled_in_once_and_only_where_they_stand(tmp_path: Pat
     assert rehearsal.text() == f"{['<see {cwd}>', 'You do things.', str(tmp_path), '{other}']}\n"
 
 
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"mode": "auto"}, "--act m"),
+        ({"mode": "ask"}, "m"),
+        ({"mode": "read_only"}, "--plan m"),
+        ({"mode": "auto", "posture": "read_only"}, "--plan m"),
+    ],
+    ids=str,
+)
+def test_a_mode_is_handed_on_and_a_reader_is_never_told_to_act(
+    limits: dict[str, Any], said: str, named: Path, tmp_path: Path
+) -> None:
+    named.write_text(
+        """[cli.moded]
+        argv = ["echo"]
+        modes = { read_only = ["--plan"], auto = ["--act"] }
+        last = ["{prompt}"]
+        """
+    )
+    _, rehearsal = staged(coding_agent("cli", ["moded"], tmp_path, prompt="m", **limits), tmp_path)
+    assert rehearsal.text() == f"{said}\n"
+
+
+def test_a_model_is_handed_on_where_the_table_says_how(named: Path, tmp_path: Path) -> None:
+    named.write_text('[cli.a]\nargv = ["echo"]\nmodel = ["--model", "{model}"]\n')
+    for model, said in (("big", "--model big x\n"), (None, "x\n")):
+        work = coding_agent("cli", ["a"], tmp_path, prompt="x", model=model)
+        assert staged(work, tmp_path)[1].text() == said
+
+
 @pytest.mark.parametrize("base", ["claude", "codex"])
 def test_json_lines_become_a_session_and_their_text_is_shown(
     base: str, named: Path, tmp_path: Path

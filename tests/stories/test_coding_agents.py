@@ -47,6 +47,7 @@ def team() -> dict[str, Any]:
         "quiet": ("acp", fake("acp", "say:I am done, all is well.")),
         "quitter": ("acp", fake("acp", "say:half $TEAM_TOKEN", "end:refusal")),
         "absent": ("cli", ["./no-such-agent", "-p"]),
+        "hanger": ("cli", fake("cli", "say:half way", "hang")),
     }
     agents = {
         name: {
@@ -58,10 +59,11 @@ def team() -> dict[str, Any]:
         }
         for name, (runner, command) in commands.items()
     }
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"id": name, "task": f"Work as {name}.", "agent": name, "write_set": [f"{name}/**"]}
         for name in commands
     ]
+    steps[-1]["timeout"] = "5s"
     return spec(*steps, agents=agents, max_concurrency=3)
 
 
@@ -87,6 +89,7 @@ def test_those_who_are_ready_are_and_the_others_fail_alone(run: Run) -> None:
         "quiet": ("partial", "readiness_not_declared"),
         "quitter": ("failed", "refused"),
         "absent": ("failed", "agent_missing_binary"),
+        "hanger": ("failed", "timeout"),
     }
 
 
@@ -118,6 +121,17 @@ def test_every_turn_ends_with_its_evidence(run: Run) -> None:
     assert told["turn_failed"]["terminal_status"] == "partial_failed"
     assert told["turn_failed"]["error_kind"] == "refused"
     assert [kind for kind, _ in session(run, "absent")][-1] == "turn_failed"
+
+
+def test_one_that_hangs_is_ended_at_its_deadline_with_all_that_belongs_to_it(run: Run) -> None:
+    told = dict(session(run, "hanger"))
+    failed = told["turn_failed"]
+    assert (failed["terminal_status"], failed["timeout_ms"]) == ("timed_out", 5000)
+    assert failed["elapsed_ms"] > 0
+    assert failed["child_session_id"] == "hanger.1"
+    assert failed["next_actions"]
+    assert told["assistant_message"] == {"text": "half way", "partial": True, "final": False}
+    assert run.outcome.step("hanger").subagent_status == "timed_out"
 
 
 def test_a_refused_write_is_on_record_and_nothing_was_written(run: Run) -> None:

@@ -176,8 +176,7 @@ class _Conversation:
 
     async def _choose_mode(self, connection: Any, session: schema.NewSessionResponse) -> None:
         """The agent's own mode that goes with ours, where its preset knows one and it offers it."""
-        modes = self._command.agent["modes"] or {}
-        wanted = modes.get(self._work["session"]["permission_mode"], ())
+        wanted = self._command.modal
         offered = {mode.id for mode in session.modes.available_modes} if session.modes else set()
         if wanted and wanted[0] in offered:
             await connection.set_session_mode(session_id=session.session_id, mode_id=wanted[0])

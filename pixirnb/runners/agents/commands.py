@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.runners.agents.line import Failed
+from pixirnb.sessions.permissions import Limits
 
 ARGUMENT_LIMIT: Final = 96 * 1024
 """Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
@@ -33,6 +34,8 @@ class Command:
     argv: list[str]
     agent: dict[str, Any]
     """The preset it comes from, as plain data: see `runners.presets.Preset`."""
+    modal: tuple[str, ...] = ()
+    """What the preset says for the mode this work is done in."""
 
     @property
     def name(self) -> str:
@@ -47,7 +50,9 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
     Raises Failed: `agent_missing_binary`, `agent_command_incomplete`.
     """
     agent, session = work["command"], work["session"]
-    template = _template(agent, session, takes_prompt=takes_prompt)
+    # As for our own tools: whoever may only read is started as one who only reads, whatever mode is written.
+    modal = tuple((agent["modes"] or {}).get(Limits.of(work).mode, ()))
+    template = _template(agent, session, modal if takes_prompt else (), takes_prompt=takes_prompt)
     program = _program(template[0], agent)
     wanted = {name for word in template for name in _PLACEHOLDER.findall(word)}
     if "model" in wanted and not session["model"]:
@@ -74,7 +79,7 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
             "cwd": str(work["cwd"]),
         }
         words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
-        yield Command([program, *words], agent)
+        yield Command([program, *words], agent, modal)
 
 
 def _fits(prompt: str) -> bool:
@@ -98,12 +103,13 @@ def ended_badly(code: int, name: str) -> Failed | None:
     return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
 
 
-def _template(agent: dict[str, Any], session: dict[str, Any], *, takes_prompt: bool) -> list[str]:
+def _template(
+    agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...], *, takes_prompt: bool
+) -> list[str]:
     words = list(agent["argv"])
     if session["model"]:
         words += agent["model"]
-    if takes_prompt:
-        words += (agent["modes"] or {}).get(session["permission_mode"], ())
+    words += modal
     words += agent["last"]
     told = {name for word in words for name in _PLACEHOLDER.findall(word)}
     return words if not takes_prompt or told & _TAKES_PROMPT else [*words, "{prompt}"]
