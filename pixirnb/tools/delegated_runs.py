@@ -103,7 +103,8 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
 
 def _planned(args: Args, asker: Asker) -> PlanReport:
     workflow, place = _written(args, asker)
-    asker.require_modes(workflow)
+    if asker.permission_mode != "read_only":  # who may start nothing may still see what would be
+        asker.require_modes(workflow)
     found = report(workflow, survey(workflow, place, notebook_functions(workflow)))
     if not found.ok:
         raise refusal(found.errors, workflow.places.source)

@@ -191,6 +191,8 @@ def test_agents_of_a_workflow_are_allowed_no_more_than_who_starts_it(tmp_path: P
     careful = asker(tmp_path, permission_mode="ask", is_permitted=True)
     assert code(asked(careful, "run_workflow", workflow=bold))[0] == "permission_exceeds"
     assert asked(asker(tmp_path), "run_workflow", workflow=bold, dry_run=True).ok
+    reader = asker(tmp_path, permission_mode="read_only")
+    assert asked(reader, "run_workflow", workflow=bold, dry_run=True).ok
 
 
 # --- runs of one's own, and of others ----------------------------------------------------------------------------
