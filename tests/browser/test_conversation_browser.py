@@ -39,6 +39,17 @@ steps:
 """.replace("PYTHON", json.dumps(sys.executable))
 
 
+def long_story(calls: int) -> str:
+    """A workflow whose agent uses a tool again and again."""
+    used = [{"tool": "look", "args": {"path": f"file-{n}"}, "result": "x"} for n in range(calls)]
+    report = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "seen"}}
+    agent = {"runner": "scripted", "script": {"*": [[*used, report]]}}
+    steps = [{"id": "talk", "task": "Look.", "agent": "worker"}]
+    return "%%workflow long --wait --as run\n" + json.dumps(
+        {"agents": {"worker": agent}, "steps": steps}
+    )
+
+
 def talk_of(notebook: Notebook, step: str = "talk") -> Locator:
     """The conversation in the panel of a step, which is chosen for it."""
     panel = notebook.window(1).panel(step)
@@ -137,3 +148,25 @@ def test_a_request_answered_elsewhere_takes_its_buttons_along(opened: Opening) -
     expect(told).to_contain_text("Denied by")
     told.get_by_text("Denied by").click()
     expect(told).to_contain_text("not now")
+
+
+def test_of_a_long_conversation_a_few_pages_are_held_and_the_rest_comes_when_wanted(
+    opened: Opening,
+) -> None:
+    notebook = opened([long_story(700)])
+    notebook.run_cell(1)
+    talk = talk_of(notebook)
+    entries = talk.get_by_role("log").locator(":scope > li")
+    expect(entries).to_have_count(60)
+    expect(talk.locator("summary", has_text="file-699")).to_be_in_viewport()
+    expect(talk.get_by_role("button", name="To the newest")).to_be_hidden()
+
+    for pages in range(2, 6):
+        talk.get_by_role("button", name="Earlier").click()
+        expect(entries).to_have_count(min(60 * pages, 240))
+    expect(talk.locator("summary", has_text="file-699")).to_have_count(0)
+    expect(talk.locator("summary", has_text="file-405")).to_have_count(1)
+    talk.get_by_role("button", name="To the newest").click()
+    expect(talk.locator("summary", has_text="file-699")).to_be_in_viewport()
+    expect(entries).to_have_count(60)
+    notebook.screenshot("conversation-long")

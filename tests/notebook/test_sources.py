@@ -24,6 +24,7 @@ class HastyLoop:
         self.durable = told
         self.broadcast = Broadcast()
         self.ended = threading.Event()
+        self.attempts: dict[str, Any] = {}
         self._coming = coming
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
