@@ -45,6 +45,7 @@ class Client:
         self._line = line
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
+        self._folders = sorted({self._confinement.cwd, str(work["cwd"])}, key=len, reverse=True)
         self._allowed: set[str] = set()
         """Paths that a person allowed to change, or the mode did, in this turn."""
         self._count = 0
@@ -68,7 +69,7 @@ class Client:
         call = self.updates.learn(tool_call)
         self.updates.tell_call(call)
         places, ruling = self._judged(call)
-        tool, args = f"acp:{call.kind}", _relative(call.args, self._confinement.cwd)
+        tool, args = f"acp:{call.kind}", _relative(call.args, self._folders)
         act = {name: args[name] for name in ("paths", "input") if name in args}
         digest = digest_of(tool, act or args)
         if ruling is None:
@@ -273,14 +274,17 @@ async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
     return await future
 
 
-def _relative(value: Any, folder: str) -> Any:
-    """Plain data in which paths below `folder` are told from there: what is allowed once is the same in another copy."""
+def _relative(value: Any, folders: list[str]) -> Any:
+    """Plain data in which paths below the folder it works in are told from there: what is allowed once is the same in
+    another copy. `folders`: that folder by its names, the longest first."""
     if isinstance(value, str):
-        return value.replace(f"{folder}/", "")
+        for folder in folders:
+            value = value.replace(f"{folder}/", "")
+        return value
     if isinstance(value, dict):
-        return {name: _relative(item, folder) for name, item in value.items()}
+        return {name: _relative(item, folders) for name, item in value.items()}
     if isinstance(value, list):
-        return [_relative(item, folder) for item in value]
+        return [_relative(item, folders) for item in value]
     return value
 
 
