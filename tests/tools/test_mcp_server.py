@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ElicitationFnT
 
 from pixirnb import api
-from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.errors import InvalidArguments
 from pixirnb.runners.trees import TAG
 from pixirnb.tools.mcp_wire import WireLines
 from pixirnb.verbs.answers import Desk
@@ -276,11 +276,17 @@ def test_a_cell_is_told_that_it_cannot_serve() -> None:
         build(Desk(is_notebook=True))(["mcp"], exit_on_error=False, print_error=False)
 
 
-def test_without_the_sdk_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pixirnb.tools.mcp_server", None)
-    with pytest.raises(Cannot) as refused:
-        build(Desk())(["mcp", "--workspace", str(tmp_path)], exit_on_error=False, print_error=False)
-    assert refused.value.code == "extra_missing"
-    assert "pixirnb[mcp]" in refused.value.fix
+def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['mcp'] = None; from pixirnb.cli import app; sys.exit(app.perform(['mcp']))"
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=server(tmp_path).env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 5
+    assert said.stdout == ""
+    assert said.stderr.startswith("extra_missing:")
+    assert "pixirnb[mcp]" in said.stderr
