@@ -28,13 +28,23 @@ from pixirnb.verbs.smoke_proofs import planned, proven
 from pixirnb.verbs.smoke_scenarios import SCENARIOS, Agent, Scenario, workflow
 
 _RUNNERS: Final = ("acp", "cli", "pty")
+_UNREACHED: Final = "See that the provider can be reached, then try again."
+_INSTALL: Final = "Install the agent's program, or name it by its path."
 _FIXES: Final = {
     "timeout": "Give it longer with --timeout, or see in its session what it waited for.",
-    "provider_transient": "Try again; the provider refused or was not reached.",
-    "provider_permanent": "Check the model's name, the key and the base URL in the environment.",
+    "provider_transient": "Try again: the provider was busy.",
+    "provider_stream_cut": _UNREACHED,
+    "provider_unreachable": _UNREACHED,
+    "provider_permanent": "Check the model's name and the base URL in the environment.",
+    "provider_denied": "Check the key in the environment.",
+    "provider_key_missing": "Set the key in the environment that pixirnb is started with.",
+    "model_unknown": "Name a model as PROVIDER:NAME that the provider has.",
+    "agent_command_unknown": _INSTALL,
+    "agent_missing_binary": _INSTALL,
+    "spawn_failed": _INSTALL,
+    "agent_silent": "See that the agent works by itself, and is signed in.",
     "permission_required": "Allow it, or choose an agent that keeps to its permission mode.",
     "readiness_not_declared": "The agent ended without a report: see its session, or try another model.",
-    "spawn_failed": "Install the agent's program, or name it by its path.",
     "extra_missing": "Install the extra that the message names.",
 }
 _WORST: Final = ("interrupted", "failed", "timed_out", "needs_orchestrator", "partial", "running")
