@@ -39,6 +39,8 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     if step.agent is not None:
         agent = step.agent
         script = agent.script or {}
+        if agent.cwd is not None:
+            seen.setdefault("cwd", agent.cwd)
         seen["agent"] = {
             "role": agent.role,
             "runner": agent.runner,

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.planning.quoting import quoted
 from pixirnb.sessions.calls import text_of
 from pixirnb.sessions.events import Pair, conversation_of
-from pixirnb.sessions.quoting import quoted
 from pixirnb.sessions.replay import Block, Item, Pairing, blocks, provider_bytes, replay
 
 _HEAD: Final = 240

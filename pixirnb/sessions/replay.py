@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pixirnb.history.events import Event
+from pixirnb.planning.quoting import quoted
 from pixirnb.sessions.calls import Call, Calls, text_of
 from pixirnb.sessions.closing import orphan_output
 from pixirnb.sessions.events import Pair, conversation_of
-from pixirnb.sessions.quoting import quoted
 
 Item = dict[str, Any]
 

@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.digest import text_digest
-from pixirnb.sessions.quoting import quoted
+from pixirnb.planning.quoting import quoted
 from pixirnb.tools.surface import Tool
 from pixirnb.views.plain import plain
 

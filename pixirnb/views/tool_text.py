@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pixirnb.sessions.quoting import quoted
+from pixirnb.planning.quoting import quoted
 from pixirnb.views.phrases import held_phrase, reason_phrase, resume_phrase
 from pixirnb.views.plain import line, plain, plural
 from pixirnb.views.spans import span

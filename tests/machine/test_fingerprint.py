@@ -51,10 +51,18 @@ def test_what_the_step_does_counts(before: dict[str, Any], after: dict[str, Any]
         {"command": ["c"]},
         {"script": {"a": [[{"say": "hi"}]]}},
         {"script": {"*": [[{"say": "hi"}]]}},
+        {"cwd": "sub"},
+        {"runner": "cli", "command": ["c"]},
     ],
 )
 def test_who_the_agent_is_counts(agent: dict[str, Any]) -> None:
     assert static(AGENT) != static(AGENT, **agent)
+
+
+def test_where_the_agent_works_counts_only_where_the_step_does_not_say() -> None:
+    here = {**AGENT, "cwd": "here"}
+    assert static(here) == static(here, cwd="sub")
+    assert static(AGENT, cwd="here") == static(here)
 
 
 def test_the_pinned_source_counts_for_calls_and_checks() -> None:
