@@ -41,7 +41,8 @@ class Run(Record):
 
     def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
         """Call back for each piece of news of a topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`,
-        `step:session` (an event of an agent's session), or a recorded event's kind. Called on the engine's thread; returns what ends it. Only for a run driven here.
+        `step:session` (an event of an agent's session), or a recorded event's kind. Called on the engine's thread; returns what
+        ends it. Only for a run driven here.
         Raises InvalidArguments for a topic there is none of, Cannot.
         """
         if topic not in TOPICS:
