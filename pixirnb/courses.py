@@ -155,7 +155,7 @@ def further(
         left: list[Draft] = []
         if planned.run.finished is None:
             place.end_strays(planned.run)
-            left = _close_sessions(log, planned.run, place)
+            left = _close_sessions(log, planned.run, reading.events, place)
         opening = (*drafts, *_opening(planned, chosen, changed, reading, place), *left)
         hand_on()
         return Course(planned.plan, log, fold(reading.events), opening, stop)
@@ -224,10 +224,12 @@ def _held(
         yield log, stack.pop_all
 
 
-def _close_sessions(log: RunLog, run: RunState, place: Place) -> list[Draft]:
+def _close_sessions(
+    log: RunLog, run: RunState, known: Sequence[Event], place: Place
+) -> list[Draft]:
     """Leave the evidence of what a dead owner's agents came to, before anything of theirs begins again."""
     is_elsewhere = (run.owner or {}).get("host") != place.owner()["host"]
-    return close_left(log, run, place.wall, is_elsewhere=is_elsewhere)
+    return close_left(log, run, known, place.wall, is_elsewhere=is_elsewhere)
 
 
 def _granted(request: Request | None, reading: Reading) -> tuple[list[Draft], RunStop | None]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
 from pixirnb.history.state import RunState
+from pixirnb.history.subagents import ASKED, DECIDED
 from pixirnb.ids import attempt_name
 from pixirnb.ports import RunLog, RunStore, SessionLog
 from pixirnb.sessions.closing import closing
@@ -27,19 +28,25 @@ _WHY: Final = {
 
 
 def close_left(
-    log: RunLog, run: RunState, wall: Callable[[], str], *, is_elsewhere: bool
+    log: RunLog,
+    run: RunState,
+    known: Iterable[Event],
+    wall: Callable[[], str],
+    *,
+    is_elsewhere: bool,
 ) -> list[Draft]:
     """Close the session of every attempt that was under way, durably; what the run's log says of each.
 
-    Done again it adds nothing. `is_elsewhere`: the owner ran on another host, where nothing can be ended from here.
-    Raises LogWriteFailed.
+    Done again it adds nothing, and of a session whose end `known` tells nothing is told. `is_elsewhere`: the owner ran on
+    another host, where nothing can be ended from here. Raises LogWriteFailed.
     """
     reason = "owner_unreachable" if is_elsewhere else "owner_died"
+    ended = {e.data["session_id"] for e in known if e.kind == "subagent_event" and _is_end(e)}
     told = []
     for step, state in run.steps.items():
         if state.stage in {"scheduled", "running"}:
             found = _closed(log, attempt_name(step, state.attempt), wall, reason)
-            if found is not None:
+            if found is not None and attempt_name(step, state.attempt) not in ended:
                 told.append(_terminal(found, step, state.attempt, state.timeout_ms, reason))
     return told
 
@@ -56,6 +63,10 @@ def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[E
         if not copied.count:
             copied.append(reading.events)
         copied.close()
+
+
+def _is_end(event: Event) -> bool:
+    return event.data.get("event") not in {ASKED, DECIDED} and "session_id" in event.data
 
 
 def _closed(

@@ -37,7 +37,9 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     moment = Moment(plan, board, now)
     facts = [draft for index in board.ended for draft in after_attempt(moment, index)]
     facts += [draft for index in board.to_decide for draft in after_decision(moment, index)]
-    facts += [draft for index in board.permitted for draft in after_permission(moment, index)]
+    facts += [
+        draft for index in sorted(board.permitted) for draft in after_permission(moment, index)
+    ]
     # A layer at a time: what a verdict or a person's word settles can no longer expire or be given up.
     facts = facts or _given_up(moment)
     facts = facts or [

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.history.subagents import WANTED
 from pixirnb.machine.given import value_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
 from pixirnb.planning.paths import Pattern
@@ -150,7 +151,7 @@ class Board:
         self.asking: dict[int, float | None] = {}
         self.ended: list[int] = []
         self.to_decide: list[int] = []
-        self.permitted: list[int] = []
+        self.permitted: set[int] = set()
         """Steps that came to rest for want of a permission and have it now."""
         self.ready: list[int] = []
         """Steps that could start, in spec order."""
@@ -269,9 +270,10 @@ class Board:
             self.ended.append(index)
 
     def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
-        for waiting in (self.ended, self.permitted):
-            if index in waiting:
-                waiting.remove(index)
+        if data["retry_class"] == WANTED:  # it had settled
+            self.permitted.discard(index)
+        else:
+            self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000
 
     def _on_decision(self, index: int) -> None:
@@ -280,8 +282,8 @@ class Board:
             self.to_decide.append(index)
 
     def _on_permission(self, index: int) -> None:
-        if index not in self.permitted and self.state(index).is_permitted:
-            self.permitted.append(index)
+        if self.state(index).is_permitted:
+            self.permitted.add(index)
 
     def _on_decided(self, index: int, data: dict[str, Any]) -> None:
         if index in self.ended:

@@ -35,6 +35,7 @@ class Exhibit:
     blobs: Callable[[str], bytes] | None = None
     wall: bool = False
     tail: bytes = b""
+    sessions: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -55,6 +56,7 @@ class Exhibit:
             outcome=self.outcome,
             sightings=self.sightings,
             wall_is_true=self.wall,
+            sessions=self.sessions,
         )
 
     def place(self, match: Match, nth: int = 0) -> int:

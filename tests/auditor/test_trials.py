@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from resume_trials import TRIALS as LATER
+from session_trials import TRIALS as DELEGATED
 from verdict_trials import TRIALS as EARLIER
 from verdict_trials import Trial
 
 from pixirnb.testing.auditor.audit import RULES
 
-TRIALS = [*EARLIER, *LATER]
+TRIALS = [*EARLIER, *LATER, *DELEGATED]
 IDS = [f"{rule}: {what}" for rule, what, _, _ in TRIALS]
 
 

@@ -19,6 +19,7 @@ from pixirnb.testing.auditor import (
     logging_rules,
     outcome_rules,
     resume_rules,
+    session_rules,
     starting_rules,
     time_rules,
     verdict_rules,
@@ -121,6 +122,15 @@ RULES: Final[tuple[Rule, ...]] = (
         logging_rules.fork_from_checkpoint,
     ),
     *_rules(
+        "7",
+        session_rules.session_end_told,
+        session_rules.session_end_agrees,
+        session_rules.readiness_by_turn,
+        session_rules.permission_by_person,
+        session_rules.parked_goes_on_by_leave,
+        session_rules.session_log_agrees,
+    ),
+    *_rules(
         "operator",
         decision_rules.stop_is_stop,
         decision_rules.stop_ends_work,
@@ -137,17 +147,19 @@ def audit(
     outcome: Mapping[str, Any] | None = None,
     sightings: Sequence[Sighting] = (),
     wall_is_true: bool = False,
+    sessions: Mapping[str, bytes] | None = None,
 ) -> list[Breach]:
     """Every promise that a log shows broken, in the order of the rules. Never raises, whatever the bytes.
 
     `blobs` fetches a blob by its digest, and may raise for one that is gone. `outcome` is the JSON document some view showed
     for exactly this log while nobody drove the run, or, with status `running`, while somebody did. `sightings` are what a
     witness saw, in order. `wall_is_true`: the times of the events are a clock's that never jumps, so that spans may be
-    judged by them. A damaged log is judged up to its damage.
+    judged by them. `sessions` are the bytes of child sessions, by name. A damaged log is judged up to its damage.
     """
     record = prepare(
         log, blobs=blobs, outcome=outcome, sightings=sightings, wall_is_true=wall_is_true
     )
+    record.sessions = sessions
     return [breach for rule in RULES for breach in _breaches(rule, record)]
 
 

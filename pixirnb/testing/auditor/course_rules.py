@@ -102,7 +102,10 @@ def decision_goes_on(record: Record) -> Iterator[Finding]:
             step = course.reading.steps.get(name)
             if step is None or action != "rerun":
                 continue
-            was = worth(step, record.standing(name, course.start))
+            before = record.standing(name, course.start)
+            if before.is_permitted and reason == "decided":
+                continue
+            was = worth(step, before)
             if was in {"failed", "partial", "needs_orchestrator", "asking"}:
                 yield (
                     course.opening.seq,

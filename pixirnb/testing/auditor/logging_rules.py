@@ -68,7 +68,7 @@ def rest_is_quiet(record: Record) -> Iterator[Finding]:
     for fact in record.facts:
         if fact.kind in {"run_started", "run_resumed", "run_forked"}:
             is_over = False
-        elif is_over and fact.kind and fact.kind not in _AFTER_REST:
+        elif is_over and fact.kind and not (fact.kind in _AFTER_REST or _is_from_a_person(fact)):
             yield fact.seq, fact.step, f"{fact.kind} after the run had come to rest."
         elif fact.kind == "run_finished":
             is_over = True
@@ -92,6 +92,8 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
 
 
 def _is_from_a_person(fact: Fact) -> bool:
+    if fact.kind == "subagent_event":
+        return fact.data["event"] == "permission_decided" and "request" in fact.data
     return fact.kind in {"decision_recorded", "checkpoint_saved"} and "request_id" in fact.data
 
 

@@ -149,6 +149,8 @@ class _Fold:
         if step is None or fact.kind not in SHAPES or fact.kind == "warning_raised":
             return
         if step not in course.reading.steps:
+            if fact.kind == "subagent_event":
+                return  # of a step that was taken out: its session had to be closed all the same
             message = f"{fact.kind} speaks of a step that is not there."
             self.record.unread.append((fact.seq, step, message))
             return
@@ -177,7 +179,9 @@ class _Fold:
                     return
                 later = standings.ended(before, data)
             case "retry_planned":
-                later = replace(before, stage="retrying", retry=data, retry_at=place)
+                later = standings.retried(before, data, place)
+            case "subagent_event":
+                later = standings.permitted(before, data)
             case "checkpoint_decided":
                 self._close(step, fact)
                 later = standings.decided(before, data, place)

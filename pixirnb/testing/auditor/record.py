@@ -88,6 +88,8 @@ class Record:
     sightings: Sequence[Sighting]
     is_wall_true: bool
     blobs: Callable[[str], bytes] | None
+    sessions: Mapping[str, bytes] | None = None
+    """Logs of the child sessions, by name."""
     courses: list[Course] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     unread: list[Finding] = field(default_factory=list)

@@ -17,7 +17,7 @@ _REASONS: Final = {
     "hold": {"not_selected", "failed", "partial", "held"},
     "rerun": {
         "failed", "partial", "held", "in_flight", "spec_changed", "input_changed",
-        "upstream_changed", "value_not_trusted", "selected",
+        "upstream_changed", "value_not_trusted", "selected", "decided",
     },
 }  # fmt: skip
 
@@ -131,7 +131,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "ready":
                 is_true = was == "checkpoint_ready"
             case "decided":
-                is_true = was == "decided"
+                is_true = before.is_permitted if action == "rerun" else was == "decided"
             case "failed":
                 is_true = was in {"failed", "retrying"}
             case "partial":

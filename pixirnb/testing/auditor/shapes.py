@@ -43,6 +43,7 @@ SHAPES: Final[dict[str, dict[str, Any]]] = {
         "error": (_ERROR, None), "limitations": [str], "digest": _TEXT_OR_NONE,
     },
     "step_held": {"step": str, "held_by": {"kind": str, "step": _TEXT_OR_NONE}},
+    "subagent_event": {"event": str, "step": str, "attempt": int, "session_id": str},
     "decision_requested": {
         "step": str, "attempt": int, "reason": str, "question": str, "choices": list,
         "timeout_ms": _WHOLE_OR_NONE,

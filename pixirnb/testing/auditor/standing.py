@@ -46,6 +46,8 @@ class Standing:
     retry: dict[str, Any] | None = None
     retry_at: int = -1
     """Position of the plan of its next attempt."""
+    is_permitted: bool = False
+    """A person has allowed what it was parked for, and it has not begun again."""
     entry: tuple[str, str] | None = None
     """Action and reason of the present course."""
     kept: Standing | None = None
@@ -66,11 +68,17 @@ class Standing:
     @property
     def takes_a_word(self) -> bool:
         """Whether a person may decide it now."""
-        if self.decision is not None and not self.is_decided:
+        if (self.decision is not None and not self.is_decided) or self.is_permitted:
             return False
         if self.stage == "asking":
             return True
         return self.stage == "settled" and self.status in {"partial", "needs_orchestrator"}
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether it came to rest for want of a permission, and nobody has decided it otherwise."""
+        kind = (self.error or {}).get("kind")
+        return self.stage == "settled" and kind == "permission_required" and self.decision is None
 
     @property
     def is_ready(self) -> bool:
@@ -183,6 +191,21 @@ def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
         retry=None,
         kept=None,
     )
+
+
+def retried(before: Standing, data: dict[str, Any], at: int) -> Standing:
+    """The plan of another attempt; one that a permission makes possible costs none of the retries."""
+    again = replace(before, stage="retrying", retry=data, retry_at=at)
+    if data["retry_class"] != "permission_required":
+        return again
+    return replace(again, tries=before.tries - 1, status=None, request=None, is_permitted=False)
+
+
+def permitted(before: Standing, data: dict[str, Any]) -> Standing:
+    """A word on what the agent asked to be allowed; it matters here where the step was parked for it."""
+    is_leave = data["event"] == "permission_decided" and data.get("verdict") == "allow"
+    is_of_now = before.is_parked and data["attempt"] == before.attempt
+    return replace(before, is_permitted=before.is_permitted or (is_leave and is_of_now))
 
 
 def held(before: Standing, data: dict[str, Any]) -> Standing:

@@ -22,10 +22,19 @@ _CLASSES: Final = {
     "timeout": {"timeout"},
     "context_overflow": {"context_overflow"},
     "verification": {"verification", "output_invalid"},
-    "crash": {"crash", "lost", "supervisor_lost", "spawn_failed"},
-    "exit": {"exit", "exception"},
-    "provider_transient": {"provider_transient"},
-    "provider_permanent": {"provider_permanent"},
+    "crash": {
+        *("crash", "lost", "supervisor_lost", "spawn_failed"),
+        *("agent_silent", "protocol_error"),
+    },
+    "exit": {"exit", "exception", "agent_failed"},
+    "provider_transient": {
+        *("provider_transient", "provider_unreachable"),
+        *("provider_stream_cut", "provider_malformed"),
+    },
+    "provider_permanent": {
+        *("provider_permanent", "provider_denied", "provider_key_missing"),
+        *("model_unknown", "auth_required"),
+    },
     "cancelled": {"cancelled"},
 }
 """Retry class to the kinds of error in it."""
@@ -50,7 +59,7 @@ def timeout_scaled(record: Record) -> Iterator[Finding]:
     """A retry has the time-out before it times `timeout_scale`, at most 30 minutes unless long ones are allowed."""
     for course, fact in record.of("step_scheduled", "retry_planned"):
         step = course.reading.steps.get(fact.data["step"])
-        tries = record.standing(fact.data["step"], fact.place).tries
+        tries = record.standing(fact.data["step"], fact.place).tries - _is_by_leave(fact)
         if step is None or not tries or step.timeout_ms is None:
             continue
         least, most = step.scaled_timeout_ms(tries)
@@ -124,7 +133,7 @@ def retry_budget(record: Record) -> Iterator[Finding]:
     """A course makes at most `max_attempts` attempts of a step, the first counted, and plans the next by its number."""
     for course, fact in record.of("retry_planned"):
         step = course.reading.steps.get(fact.data["step"])
-        if step is None:
+        if step is None or _is_by_leave(fact):
             continue
         stood = record.standing(step.id, fact.place)
         if stood.tries >= step.retry.max_attempts:
@@ -141,7 +150,7 @@ def retry_class(record: Record) -> Iterator[Finding]:
     """Only a failure of a class that the policy names is retried; never a question, an interrupt or a detached thread."""
     for course, fact in record.of("retry_planned"):
         step = course.reading.steps.get(fact.data["step"])
-        if step is None:
+        if step is None or _is_by_leave(fact):
             continue
         stood = record.standing(step.id, fact.place)
         kind, said = fact.data["error"]["kind"], fact.data["retry_class"]
@@ -183,7 +192,7 @@ def retry_delay(record: Record) -> Iterator[Finding]:
     for course, fact in record.of("retry_planned"):
         step = course.reading.steps.get(fact.data["step"])
         tries = record.standing(fact.data["step"], fact.place).tries
-        if step is None or not tries:
+        if step is None or not tries or _is_by_leave(fact):
             continue
         least, most = step.delay_ms(tries)
         if not least <= fact.data["delay_ms"] <= most:
@@ -201,3 +210,8 @@ def retry_waits(record: Record) -> Iterator[Finding]:
         if waited_ms < stood.retry["delay_ms"] - _EARLY_MS:
             told = f"{waited_ms:g} of {stood.retry['delay_ms']} ms"
             yield fact.seq, fact.step, f"It was tried again after {told}."
+
+
+def _is_by_leave(fact: Fact) -> bool:
+    """Whether a step begins again because a person allowed what it was parked for: a rule of its own tells of that."""
+    return fact.data.get("retry_class") == "permission_required"

@@ -17,7 +17,7 @@ SUBAGENT: Final = frozenset(
         "completed", "failed", "timed_out", "interrupted", "cancelled", "detached",
     }
 )  # fmt: skip
-_CAPS: Final = frozenset({"turn_limit", "iteration_limit"})
+_CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _KINDS: Final = {
     "timed_out": "timeout",
     "interrupted": "interrupted",
@@ -32,6 +32,8 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
     ended = stood.ended or {}
     report = ended.get("report")
     error = ended.get("error") or {}
+    if ended.get("status") == "failed" and error.get("kind") == "permission_required":
+        return "needs_orchestrator", "permission_required"
     if ended.get("status") != "completed":
         has_left = report is not None or bool(ended.get("artifacts"))
         status = "partial" if has_left or error.get("kind") in _CAPS else "failed"

@@ -19,7 +19,7 @@ from pixirnb import values
 from pixirnb.ports import Job
 from pixirnb.runners.checks import schema_problems
 from pixirnb.testing.simulator.witness import Witness
-from pixirnb.work import Ended, Output, PythonWork, Report, ScriptedWork, ShellWork, Started
+from pixirnb.work import AgentWork, Ended, Output, PythonWork, Report, ShellWork, Started, Told
 
 STEP_CALL: Final = "simulated.work:step"
 """What python steps of a world call; every other function is part of a check."""
@@ -83,6 +83,9 @@ class Actor:
         job.emit(Started(None if is_thread else 4000 + job.attempt))
         if behaviour.get("chatty"):
             job.emit(Output("stderr", b"under way\n"))
+        refused = await self._ask(job, behaviour)
+        if refused is not None:
+            return refused
         how = str(behaviour.get("end", "ok"))
         lasts = _FOR_EVER if how == "hang" else float(behaviour.get("lasts", 1.0))
         reason = await _stopped_within(job, lasts)
@@ -95,6 +98,31 @@ class Actor:
         self._report(job, behaviour.get("last_words"))
         await anyio.sleep(job.grace_s if behaviour.get("stubborn") else 0.05)
         return Ended(reason)
+
+    async def _ask(self, job: Job, behaviour: Behaviour) -> Ended | None:
+        """An agent calls a tool, asks to be allowed others, and takes no for an answer; its end, if that is one."""
+        if not isinstance(job.work, AgentWork) or job.ask is None:
+            return None
+        job.emit(Told("tool_call", {"call_id": "c0", "name": "look", "args": {}}))
+        if not behaviour.get("stubborn"):
+            job.emit(Told("tool_result", {"call_id": "c0", "ok": True, "output": "seen"}))
+        for number, wish in enumerate(behaviour.get("asks") or (), start=1):
+            if wish in job.work.granted:
+                continue
+            said = {
+                "tool": "shell",
+                "args": {"command": wish},
+                "digest": wish,
+                "call_id": f"c{number}",
+            }
+            answer = await _answered(job, said)
+            if answer is None:
+                return Ended(job.stop.reason or "interrupted")
+            if "error" in answer:
+                return Ended("failed", "log_write_failed", "Nothing can be kept.")
+            if answer["verdict"] == "unattended":
+                return Ended("failed", "permission_required", "A person has to allow it.")
+        return None
 
     async def _return(self, job: Job, after: float) -> None:
         await anyio.sleep(after)
@@ -124,7 +152,7 @@ class Actor:
         self, job: Job, said: Mapping[str, Any] | None, left: Mapping[str, Any] | None = None
     ) -> None:
         """What an agent says of itself; `with_output` adds what it leaves, `huge` more than a line of a log holds."""
-        if not said or not isinstance(job.work, ScriptedWork):
+        if not said or not isinstance(job.work, AgentWork):
             return
         report = {key: value for key, value in said.items() if key not in {"with_output", "huge"}}
         if said.get("with_output") and left is not None:
@@ -148,6 +176,23 @@ class Actor:
         job.emit(Output("stdout", b"looked\n"))
         code = 0 if how == "pass" else 1
         return Ended("completed" if code == 0 else "failed", exit_code=code)
+
+
+async def _answered(job: Job, said: dict[str, Any]) -> dict[str, Any] | None:
+    """What a person says; None where the attempt has to end first."""
+    answers: list[dict[str, Any]] = []
+    assert job.ask is not None
+    ask = job.ask
+    async with anyio.create_task_group() as group:
+
+        async def wait() -> None:
+            answers.append(await ask("permit", said))
+            group.cancel_scope.cancel()
+
+        group.start_soon(wait)
+        await job.stop.wait()
+        group.cancel_scope.cancel()
+    return answers[0] if answers else None
 
 
 async def _stopped_within(job: Job, seconds: float) -> Any:

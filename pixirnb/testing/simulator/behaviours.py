@@ -28,6 +28,14 @@ _LASTING: Final = (0.0, 0.2, 0.5, 1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
 _UNREADY: Final = ("partial", "partial", "needs_orchestrator", "failed", "made_up")
 
 
+def with_wishes(chance: Random, found: list[Document]) -> list[Document]:
+    """The attempts of an agent, some of which ask to be allowed something first."""
+    for each in found:
+        if chance.random() < 0.35:
+            each["asks"] = chance.choice([["make"], ["make"], ["test"], ["make", "test"]])
+    return found
+
+
 def behaviours(chance: Random, step: Document, *, is_lenient: bool) -> list[Document]:
     """Of one step as written; none for a question."""
     kind = next((key for key in ("run", "call", "task") if key in step), None)

@@ -36,7 +36,7 @@ from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach
 from pixirnb.testing.simulator.files import Files
 from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
-from pixirnb.testing.simulator.person import BY, Operator, decision
+from pixirnb.testing.simulator.person import BY, Operator, decision, permission
 from pixirnb.testing.simulator.process import Process, Surroundings
 from pixirnb.testing.simulator.records import Records
 from pixirnb.testing.simulator.witness import Witness
@@ -46,7 +46,7 @@ WORKSPACE: Final = Path("/simulated")
 LAST_COURSES: Final = 16
 """So many courses a run may need to come to rest once nobody is in its way."""
 _READY: Final = "checkpoint_ready"
-_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "reference_missing"})
+_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "permission_denied", "reference_missing"})
 """Failures that come of no attempt, so that no later one can mend them."""
 
 
@@ -221,6 +221,10 @@ class _Player:
     def _decision(self, act: Document, run_id: str) -> Request:
         plan, run = self.records.known(run_id)
         self.asked += 1
+        if run.open_permissions() and act.get("permit", True):
+            self.witness.count("permissions answered at rest")
+            verb, said = permission(act, run)
+            return Request(f"r{self.asked}", verb, said, BY)
         self.witness.count("decisions at rest")
         return Request(f"r{self.asked}", "decide", decision(act, plan, run), BY)
 
@@ -314,6 +318,9 @@ class _Player:
     def _answer_all(self, run_id: str) -> None:
         if self.world.is_comparable:
             return
+        _, run = self.records.known(run_id)
+        for _ in run.open_permissions():
+            self._record({"pick": 0, "verdict": "accept", "form": "record"}, run_id)
         plan, run = self.records.known(run_id)
         for step in plan.steps:
             if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":

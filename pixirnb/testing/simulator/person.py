@@ -58,6 +58,12 @@ class Operator:
                 self._leave("cancel", {"step": step})
             case "decide":
                 self._decide(op, scheduler.plan, scheduler.board.run)
+            case "permit":
+                process.around.witness.count("permissions answered live")
+                verb, said = permission(op, scheduler.board.run)
+                asked = self._leave(verb, said)
+                if op.get("again") == "same":
+                    self._leave_again(asked)
             case "checkpoint":
                 process.around.witness.count("manual checkpoints")
                 asked = self._leave("checkpoint", {"name": op["name"], "note": "by hand"})
@@ -112,6 +118,14 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
         "value": value,
         "note": "so be it",
     }
+
+
+def permission(op: Document, run: RunState) -> tuple[str, Document]:
+    """What is said to a request that waits; to one that does not, or to none, where none does."""
+    waiting = [asked["request_id"] for asked in run.open_permissions()]
+    known = [*run.permissions, f"{run.run_id}/nobody.1.1"]
+    verb = "approve" if op.get("verdict", "accept") == "accept" else "deny"
+    return verb, {"request_id": _picked(waiting or known, op), "note": "so be it"}
 
 
 def _picked(among: Sequence[str], op: Document) -> str:

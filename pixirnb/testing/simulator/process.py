@@ -19,6 +19,7 @@ from pixirnb.courses import Course
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.slots import AgentSlots
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event, Owner
 from pixirnb.machine.board import Board
@@ -146,6 +147,8 @@ class Process:
     around: Surroundings
     number: int
     is_dead: bool = False
+    slots: AgentSlots = field(default_factory=lambda: AgentSlots(3))
+    """Of its agents; fewer than the steps that a run may have under way."""
     groups: int = 0
     """Groups it asked the disk to take."""
     death: Document = field(default_factory=dict)
@@ -189,6 +192,8 @@ class Process:
             runners=runners,
             lookup=Outputs(course.run, log.blobs).lookup,
             settings=Settings(),
+            is_attended=bool(act.get("attended")),
+            slots=self.slots,
             inbox=self.inbox,
             offload=self._inline,
             contents=around.contents,

@@ -18,7 +18,10 @@ from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.auditor.breaches import Breach, Sighting
 from pixirnb.testing.simulator.witness import Witness
 
-_REQUEST: Final = re.compile(rb'"request_id":"([^"]+)"')
+_REQUESTS: Final = (
+    re.compile(rb'"request_id":"([^"/]+)"'),  # what an agent asks has a slash in its id
+    re.compile(rb'"request":"([^"]+)"'),
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +90,10 @@ class Records:
                     count("kept by an equal digest")
                 case "checkpoint_saved":
                     count(f"checkpoints: {data['reason']}")
+                case "subagent_event":
+                    count(f"session {data['event']}")
+                    if data["event"] == "permission_decided":
+                        count(f"permission: {data['verdict']}")
                 case "warning_raised":
                     count(f"warned: {data['code']}")
                 case _:
@@ -106,23 +113,30 @@ class Records:
         lost = {name: data for each in self.lost.values() for name, data in each.items()}
         blobs = {**lost, **run.blobs.stored}
         seen = self.witness.sightings.get(run_id, [])
-        for breach in _audited(bytes(run.data), blobs, found or self.outcome(run_id), seen):
+        sessions = {name: bytes(session.data) for name, session in run.sessions.items()}
+        shown = found or self.outcome(run_id)
+        for breach in _audited(bytes(run.data), blobs, shown, seen, sessions):
             self.witness.breaches.append(breach)
             self.witness.note(f"BREACH {breach.rule} at {breach.seq}: {breach.message}")
 
 
 def _handled_twice(log: bytes) -> str | None:
     """The id of a request that the log shows handled more than once."""
-    seen: set[bytes] = set()
-    for found in _REQUEST.findall(log):
-        if found in seen:
-            return str(found, "utf-8")
-        seen.add(found)
+    for pattern in _REQUESTS:
+        seen: set[bytes] = set()
+        for found in pattern.findall(log):
+            if found in seen:
+                return str(found, "utf-8")
+            seen.add(found)
     return None
 
 
 def _audited(
-    log: bytes, blobs: Mapping[str, bytes], found: RunOutcome, seen: Sequence[Sighting]
+    log: bytes,
+    blobs: Mapping[str, bytes],
+    found: RunOutcome,
+    seen: Sequence[Sighting],
+    sessions: Mapping[str, bytes],
 ) -> list[Breach]:
     whole = log[: log.rfind(b"\n") + 1]  # what was torn at a death had been promised to nobody
     return audit(
@@ -131,4 +145,5 @@ def _audited(
         outcome=found.document(),
         sightings=seen,
         wall_is_true=True,
+        sessions=sessions,
     )

@@ -9,7 +9,7 @@ import copy
 from random import Random
 from typing import Final
 
-from pixirnb.testing.simulator.behaviours import behaviours
+from pixirnb.testing.simulator.behaviours import behaviours, with_wishes
 from pixirnb.testing.simulator.files import PATHS
 from pixirnb.testing.simulator.workflows import workflow
 from pixirnb.testing.simulator.world import Document, World
@@ -32,11 +32,31 @@ def world(seed: int) -> World:
         for step in written["steps"]
         if (found := behaviours(chance(f"step {step['id']}"), step, is_lenient=is_lenient))
     }
+    if not is_quiet:
+        for step in written["steps"]:
+            if "task" in step:
+                with_wishes(chance(f"wishes {step['id']}"), known[step["id"]])
     drawn = chance("acts")
     inputs = {"n": drawn.randint(0, 3)} if drawn.random() < 0.4 else {}
     edits = chance("edits")
     acts = _quiet_acts(drawn) if is_quiet else _acts(drawn, edits, written, known)
+    if not is_quiet:
+        _permissions(chance("permissions"), acts)
     return World(str(seed), written, known, inputs, acts, is_quiet)
+
+
+def _permissions(chance: Random, acts: list[Document]) -> None:
+    """Somebody is there, or not, and answers what agents ask, or does not."""
+    for act in acts:
+        if act["form"] == "record":
+            continue
+        act["attended"] = chance.random() < 0.6
+        for _ in range(chance.choice((0, 1, 3, 5))):
+            op: Document = {"at": round(chance.uniform(0.0, 30.0), 3), "do": "permit"}
+            op["pick"] = chance.randrange(100)
+            op["verdict"] = chance.choice(["accept", "accept", "accept", "reject"])
+            op["again"] = chance.choice([None, None, "same"])
+            act.setdefault("ops", []).append(op)
 
 
 def _quiet_acts(chance: Random) -> list[Document]:
