@@ -15,7 +15,7 @@ from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.planning.prompts import Given, Upstream, asked, brief_of, compose
+from pixirnb.planning.prompts import Given, Upstream, asked, brief_of, compose, paths_beside
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.references import Reference, as_text, render_value
 from pixirnb.spec.steps import AgentStep
@@ -58,6 +58,7 @@ def agent_work(
     brief = replace(
         known,
         task=text,
+        cwd=_folder(cwd, Path(run.workspace)),
         given=tuple(map(sources.placed, given)),
         upstream=tuple(
             sources.upstream(
@@ -90,14 +91,15 @@ def agent_work(
     }
     task = as_text(render_value(step.spec.task, lookup))
     workspace = Path(run.workspace)
-    beside = (*step.spec.additional_paths, *agent.additional_paths)
     return AgentWork(
         runner=agent.runner,
         task=f"{task}\n\n{failure}" if failure else task,
         prompt=compose(brief),
         actions=_actions(step, state, agent),
         session=session,
-        additional_paths=tuple((workspace / path).resolve() for path in dict.fromkeys(beside)),
+        additional_paths=tuple(
+            (workspace / Path(path).expanduser()).resolve() for path in paths_beside(step)
+        ),
         surface=surface,
     )
 
@@ -108,6 +110,14 @@ def failure_context(state: StepState) -> str:
         return ""
     last = state.errors[-1]
     return f"The previous attempt failed ({last['kind']}): {last['message']}\n{last.get('tail', '')}".strip()
+
+
+def _folder(cwd: Path, workspace: Path) -> str:
+    """The folder an agent works in, as it is told of it; empty: the workspace."""
+    root = workspace.resolve()
+    if cwd.resolve() == root:
+        return ""
+    return str(cwd.resolve().relative_to(root)) if cwd.resolve().is_relative_to(root) else str(cwd)
 
 
 def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[dict[str, Any]]:

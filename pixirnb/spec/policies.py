@@ -178,13 +178,13 @@ class Agent(SpecModel):
     role: str = ""
     """Text put before every task."""
     model: str | None = None
-    """Provider and model, for llm."""
+    """`provider:name` for llm; for coding agents the model they are to use."""
     command: Command | None = None
-    """Program and arguments, for acp, cli and pty."""
+    """Name of a known agent, or program and arguments, for acp, cli and pty."""
     script: dict[str, list[list[dict[str, Any]]]] | None = None
     """For scripted: step id or `*` to one list of actions per attempt; the last list repeats."""
     tools: Texts = ()
-    """Tools it is given."""
+    """Tools it is given, for llm; none named: all."""
     posture: PostureKey | None = None
     """Of its steps that say nothing themselves."""
     permission_mode: Literal["read_only", "ask", "auto"] | None = None

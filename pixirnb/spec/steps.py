@@ -170,7 +170,7 @@ class AgentStep(StepBase):
     task: Annotated[str, Field(min_length=1)]
     """What the subagent is told to do."""
     agent: str | None = None
-    """Who does it: one of `agents`."""
+    """Who does it: one of `agents`, or the role in `roles/NAME.yaml`."""
 
 
 class DecisionStep(StepBase):

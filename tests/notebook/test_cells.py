@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pixirnb.errors import InvalidSpec
@@ -71,3 +73,24 @@ def test_a_cell_that_leaves_its_steps_to_others_is_checked_in_all_it_says() -> N
         ("wrong_type", 3),
     ]
     assert refused("{inputs: {}}", "ours") == [("missing_key", 2)]
+
+
+TASK = "steps:\n  - {id: a, task: Look., agent: reviewer, output: {}}\n"
+
+
+def test_a_cell_adopts_the_roles_its_steps_name(tmp_path: Path) -> None:
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles" / "reviewer.yaml").write_text("role: You review.\n")
+    workflow = define(TASK, name="ours", workspace=tmp_path).workflow()
+    assert workflow.agents["reviewer"].role == "You review."
+    assert workflow.canonical()["agents"] == {"reviewer": {"role": "You review."}}
+
+
+def test_a_mistake_of_a_role_stands_on_the_line_of_the_cell_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles" / "reviewer.yaml").write_text("\n\nrunnner: llm\n")
+    with pytest.raises(InvalidSpec) as caught:
+        define(TASK, name="ours", workspace=tmp_path)
+    [problem] = caught.value.problems
+    assert (problem.code, problem.line) == ("unknown_key", 3)
+    assert "roles/reviewer.yaml, line 3" in problem.message
