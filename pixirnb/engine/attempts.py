@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pixirnb import values
 from pixirnb.engine.artifacts import collect
@@ -18,6 +18,7 @@ from pixirnb.engine.assignment import Assignment, WorkRefused, assign, shell_tex
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.continuation import continued, is_continued
+from pixirnb.engine.endings import worded
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.sessions import Session
@@ -44,12 +45,6 @@ from pixirnb.work import (
     Told,
     Work,
 )
-
-_STOPPED: Final[dict[str, tuple[str, str]]] = {
-    "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
-    "cancelled": ("cancelled", "It was cancelled by the operator."),
-    "interrupted": ("interrupted", "It was interrupted by the operator."),
-}
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -351,21 +346,11 @@ class _Performance:
     def _error(self, ended: Ended, elapsed_ms: int) -> dict[str, Any] | None:
         if ended.status == "completed":
             return None
-        kind, message = ended.error_kind, ended.message
-        details = dict(ended.details)
-        if ended.status in _STOPPED:
-            kind, sentence = _STOPPED[ended.status]
-            limit_ms = self.attempt.timeout_ms
-            message = sentence.format(limit=f"{(limit_ms or 0) / 1000:g} s")
-            if ended.status == "timed_out" and (limit_ms is None or elapsed_ms < limit_ms):
-                message = "The time-out of the whole run was over, and it was ended with it."
-        elif ended.status == "detached":
-            kind = "detached"
-            message = message or "Its thread cannot be ended and goes on by itself."
+        told = worded(ended, timeout_ms=self.attempt.timeout_ms, elapsed_ms=elapsed_ms)
         return {
-            "kind": kind or "failed",
-            "message": self.mask.text(message)[:SUMMARY_LIMIT],
-            "details": self.mask.data(details),
+            "kind": told.error_kind or "failed",
+            "message": self.mask.text(told.message)[:SUMMARY_LIMIT],
+            "details": self.mask.data(dict(told.details)),
         }
 
     def _summary(self, ended: Ended) -> str:

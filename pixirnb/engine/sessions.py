@@ -16,6 +16,7 @@ from typing import Any, Final
 import anyio
 
 from pixirnb.engine.broadcast import STEP_SESSION, Live
+from pixirnb.engine.endings import worded
 from pixirnb.engine.loose_text import LooseText
 from pixirnb.engine.readings import marker_lines
 from pixirnb.engine.slots import Slot
@@ -178,10 +179,15 @@ class Session:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """While this is entered, what is told reaches the disk by itself."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._keep)
-            yield
-            group.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._keep)
+                yield
+                group.cancel_scope.cancel()
+        except ExceptionGroup as raised:
+            if len(raised.exceptions) == 1:  # what the runner raised is told by its own name
+                raise raised.exceptions[0] from None
+            raise
 
     async def commit(self) -> None:
         """Return when all that was told is on disk. Raises LogWriteFailed."""
@@ -200,6 +206,7 @@ class Session:
                 self.tell(kind, data)
             self.tell("assistant_message", {"text": text, "partial": False, "final": True})
         elif ended.status != "completed":
+            ended = worded(ended, timeout_ms=self._attempt.timeout_ms, elapsed_ms=elapsed_ms)
             reason = str(ended.details.get("reason") or ended.error_kind or ended.status)
             drafts = closing(
                 state,

@@ -220,6 +220,7 @@ def test_3_an_interrupted_turn_says_so_and_a_timed_out_one_says_when(
     for session, reason in ((interrupted, "interrupted"), (late, "timed_out")):
         (failed,) = [e.data for e in session.events() if e.kind == "turn_failed"]
         assert failed["reason"] == reason
+        assert failed["message"]
         assert failed["child_session_id"] == session.session_id
         assert failed["elapsed_ms"] >= 0
         assert failed["next_actions"]
