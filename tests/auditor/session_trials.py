@@ -39,7 +39,8 @@ def asks() -> Draft:
 
 
 def answers(verdict: str = "allow") -> Draft:
-    said = {"request_id": REQUEST, "verdict": verdict, "by": "ada", "note": "", "request": "r1"}
+    said: dict[str, Any] = {"request_id": REQUEST, "verdict": verdict, "by": "ada", "note": ""}
+    said["request"] = "r1"
     return told("permission_decided", **said)
 
 
