@@ -3,7 +3,9 @@
 `engine-1.jsonl` was written by a real run (a retry, a failure, holds, a false `when`, a time-out, two decisions, a resume,
 phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner was killed: edited, parked, decided, completed;
 `notebook-1.jsonl` is of a notebook: steps from cells with their pinned sources and recorded values, a check that failed,
-its cell replaced, a question answered with a button.
+its cell replaced, a question answered with a button;
+`agents-1.jsonl` is of agents, each attempt with its session in `agents-1.sessions`: a report, a failure that was tried again,
+one whose kernel was killed, one that asked where nobody was and was allowed later, one that declared nothing and was accepted.
 Places and names were made neutral, and the lines chained again.
 """
 
@@ -21,10 +23,25 @@ from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
+from pixirnb.sessions.replay import replay
+from pixirnb.sessions.state import fold_session
 from pixirnb.spec.loader import load_mapping
+from pixirnb.testing.auditor.audit import audit
 
 HERE = Path(__file__).parent
 LOGS = sorted(path.stem for path in HERE.glob("*.jsonl"))
+SESSIONS = sorted((HERE / "agents-1.sessions").glob("*.jsonl"))
+TURNS = {
+    "edit.1": "partial_failed",
+    "edit.2": "completed",
+    "look.1": "completed",
+    "shaky.1": "partial_failed",
+    "shaky.2": "completed",
+    "slow.1": "interrupted",
+    "slow.2": "completed",
+    "vague.1": "completed",
+    "vague.2": "completed",
+}
 
 
 def opened(name: str) -> tuple[RunState, Plan]:
@@ -35,7 +52,7 @@ def opened(name: str) -> tuple[RunState, Plan]:
 
 
 def test_there_is_a_log_of_each_closed_issue() -> None:
-    assert {"engine-1", "resume-1", "notebook-1"} <= set(LOGS)
+    assert {"engine-1", "resume-1", "notebook-1", "agents-1"} <= set(LOGS)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -111,3 +128,25 @@ def test_the_third_log_holds_the_source_of_its_cells_and_only_the_replaced_one_r
     recorded = [step.get("with") for step in run.spec["steps"]]
     assert {"words": ["wave", "step", "run", "log"]} in recorded
     assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
+
+
+def test_the_fourth_log_has_a_session_for_each_attempt_and_they_say_the_same() -> None:
+    run, plan = opened("agents-1")
+    assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
+    asked = {request.partition("/")[2]: known for request, known in run.permissions.items()}
+    assert {name: known["verdict"] for name, known in asked.items()} == {"edit.1.1": "allow"}
+    bodies = {path.stem: path.read_bytes() for path in SESSIONS}
+    assert audit((HERE / "agents-1.jsonl").read_bytes(), sessions=bodies) == []
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_a_session_is_read_and_folds_to_the_turn_it_had(path: Path) -> None:
+    decoded = decode_lines(path.read_bytes())
+    assert decoded.damage is None
+    state = fold_session(decoded.events)
+    assert (state.turn, state.is_closed) == (TURNS[path.stem], True)
+    assert state.started is not None
+    assert state.started["session_id"] == path.stem
+    said = [item["text"] for item in replay(decoded.events) if item["role"] == "user"]
+    assert said
+    assert not any("Half of it" in str(item) for item in replay(decoded.events))

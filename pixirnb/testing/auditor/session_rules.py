@@ -153,15 +153,22 @@ def session_log_agrees(record: Record) -> Iterator[Finding]:
             told = f"The turn of {session} is {turn}, and is said to be {fact.data.get('turn')}."
             yield fact.seq, fact.step, told
         for kind, said in events:
-            if kind == _DECIDED and said.get("verdict") == "allow" and fact.place > since:
-                place = allowed.get((said.get("request_id"), fact.step))
-                if place is None or place > fact.place:
-                    request = said.get("request_id")
-                    yield (
-                        fact.seq,
-                        fact.step,
-                        f"{request} counted as allowed, and nobody had said so.",
-                    )
+            is_leave = kind == _DECIDED and said.get("verdict") == "allow"
+            if is_leave and fact.place > since and not _is_said(allowed, said, fact):
+                request = said.get("request_id")
+                told = f"{request} counted as allowed, and nobody had said so."
+                yield fact.seq, fact.step, told
+
+
+def _is_said(allowed: dict[tuple[Any, str | None], int], said: dict[str, Any], fact: Fact) -> bool:
+    """Whether a person allowed it, or the mode that is written; under `ask` a mode allows what a person did before."""
+    by = said.get("by")
+    if by == "mode auto":
+        return True
+    before = [(request, step) for (request, step), place in allowed.items() if place < fact.place]
+    if by == "mode ask":
+        return any(step == fact.step for _, step in before)
+    return (said.get("request_id"), fact.step) in before
 
 
 def _whole(record: Record, data: dict[str, Any]) -> dict[str, Any]:
