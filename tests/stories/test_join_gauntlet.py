@@ -6,7 +6,9 @@ a face of ours that shows a run or a session; none may say `completed` of anythi
 
 from __future__ import annotations
 
+import contextlib
 import html
+import io
 import json
 import re
 import threading
@@ -21,6 +23,7 @@ import pytest
 from storyline import facts, spec
 
 from pixirnb import api
+from pixirnb.cli.app import perform
 from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.sessions.replay import provider_bytes, replay
@@ -32,7 +35,6 @@ from pixirnb.tools.asker import Asker
 from pixirnb.tools.counter import use
 from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
 from pixirnb.views.display import mimebundle
-from tests.cli.command import command
 
 pytestmark = pytest.mark.story
 
@@ -55,9 +57,9 @@ class Told:
 
     def faces(self) -> dict[str, str]:
         """What every presenter of a run says of it, as a person or an agent reads it."""
-        shown = command("show", self.run.folder)
+        _, shown = printed("show", self.run.folder)
         return {
-            "cli": shown.out + shown.err,
+            "cli": shown,
             "repr": repr(self.outcome),
             "notebook": visible(mimebundle("outcome", self.document)["text/html"]),
             "view": visible(self.run._repr_mimebundle_()["text/html"]),
@@ -79,14 +81,22 @@ class Told:
 
     def session_faces(self, step: str) -> dict[str, str]:
         """What every presenter of a session says of it."""
-        shown = command("show", self.run.folder, "--session", step)
+        _, shown = printed("show", self.run.folder, "--session", step)
         session = self.run.session(step)
         return {
-            "cli": shown.out + shown.err,
+            "cli": shown,
             "repr": repr(session),
             "notebook": visible(session._repr_html_()),
             "acp": acp_words(session.events()),
         }
+
+
+def printed(*tokens: str | Path) -> tuple[int, str]:
+    """The exit code of `pixirnb TOKENS…`, and all it printed."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        code = perform([str(token) for token in tokens])
+    return code, told.getvalue()
 
 
 async def _inspected(run: Run) -> str:
@@ -247,7 +257,8 @@ def test_5_a_subagent_out_of_time_leaves_evidence_of_when_and_what_to_do(broken:
 
 def test_6_a_workflow_whose_every_step_is_ready_is_completed_on_every_face(clean: Told) -> None:
     assert clean.outcome.status == "completed"
-    assert command("show", clean.run.folder, "--json").document()["ok"] is True
+    code, document = printed("show", clean.run.folder, "--json")
+    assert (code, json.loads(document)["ok"]) == (0, True)
     for face, told in clean.faces().items():
         assert "completed" in told.lower(), face
 
