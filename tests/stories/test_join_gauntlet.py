@@ -11,6 +11,7 @@ import html
 import io
 import json
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,8 +95,13 @@ class Told:
 def printed(*tokens: str | Path) -> tuple[int, str]:
     """The exit code of `pixirnb TOKENS…`, and all it printed."""
     told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
-        code = perform([str(token) for token in tokens])
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            code = perform([str(token) for token in tokens])
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
     return code, told.getvalue()
 
 

@@ -97,6 +97,6 @@ def test_a_variable_an_agent_is_passed_and_that_is_not_set_is_told_by_name(tmp_p
     task = {"id": "a", "task": "x", "agent": "b", "output": {}}
     spec = load_mapping({"name": "w", "agents": {"b": agent}, "steps": [task]}).require()
     facts = survey(spec, tmp_path, {})
-    assert facts.environment == {"PATH"}
+    assert facts.environment == frozenset({"PATH"})
     told = [(each.code, each.path) for each in report(spec, facts).warnings]
     assert told == [("env_not_set", "agents.b.pass_env[1]")]
