@@ -15,6 +15,18 @@ from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
+_DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
+    "needs_orchestrator": (
+        "needs_orchestrator",
+        "agent_undecided",
+        "The agent reported a question that it cannot settle",
+    ),
+    "failed": ("failed", "agent_reported_failure", "The agent reported failure"),
+    "partial": ("partial", "agent_reported_partial", "The agent reported partial work"),
+}
+"""What an agent says of itself that is not ready: the status, the kind of error, and our words before its own."""
+_QUOTED: Final = 400
+"""Characters of an agent's summary that stand in an error and in the question to a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +72,11 @@ def _judge_agent(
     declared = None if report is None else report.get("checkpoint_status")
     if declared == "checkpoint_ready":
         return Verdict("checkpoint_ready", None, limitations)
-    if declared == "needs_orchestrator":
-        error = _error("agent_undecided", "The agent reported a question that it cannot settle.")
-        return Verdict("needs_orchestrator", error, limitations)
-    if declared == "failed":
-        return Verdict(
-            "failed", _error("agent_reported_failure", "The agent reported failure."), limitations
-        )
-    if declared == "partial":
-        return Verdict(
-            "partial",
-            _error("agent_reported_partial", "The agent reported partial work."),
-            limitations,
-        )
+    if isinstance(declared, str) and declared in _DECLARED:
+        status, kind, told = _DECLARED[declared]
+        said = _quoted((report or {}).get("summary"))
+        error = _error(kind, f"{told}: {said}" if said else f"{told}.")
+        return Verdict(status, error, limitations)
     if declared is not None:
         why = f"The agent declared `{str(declared)[:80]}`, which is no status of a checkpoint."
         return Verdict("partial", _error("readiness_not_declared", why), limitations)
@@ -84,6 +88,17 @@ def _judge_agent(
         "The agent ended without declaring readiness, and no check is declared that could show it."
     )
     return Verdict("partial", _error("readiness_not_declared", why), limitations)
+
+
+def _quoted(said: Any) -> str:
+    """An agent's own words as one line, bounded, in quotation marks: whoever decides sees that they are not ours."""
+    if not isinstance(said, str):
+        return ""
+    told = " ".join("".join(c if c.isprintable() else " " for c in said[: 4 * _QUOTED]).split())
+    told = told.replace("“", "'").replace("”", "'")
+    if not told:
+        return ""
+    return f"“{told if len(told) <= _QUOTED else told[: _QUOTED - 1].rstrip() + '…'}”"
 
 
 def _texts(said: Any) -> list[str]:

@@ -18,6 +18,7 @@ from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
 
 _LISTED: Final = 6
+_ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
 SOURCES: Final = {
     "step": "written on the step",
     "agent": "from its agent",
@@ -35,7 +36,7 @@ def explain(plan: Plan, run: RunState, step_id: str, *, is_live: bool = True) ->
     state = run.steps.get(step_id) or StepState()
     return [
         # A message that is a sentence itself brought its own end.
-        sentence[:-1] if sentence.endswith(("..", "?.", "!.", "….")) else sentence
+        sentence[:-1] if sentence.endswith(_ENDED) else sentence
         for sentence in (
             _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
             _lost(state),

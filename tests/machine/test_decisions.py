@@ -115,8 +115,11 @@ def test_a_partial_step_is_accepted_as_it_is_and_who_did_is_said() -> None:
 
 def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:
     play = begun({"id": "a", "task": "x", "agent": "w"})
-    play.end("a", report={"checkpoint_status": "needs_orchestrator"})
-    assert play.told("decision_requested")[0]["reason"] == "agent_undecided"
+    report = {"checkpoint_status": "needs_orchestrator", "summary": "Keep the old key?"}
+    play.end("a", report=report)
+    asked = play.told("decision_requested")[0]
+    assert asked["reason"] == "agent_undecided"
+    assert asked["question"].endswith("cannot settle: “Keep the old key?”")
     assert play.outcome().status == "needs_orchestrator"
     again = play.resume(DECIDED, facts=[play.decision("a", "reject")])
     assert again.outcome().status == "failed"

@@ -79,6 +79,21 @@ def test_the_outcome_table(kind: str, how: dict[str, Any], status: str, error: s
     assert play.state("a").subagent_status == how.get("status", "completed")
 
 
+@pytest.mark.parametrize("status", ["needs_orchestrator", "failed", "partial"])
+def test_what_an_agent_gives_as_its_reason_is_quoted_bounded_and_harmless(status: str) -> None:
+    said = "Which “key”\x1b[31m?\nOld\u202e or new. " + "y" * 9_000
+    error = (
+        ended("agent", report={"checkpoint_status": status, "summary": said})
+        .outcome()
+        .step("a")
+        .error
+    )
+    assert ": “Which 'key' [31m? Old or new. yyy" in error["message"]
+    assert error["message"].endswith("y…”")
+    assert len(error["message"]) < 500
+    assert error["message"].isprintable()
+
+
 def test_lenient_readiness_lets_a_clean_end_count_and_says_so() -> None:
     play = ended("agent", readiness="lenient")
     assert play.running == ["b"]
