@@ -5,6 +5,7 @@ Errors are lines, not tracebacks: what happened and what to do. A run that did n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
@@ -45,6 +46,7 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
 
 _PROMPT_LIMIT: Final = 200_000
 """Characters of a prompt that are shown; tasks may be long."""
+_IN_A_SHELL: Final = re.compile(r"`pixirnb (?!mcp\b)")
 
 
 def workflow_bundle(workflow: Workflow) -> Bundle:
@@ -84,8 +86,8 @@ def answer_bundle(answer: Answer) -> Bundle:
 
 def error_lines(error: PixirnbError) -> list[str]:
     """The lines a cell shows instead of a traceback."""
-    # The verbs are the same in a cell and in a shell; what one types before them is not.
-    told = text.error_text(error.document()).replace("`pixirnb ", "`%pixir ")
+    # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
+    told = _IN_A_SHELL.sub("`%pixir ", text.error_text(error.document()))
     lines = told.split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 

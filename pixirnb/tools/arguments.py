@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.spec.limits import NESTING, nests_too_deep
@@ -15,16 +15,18 @@ if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
 
 
 def checked(tool: Tool, args: Any) -> dict[str, Any]:
-    """The arguments, as a mapping. Raises InvalidArguments with each problem under `details.errors`."""
+    """The arguments, as a mapping. Raises InvalidArguments with a `details.reason`, and each problem in `details.errors`."""
     if not isinstance(args, Mapping):
         raise InvalidArguments(
-            f"`{tool.name}` takes a mapping of arguments, not {type(args).__name__}.",
+            f"`{tool.name}` takes a mapping of arguments, not {_typed(args)}.",
             fix=f"Give it {_names(tool)}.",
+            details={"reason": "argument_wrong"},
         )
     if nests_too_deep(args):
         raise InvalidArguments(
             f"The arguments of `{tool.name}` nest deeper than {NESTING} levels.",
             fix="Flatten them.",
+            details={"reason": "argument_wrong"},
         )
     from jsonschema import Draft202012Validator
 
@@ -37,7 +39,10 @@ def checked(tool: Tool, args: Any) -> dict[str, Any]:
         raise InvalidArguments(
             f"`{tool.name}` cannot be used like this: {found[0].message}",
             fix=found[0].fix,
-            details={"errors": [problem.document() for problem in found]},
+            details={
+                "reason": found[0].code,
+                "errors": [problem.document() for problem in found],
+            },
         )
     return dict(args)
 
@@ -52,8 +57,48 @@ def _problems(error: ValidationError, tool: Tool) -> list[Problem]:
         said = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
         return [Problem("argument_missing", path, said, f"It takes {_names(tool)}.")]
     argument = tool.parameters["properties"].get(str(error.absolute_path[0]), {})
-    about = str(argument.get("description", "")).partition(". ")[0].rstrip(".")
-    return [Problem("argument_wrong", path, f"`{path}`: {error.message}"[:400], f"{about}.")]
+    fix = f"{str(argument.get('description', '')).partition('. ')[0].rstrip('.')}."
+    said = error.message
+    if error.validator == "type":
+        wanted = _wanted(error.validator_value)
+        said, fix = f"{_typed(error.instance)}, not {wanted}.", f"Give {wanted}. {fix}"
+    return [Problem("argument_wrong", path, f"`{path}`: {said}"[:400], fix)]
+
+
+_TYPES: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def _wanted(types: Any) -> str:
+    """What a schema asks for, in words."""
+    names = types if isinstance(types, list) else [types]
+    return " or ".join(_TYPES.get(name, name) for name in names)
+
+
+def _typed(value: object) -> str:
+    """What a value is, in the same words."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return _TYPES["boolean"]
+        case int() | float():
+            return _TYPES["number"]
+        case str():
+            return _TYPES["string"]
+        case Mapping():
+            return _TYPES["object"]
+        case list() | tuple():
+            return _TYPES["array"]
+        case _:
+            return type(value).__name__
 
 
 def _strange(name: str, tool: Tool) -> Problem:

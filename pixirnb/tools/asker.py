@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,8 @@ class Asker:
     """How long it waits for a run unless it says so; None: to the end."""
     tell: Callable[[str, dict[str, Any]], None] = _nobody_hears
     """Keeps what became of a run it delegated to, in its session."""
+    started: set[str] = field(default_factory=set)
+    """Runs it started outside of any run: nothing else says that they are its own."""
 
     @property
     def run_id(self) -> str | None:
@@ -58,7 +60,9 @@ class Asker:
         if self.permission_mode == "read_only":
             raise Cannot(
                 f"`{tool.name}` changes things, and this agent may only read.",
-                fix="Report what should be run, or use dry_run.",
+                fix="Report what should be run, or use dry_run."
+                if "dry_run" in tool.parameters["properties"]
+                else "Report what should be done; a person can do it.",
                 code="permission_denied",
             )
         if self.permission_mode != "auto" and not self.is_permitted:
@@ -107,6 +111,25 @@ class Asker:
             code="own_run",
             details={"run_id": run_id},
         )
+
+    def require_delegated(self, run_id: str) -> None:
+        """Raise Cannot (`decision_by_agent`) where a run was started by anybody else, UnknownRun where there is none."""
+        if not self.has_delegated(run_id):
+            raise Cannot(
+                f"You did not start {run_id}: its decisions are a person's, or those of who did.",
+                fix="Report that a decision is needed; a person makes it.",
+                code="decision_by_agent",
+                details={"run_id": run_id},
+            )
+
+    def has_delegated(self, run_id: str) -> bool:
+        """Whether it started that run: an attempt of its step did, or this connection. Raises UnknownRun."""
+        parent = fold(self.store.read(run_id).events).parent
+        if run_id in self.started:
+            return True
+        if parent is None or self.parent is None:
+            return False
+        return all(parent.get(key) == self.parent[key] for key in ("run_id", "step"))
 
     def _lineage(self) -> list[str]:
         """Its run, and the runs that one came from."""

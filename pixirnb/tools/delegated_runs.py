@@ -33,8 +33,9 @@ async def run_workflow(args: Args, asker: Asker) -> Result:
         return answered(tool_text.plan_text(plan.document()), plan.document())
     asker.require_depth()
     run = await in_thread(_begun, args, asker)
+    asker.started.add(run.id)
     document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=True)
-    return answered(_outcome_text(document, asker), document)
+    return answered(await in_thread(_outcome_text, document, asker), document)
 
 
 async def resume_workflow(args: Args, asker: Asker) -> Result:
@@ -50,20 +51,21 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
     run = await in_thread(_continued, run_id, selection, asker)
     wait_s = args.get("max_wait_s")
     document = await attend(run, asker, wait_s=wait_s, is_ours=run.live is not None)
-    text = _outcome_text(document, asker)
+    text = await in_thread(_outcome_text, document, asker)
     if run.is_no_op:
         text = f"There was nothing to do: nothing has changed.\n\n{text}"
     return answered(text, document)
 
 
 async def decide_step(args: Args, asker: Asker) -> Result:
-    """Record a decision of the agent's on another run, and stay with the run as it goes on."""
+    """Record a decision of the agent's on a run it started, and stay with the run as it goes on."""
     run_id = args["run_id"]
     await in_thread(_require_other, run_id, asker, True)
+    await in_thread(asker.require_delegated, run_id)
     asker.require_depth()
     run, is_ours = await in_thread(_decided, args, asker)
     document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=is_ours)
-    return answered(_outcome_text(document, asker), document)
+    return answered(await in_thread(_outcome_text, document, asker), document)
 
 
 async def save_checkpoint(args: Args, asker: Asker) -> Result:
@@ -85,6 +87,7 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         raise InvalidArguments(
             "A workflow is given either inline or by its file.",
             fix="Give `workflow` or `file`, one of the two.",
+            details={"reason": "argument_wrong" if "file" in args else "argument_missing"},
         )
     if "file" not in args:
         # A text is never taken for a path here: what may be read is for `file` to say.
@@ -149,7 +152,8 @@ def _require_other(run_id: str, asker: Asker, deciding: bool) -> None:
 
 
 def _outcome_text(document: dict[str, Any], asker: Asker) -> str:
-    text = tool_text.outcome_text(document)
+    may_decide = asker.has_delegated(document["run_id"])
+    text = tool_text.outcome_text(document, may_decide=may_decide)
     if document["status"] == "running" and not asker.ends_what_it_started:
         return f"{text}\n\nIt goes on. Wait for it with inspect_run and max_wait_s."
     return text

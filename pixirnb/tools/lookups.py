@@ -24,7 +24,8 @@ async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
     step, wait_s = args.get("step"), args.get("max_wait_s", 0)
     document = await attend(run, asker, wait_s=wait_s, is_ours=False)
     if step is None:
-        return answered(tool_text.outcome_text(document), document)
+        may_decide = await in_thread(asker.has_delegated, run.id)
+        return answered(tool_text.outcome_text(document, may_decide=may_decide), document)
     return await in_thread(_step, run, step, document)
 
 

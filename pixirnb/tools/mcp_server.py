@@ -51,6 +51,8 @@ class SurfaceServer:
     consent: Consent = field(default_factory=Consent)
     parent: Parent | None = None
     """The step this server runs below, where it does: then its client is that step's agent."""
+    started: set[str] = field(default_factory=set)
+    """Runs it started: the only ones whose steps its client may decide."""
 
     def __post_init__(self) -> None:
         self.parent = _parent(self.store)
@@ -131,6 +133,7 @@ class SurfaceServer:
             depth=0 if parent is None else parent["depth"],
             is_permitted=is_permitted,
             ends_what_it_started=False,
+            started=self.started,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError
+from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError, Problem
 from pixirnb.views import tool_text
 
 
@@ -44,12 +44,23 @@ def refused(error: PixirnbError) -> Result:
     """It did nothing, and why. What the agent asked wrongly is `invalid_args`; its reason is the error's own code."""
     document = error.document()
     told = document["error"]
-    if isinstance(error, InvalidSpec | InvalidArguments) and told["code"] != "invalid_args":
+    if isinstance(error, InvalidSpec | InvalidArguments):
         told["details"] = {"reason": told["code"], **told["details"]}
         told["code"] = "invalid_args"
     if isinstance(error, InvalidSpec) and error.problems:
         told["fix"] = told["fix"] or "Mend what is listed; nothing was started."
-    return Result(ok=False, text=tool_text.refusal_text(document), data=tool_text.bounded(document))
+    text = tool_text.refusal_text(document)
+    if told["code"] == "invalid_args" and not told["details"].get("errors"):
+        # The text has it already.
+        problem = Problem(
+            told["details"]["reason"],
+            told["path"] or "",
+            told["message"],
+            told["fix"],
+            told["line"],
+        )
+        told["details"]["errors"] = [problem.document()]
+    return Result(ok=False, text=text, data=tool_text.bounded(document))
 
 
 def broken(error: Exception) -> Result:

@@ -103,8 +103,8 @@ RESUME_WORKFLOW: Final = Tool(
 )
 DECIDE_STEP: Final = Tool(
     "decide_step",
-    "Decide a step that waits for a decision, and go on with the run. Only for runs you delegated to: never for the run "
-    "you work in.",
+    "Decide a step that waits for a decision, and go on with the run. Only for runs you started: never for the run you "
+    "work in, and never for a person's.",
     _takes(
         ["run_id", "step", "verdict"],
         run_id=_RUN_ID,

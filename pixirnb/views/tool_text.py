@@ -44,12 +44,15 @@ _CLAIM: Final = re.compile(r"complet", re.IGNORECASE)
 _LEFT_OUT: Final = "(left out: it claims to be finished; inspect_run shows it)"
 
 
-def outcome_text(document: Mapping[str, Any]) -> str:
-    """How a run stands or ended: status, steps, what they said (quoted), what can be done next."""
+def outcome_text(document: Mapping[str, Any], *, may_decide: bool = True) -> str:
+    """How a run stands or ended: status, steps, what they said (quoted), what can be done next.
+
+    `may_decide`: its steps are for the reader to decide, not for a person alone.
+    """
     is_ok = document.get("ok") is True and document.get("status") == "completed"
     parts = [_headline(document, is_ok=is_ok), _steps(document), _words(document, is_ok=is_ok)]
     if not is_ok and document.get("status") != "running":
-        parts += [_reasons(document), _usable(document), _next(document)]
+        parts += [_reasons(document), _usable(document), _next(document, may_decide)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -129,7 +132,9 @@ def refusal_text(document: Mapping[str, Any]) -> str:
     error = document.get("error") or {}
     details = error.get("details") or {}
     reason = details.get("reason")
-    code = line(error.get("code"), 60) + (f" ({line(reason, 60)})" if reason else "")
+    code = line(error.get("code"), 60) + (
+        f" ({line(reason, 60)})" if reason and reason != error.get("code") else ""
+    )
     rows = [f"{code}: {line(error.get('message'), _TEXT)}"]
     if error.get("fix"):
         rows.append(f"→ {line(error['fix'], _TEXT)}")
@@ -226,16 +231,17 @@ def _usable(document: Mapping[str, Any]) -> str:
     )
 
 
-def _next(document: Mapping[str, Any]) -> str:
-    rows = [_action(action, document) for action in (document.get("next_actions") or [])[:_STEPS]]
+def _next(document: Mapping[str, Any], may_decide: bool) -> str:
+    actions = (document.get("next_actions") or [])[:_STEPS]
+    rows = [_action(action, document, may_decide) for action in actions]
     return "Next, one of:\n" + "\n".join(f"- {row}" for row in rows) if rows else ""
 
 
-def _action(action: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+def _action(action: Mapping[str, Any], document: Mapping[str, Any], may_decide: bool) -> str:
     """An action as the tool that does it; what only a person can do says so."""
     run, step = document.get("run_id"), action.get("step")
     match action.get("action"):
-        case "decide_step":
+        case "decide_step" if may_decide:
             call = json.dumps({"run_id": run, "step": step, "verdict": "accept"})
             return f"decide_step {call}, or reject"
         case "retry_failed_steps" | "resume_run":

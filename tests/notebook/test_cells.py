@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.errors import InvalidSpec
+from pixirnb.errors import Cannot, InvalidSpec
 from pixirnb.notebook.cells import define
+from pixirnb.notebook.rendering import error_lines
 
 STEPS = 'steps:\n  - {id: a, run: "echo hi", posture: read_only}\n'
 
@@ -94,3 +95,10 @@ def test_a_mistake_of_a_role_stands_on_the_line_of_the_cell_that_names_it(tmp_pa
     [problem] = caught.value.problems
     assert (problem.code, problem.line) == ("unknown_key", 3)
     assert "roles/reviewer.yaml, line 3" in problem.message
+
+
+def test_what_an_error_advises_is_said_for_a_cell_but_for_what_no_cell_can_do() -> None:
+    wrong = Cannot("no.", "`pixirnb runs` lists them; `pixirnb mcp` is started by the agent.")
+    told = " ".join(error_lines(wrong))
+    assert "`%pixir runs`" in told
+    assert "`pixirnb mcp`" in told

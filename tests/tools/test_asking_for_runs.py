@@ -32,11 +32,11 @@ def code(result: Any) -> tuple[str, str | None]:
 
 
 WRONG: dict[str, tuple[str, Any, str | None]] = {
-    "nothing": ("run_workflow", {}, None),
-    "both": ("run_workflow", {"workflow": GOOD, "file": "x.yaml"}, None),
-    "a misspelt argument": ("run_workflow", {"workflov": GOOD}, None),
-    "no mapping": ("run_workflow", [GOOD], None),
-    "a list for a workflow": ("run_workflow", {"workflow": [1]}, None),
+    "nothing": ("run_workflow", {}, "argument_missing"),
+    "both": ("run_workflow", {"workflow": GOOD, "file": "x.yaml"}, "argument_wrong"),
+    "a misspelt argument": ("run_workflow", {"workflov": GOOD}, "argument_unknown"),
+    "no mapping": ("run_workflow", [GOOD], "argument_wrong"),
+    "a list for a workflow": ("run_workflow", {"workflow": [1]}, "argument_wrong"),
     "an unknown dependency": (
         "run_workflow",
         {"workflow": workflow({"id": "a", "run": "x", "depends_on": ["b"]})},
@@ -59,11 +59,11 @@ WRONG: dict[str, tuple[str, Any, str | None]] = {
     "a file by its full path": ("run_workflow", {"file": "/etc/passwd"}, "path_escapes"),
     "a file that is not there": ("run_workflow", {"file": "no.yaml"}, "spec_unreadable"),
     "an input nobody declared": ("run_workflow", {"workflow": GOOD, "inputs": {"n": 1}}, "*"),
-    "a run without its name": ("resume_workflow", {}, None),
+    "a run without its name": ("resume_workflow", {}, "argument_missing"),
     "a verdict that is none": (
         "decide_step",
         {"run_id": "r-x", "step": "a", "verdict": "maybe"},
-        None,
+        "argument_wrong",
     ),
     "a tool there is none of": ("run_shell", {}, "unknown_tool"),
 }
@@ -82,6 +82,10 @@ def test_what_is_asked_wrongly_is_invalid_args_with_its_reason_and_starts_nothin
     assert reason == "*" or why == reason
     assert "invalid_args" in result.text
     assert result.data["error"]["fix"]
+    for error in result.data["error"]["details"]["errors"]:
+        assert set(error) == {"code", "path", "line", "message", "fix"}
+        assert error["code"]
+        assert error["fix"]
     assert who.store.run_ids() == []
 
 
@@ -92,6 +96,16 @@ def test_every_mistake_of_a_workflow_is_listed_with_its_place_and_its_fix(tmp_pa
     assert {error["path"] for error in errors} == {"steps[0]", "steps[1].depends_on[0]"}
     assert all(error["code"] and error["fix"] for error in errors)
     assert "steps[1].depends_on[0]" in result.text
+
+
+def test_an_argument_of_the_wrong_type_is_told_which_type_is_wanted(tmp_path: Path) -> None:
+    result = asked(asker(tmp_path), "inspect_run", run_id=7, max_wait_s="soon")
+    wrong = {each["path"]: each for each in result.data["error"]["details"]["errors"]}
+    assert wrong["run_id"]["message"] == "`run_id`: a number, not text."
+    assert wrong["run_id"]["fix"].startswith("Give text. Id of the run")
+    assert wrong["max_wait_s"]["fix"].startswith("Give a number. ")
+    mixed = asked(asker(tmp_path), "run_workflow", workflow=[1])
+    assert mixed.data["error"]["fix"].startswith("Give a mapping or text. ")
 
 
 def test_a_dry_run_says_the_plan_and_leaves_no_trace(tmp_path: Path) -> None:
@@ -158,7 +172,9 @@ def test_who_may_only_read_changes_nothing(tool: str, args: dict[str, Any], tmp_
         assert code(asked(who, tool, **args))[0] == "permission_denied"
         assert who.store.run_ids() == []
     reader = asker(tmp_path, permission_mode="read_only", is_permitted=True)
-    assert code(asked(reader, tool, **args))[0] == "permission_denied"
+    said = asked(reader, tool, **args)
+    assert code(said)[0] == "permission_denied"
+    assert ("dry_run" in said.text) is (tool != "decide_step")
 
 
 def test_who_may_only_read_may_plan_and_look(tmp_path: Path) -> None:
@@ -240,6 +256,28 @@ def test_an_agent_decides_in_a_run_it_delegated_and_the_record_says_that_it_was_
     assert said == [who.by]
 
 
+def test_no_agent_decides_in_a_run_it_did_not_start_inside_a_run_or_out_of_one(
+    tmp_path: Path,
+) -> None:
+    outer = asked(asker(tmp_path), "run_workflow", workflow=GOOD).data["run_id"]
+    persons = api.run(QUESTION, workspace=tmp_path).run_id
+    of_another_step: Parent = {**parent(outer), "step": "b"}
+    others = asked(asker(tmp_path, parent=of_another_step), "run_workflow", workflow=QUESTION).data[
+        "run_id"
+    ]
+    for who in (asker(tmp_path), asker(tmp_path, parent=parent(outer))):
+        for run_id in (persons, others):
+            for verdict in ("accept", "reject"):
+                said = asked(who, "decide_step", run_id=run_id, step="q", verdict=verdict)
+                assert code(said)[0] == "decision_by_agent"
+            shown = asked(who, "inspect_run", run_id=run_id).text
+            assert "- decide_step" not in shown
+            assert f"a person: decide step, `pixirnb decide {run_id} q accept`" in shown
+            assert api.open_run(run_id, state=tmp_path / ".pixirnb").status == "needs_orchestrator"
+        unknown = asked(who, "decide_step", run_id="r-x", step="q", verdict="accept")
+        assert code(unknown)[0] == "unknown_run"
+
+
 @pytest.mark.parametrize(
     ("verdict", "said"), [("accept", "accepted_by_agent"), ("reject", "an agent")]
 )
@@ -251,8 +289,9 @@ def test_what_an_agent_took_or_refused_is_not_said_to_be_a_persons_word(
         {"id": "t", "task": "do", "agent": "w", "posture": "read_only"},
         agents={"w": {"runner": "scripted", "script": {"*": [[half]]}}},
     )
-    run_id = asked(asker(tmp_path), "run_workflow", workflow=flow).data["run_id"]
-    done = asked(asker(tmp_path), "decide_step", run_id=run_id, step="t", verdict=verdict)
+    who = asker(tmp_path)
+    run_id = asked(who, "run_workflow", workflow=flow).data["run_id"]
+    done = asked(who, "decide_step", run_id=run_id, step="t", verdict=verdict)
     step = done.data["steps"][0]
     limits = (step["checkpoint"] or {}).get("known_limitations") or []
     words = [*limits, (step["error"] or {}).get("message", "")]
@@ -261,8 +300,9 @@ def test_what_an_agent_took_or_refused_is_not_said_to_be_a_persons_word(
 
 
 def test_a_decision_that_is_none_is_refused_with_its_reason(tmp_path: Path) -> None:
-    run_id = asked(asker(tmp_path), "run_workflow", workflow=QUESTION).data["run_id"]
-    said = asked(asker(tmp_path), "decide_step", run_id=run_id, step="z", verdict="accept")
+    who = asker(tmp_path)
+    run_id = asked(who, "run_workflow", workflow=QUESTION).data["run_id"]
+    said = asked(who, "decide_step", run_id=run_id, step="z", verdict="accept")
     assert code(said) == ("invalid_args", "nothing_to_decide")
 
 

@@ -126,6 +126,22 @@ def test_an_agent_outside_plans_runs_decides_and_is_told_what_came_of_it(tmp_pat
     assert who[0].startswith("mcp client ")
 
 
+def test_an_agent_outside_decides_nothing_in_a_run_that_a_person_started(tmp_path: Path) -> None:
+    run = api.start(QUESTION, workspace=tmp_path)
+    api.wait(run)
+
+    async def story() -> None:
+        async with client(server(tmp_path, "--permission", "auto")) as speaker:
+            for verdict in ("accept", "reject"):
+                _, _, document = await called(
+                    speaker, "decide_step", run_id=run.id, step="q", verdict=verdict
+                )
+                assert document["error"]["code"] == "decision_by_agent"
+
+    anyio.run(story)
+    assert run.status == "needs_orchestrator"
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_what_changes_things_is_asked_of_the_person_behind_the_client(
     mode: str, tmp_path: Path
