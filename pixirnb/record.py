@@ -214,7 +214,14 @@ class Record:
                 return False
             return state.stage in {"scheduled", "running"} and self.status == "running"
 
-        return SessionView(self.id, name, lambda: self.store.read_session(self.id, name), is_open)
+        def standing() -> str | None:
+            state = self.state.steps.get(step)
+            return None if state is None or state.attempt != attempt else state.checkpoint_status
+
+        def read() -> Reading:
+            return self.store.read_session(self.id, name)
+
+        return SessionView(self.id, name, read, is_open, standing)
 
     def _course(self) -> LiveRun | None:
         if (live := self.live) is not None and live.is_outdated():

@@ -1,7 +1,7 @@
 """A session, and the outcome of a run, in the words of the Agent Client Protocol: dicts, and nothing of the SDK.
 
     acp_updates(events)        ──▶ parameters of `session/update`, the transcript as an editor would replay it
-    acp_stop_reason(turn)      ──▶ the result of `session/prompt`
+    acp_stop_reason(turn, …)   ──▶ the result of `session/prompt`
     acp_of_outcome(document)   ──▶ both of a workflow's outcome: its steps as a plan, its summary as a message
 
 The protocol has one good end, `end_turn`, and it is said of what completed alone. It has no word for partial, held or failed:
@@ -83,15 +83,24 @@ def acp_updates(events: Iterable[Event | Pair]) -> list[Update]:
     return [{"sessionId": session_id, "update": update} for update in updates]
 
 
-def acp_stop_reason(turn: str, *, error_kind: str | None = None) -> dict[str, Any]:
+def acp_stop_reason(
+    turn: str, checkpoint_status: str | None, *, error_kind: str | None = None
+) -> dict[str, Any]:
     """`{stopReason, _meta}` of a turn in this state. `error_kind`: of its failure, where there is one.
 
-    The protocol's `refusal` stands for every end that is neither clean nor the client's own doing; `_meta` says which.
+    `checkpoint_status`: what its step came to by it, None while that is open; only the turn of a ready step has a good end.
+    The protocol's `refusal` stands for every end that is neither good nor the client's own doing; `_meta` says which.
     """
-    reason = {"completed": "end_turn", "interrupted": "cancelled"}.get(turn, "refusal")
+    is_complete = turn == "completed" and checkpoint_status == "checkpoint_ready"
+    reason = "end_turn" if is_complete else "cancelled" if turn == "interrupted" else "refusal"
     if reason == "refusal" and error_kind is not None:
         reason = _STOPS.get(error_kind, reason)
-    about = {"turn": turn, "is_complete": turn == "completed", "error_kind": error_kind}
+    about = {
+        "turn": turn,
+        "checkpoint_status": checkpoint_status,
+        "is_complete": is_complete,
+        "error_kind": error_kind,
+    }
     return {"stopReason": reason, "_meta": {"pixirnb": about}}
 
 

@@ -3,7 +3,8 @@
     events ──▶ conversation(…) ──▶ {session_id, turn, entries, usage, …} ──▶ conversation_lines(…) | conversation_html(…)
 
 The entries are those of `views.dialogue`, which a live view pages through: cleaned and bounded, what was left out counted.
-Text that was cut off is labelled so, a failure is one, and only a turn with clean evidence is called completed.
+Text that was cut off is labelled so, a failure is one. A turn with clean evidence came to its end; completed is said only where
+its step is ready besides, for an agent that ends clean may have reported anything.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair, as_pairs
 from pixirnb.views.cards import card, hidden, top
 from pixirnb.views.dialogue import Dialogue
-from pixirnb.views.marks import Mark
+from pixirnb.views.marks import Mark, step_mark
 from pixirnb.views.markup import block, code, text
 from pixirnb.views.phrases import action_phrase
 from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
 
 Conversation = dict[str, Any]
-"""Plain JSON: `session_id step attempt agent runner model turn is_live turns entries left_out usage waits_for`."""
+"""Plain JSON: `session_id step attempt agent runner model checkpoint_status is_live turn turns entries left_out usage
+waits_for`."""
 Entry = Mapping[str, Any]
 
 MOST: Final = 200
@@ -36,20 +38,30 @@ _FOLDED: Final = 400
 """Characters of a message from which it is folded: the prompt is long, and seldom what one looks for."""
 
 _TURNS: Final = {
-    "completed": Mark("checkpoint_ready", "completed", "✓", "ready"),
+    "completed": Mark("ended", "came to its end", "◌", "idle"),
     "running": Mark("running", "running", "▸", "live"),
     "partial_failed": Mark("partial", "failed, partial text kept", "◐", "half"),
     "failed": Mark("failed", "failed", "✗", "bad"),
     "interrupted": Mark("interrupted", "interrupted", "■", "half"),
     "timed_out": Mark("timed_out", "timed out", "◷", "late"),
 }
+_COMPLETED: Final = Mark("checkpoint_ready", "completed", "✓", "ready")
+_SAID: Final = {"timeout": "timed out"}
+"""Kinds of error that a state says in its own words."""
 _LEFT_OPEN: Final = Mark("lost", "no end recorded", "■", "half")
 
 
 def conversation(
-    events: Iterable[Event | Pair], *, is_live: bool = True, most: int = MOST
+    events: Iterable[Event | Pair],
+    *,
+    is_live: bool = True,
+    most: int = MOST,
+    checkpoint_status: str | None = None,
 ) -> Conversation:
-    """The conversation as data. `is_live`: whether a process writes it, so that one without an end may still be running."""
+    """The conversation as data. `is_live`: whether a process writes it, so that one without an end may still be running.
+
+    `checkpoint_status`: what its step came to by this attempt, where that is known.
+    """
     dialogue = Dialogue()
     given = list(events)
     for seq, (kind, data) in enumerate(as_pairs(given), 1):
@@ -70,6 +82,7 @@ def conversation(
     return {
         **{name: line(started.get(name) or "", 120) or None for name in names},
         "attempt": attempt if isinstance(attempt, int) and not isinstance(attempt, bool) else None,
+        "checkpoint_status": checkpoint_status,
         "is_live": is_live,
         **dialogue.about(),
         "entries": entries,
@@ -77,8 +90,10 @@ def conversation(
     }
 
 
-def turn_mark(turn: Any, *, is_live: bool = True) -> Mark:
-    """The look of a turn's state."""
+def turn_mark(turn: Any, *, is_live: bool = True, checkpoint_status: Any = None) -> Mark:
+    """The look of a turn's state; one that came to its end is completed where its step is ready."""
+    if turn == "completed" and checkpoint_status == "checkpoint_ready":
+        return _COMPLETED
     if turn == "running" and not is_live:
         return _LEFT_OPEN
     known = _TURNS.get(turn) if isinstance(turn, str) else None
@@ -87,10 +102,9 @@ def turn_mark(turn: Any, *, is_live: bool = True) -> Mark:
 
 def conversation_lines(document: Conversation) -> list[str]:
     """The conversation for a terminal, one string a line."""
-    mark = turn_mark(document.get("turn"), is_live=document.get("is_live") is not False)
-    lines = [
-        f"{mark.symbol} {document.get('session_id') or 'session'}: {mark.word}{_who(document)}"
-    ]
+    mark = _mark(document)
+    who, stands = _who(document), _standing(document)
+    lines = [f"{mark.symbol} {document.get('session_id') or 'session'}: {mark.word}{stands}{who}"]
     for entry in document.get("entries") or []:
         teller = _TELLERS.get(str(entry.get("kind")))
         if teller is not None:
@@ -100,10 +114,10 @@ def conversation_lines(document: Conversation) -> list[str]:
 
 def conversation_html(document: Conversation) -> str:
     """The conversation as a card."""
-    mark = turn_mark(document.get("turn"), is_live=document.get("is_live") is not False)
+    about = f"{_standing(document)}{_who(document)}"
     name = document.get("session_id") or "session"
     return card(
-        top(mark, name, right=text(_who(document).strip(" ·"))), conversation_body(document)
+        top(_mark(document), name, right=text(about.strip(" ·"))), conversation_body(document)
     )
 
 
@@ -128,6 +142,31 @@ def _numbered(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     return found
 
 
+def _mark(document: Conversation) -> Mark:
+    return turn_mark(
+        document.get("turn"),
+        is_live=document.get("is_live") is not False,
+        checkpoint_status=document.get("checkpoint_status"),
+    )
+
+
+def _standing(document: Conversation) -> str:
+    """How its step stands, where the mark does not say it."""
+    status = document.get("checkpoint_status")
+    if status is None or _mark(document) is _COMPLETED:
+        return ""
+    return f" · its step: {step_word(status)}"
+
+
+def step_word(checkpoint_status: Any) -> str:
+    """`ready`, `partial`, `needs a decision` of what a step came to; empty where that is not known."""
+    return (
+        ""
+        if checkpoint_status is None
+        else step_mark({"checkpoint_status": checkpoint_status}).word
+    )
+
+
 def _who(document: Conversation) -> str:
     words = [document.get("agent"), document.get("runner"), document.get("model")]
     told = ", ".join(str(word) for word in words if word)
@@ -150,6 +189,11 @@ def _told_words(entry: Entry) -> str:
     return f"turn {entry['turn']} · {whose.get(str(entry.get('origin')), 'told')}"
 
 
+def _says(entry: Entry) -> bool:
+    """Whether there is something to read: an agent may end its turn, or call a tool, without a word."""
+    return bool(entry.get("is_partial")) or bool(str(entry.get("text") or "").strip())
+
+
 def _said_words(entry: Entry) -> str:
     return "agent, cut off" if entry.get("is_partial") else "agent"
 
@@ -160,6 +204,8 @@ def _tool_words(entry: Entry) -> str:
         how = "ok"
     elif entry.get("is_orphan"):
         how = "its result was lost; it may or may not have acted"
+        if entry.get("is_barred"):
+            how = "it was never allowed, and did not act"
     else:
         how = "no result yet" if entry.get("ok") is None else "failed"
     return f"{entry.get('name')}{about}: {how}"
@@ -188,7 +234,9 @@ def _failure_mark(entry: Entry) -> Mark:
 
 def _failed_words(entry: Entry) -> str:
     word = _failure_mark(entry).word
-    kind = f" ({entry['error_kind']})" if entry.get("error_kind") else ""
+    error = entry.get("error_kind")
+    is_said = error in {None, "", entry.get("status")} or word == _SAID.get(error)
+    kind = "" if is_said else f" ({error})"
     after, limit = span(entry.get("elapsed_ms")), span(entry.get("timeout_ms"))
     took = f" after {after}" if after else ""
     of = f" of {limit}" if after and limit else ""
@@ -215,6 +263,8 @@ def _gap_words(entry: Entry) -> str:
 def _indented(entry: Entry, limit: int = _LINES) -> list[str]:
     """Text of a session below its line; every line is marked, so that none can pass for one of ours."""
     whole = str(entry.get("text") or "").splitlines()
+    if not any(row.strip() for row in whole):
+        return []
     lines = [f"  │ {row}" for row in whole[:limit]]
     left = [plural(len(whole) - limit, "more line")] * (len(whole) > limit)
     left += [plural(entry.get("cut") or 0, "more character")] * bool(entry.get("cut"))
@@ -249,7 +299,7 @@ def _plainly(words: Callable[[Entry], str], limit: int = _LINES) -> Callable[[En
 
 _TELLERS: Final[dict[str, Callable[[Entry], list[str]]]] = {
     "told": lambda entry: [f"○ {_told_words(entry)}", *_indented(entry)],
-    "said": _plainly(_said_words),
+    "said": lambda entry: _plainly(_said_words)(entry) if _says(entry) else [],
     "thought": _plainly(lambda _: "thinks", 6),
     "tool": _tool_lines,
     "permission": lambda entry: [f"◆ {_permission_words(entry)}"],
@@ -266,7 +316,7 @@ _TELLERS: Final[dict[str, Callable[[Entry], list[str]]]] = {
 
 def _pre(words: Any, cut: Any = 0) -> str:
     told = str(words or "")
-    if not told:
+    if not told.strip():
         return ""
     left = max(0, len(told) - _WRITTEN) + (cut or 0)
     more = f'<p class="pixirnb-mute">{text(plural(left, "more character"))}</p>' if left else ""
@@ -314,8 +364,10 @@ def _report_html(entry: Entry) -> str:
 
 _DRAWERS: Final[dict[str, Callable[[Entry], str]]] = {
     "told": _told_html,
-    "said": lambda entry: _headed(
-        _said_words(entry), entry, "half" if entry.get("is_partial") else "mute"
+    "said": lambda entry: (
+        _headed(_said_words(entry), entry, "half" if entry.get("is_partial") else "mute")
+        if _says(entry)
+        else ""
     ),
     "thought": lambda entry: _folded("thinks", entry),
     "tool": _tool_html,

@@ -117,7 +117,11 @@ def _subagent(data: Data) -> str:
         note = f": {data['note']}" if data.get("note") else ""
         return f"◇ {step}: {word} by {data['by']}{note}"
     told = f"· {step}: session {data['session_id']} {str(data['event']).replace('_', ' ')}"
-    return f"{told}: its turn {str(data['turn']).replace('_', ' ')}" if data.get("turn") else told
+    if not data.get("turn"):
+        return told
+    # A turn that came to its end says nothing of its step: the verdict on that is a line of its own.
+    turn = "came to its end" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
+    return f"{told}: its turn {turn}"
 
 
 def _warned(data: Data) -> str:

@@ -5,7 +5,7 @@ It holds no truth: every question reads the session's log anew, which executes n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from pixirnb.history.events import Event
@@ -20,6 +20,7 @@ from pixirnb.views.conversation import (
     conversation,
     conversation_html,
     conversation_lines,
+    step_word,
     turn_mark,
 )
 from pixirnb.views.event_lines import event_line
@@ -27,8 +28,8 @@ from pixirnb.views.listings import Listing
 from pixirnb.views.markup import block, text
 from pixirnb.views.plain import line, plain
 
-_HEADS = ("session", "agent", "its turn", "events", "tokens in", "out")
-_NUMERIC = frozenset({3, 4, 5})
+_HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
+_NUMERIC = frozenset({4, 5, 6})
 _TEXT = 60_000
 
 
@@ -52,8 +53,9 @@ class SessionView:
         session_id: str,
         read: Callable[[], Reading],
         is_open: Callable[[], bool],
+        standing: Callable[[], str | None],
     ) -> None:
-        """`read` reads its log; `is_open` says whether a process still writes it."""
+        """`read` reads its log; `is_open` says whether a process still writes it, `standing` what its step came to by it."""
         step, _, attempt = session_id.rpartition(".")
         self.run_id = run_id
         self.session_id = session_id
@@ -61,11 +63,20 @@ class SessionView:
         self.attempt = int(attempt)
         self._read = read
         self._is_open = is_open
+        self._standing = standing
 
     @property
     def state(self) -> TurnState:
-        """How its last turn stands: `running completed partial_failed failed interrupted timed_out`."""
+        """How its last turn stands: `running completed partial_failed failed interrupted timed_out`.
+
+        `completed` says that the turn came to its end; what it is worth says `checkpoint_status`.
+        """
         return fold_session(self._read().events).turn
+
+    @property
+    def checkpoint_status(self) -> str | None:
+        """What its step came to by this attempt; None while that is open, and of an attempt that was followed by another."""
+        return self._standing()
 
     @property
     def is_live(self) -> bool:
@@ -79,10 +90,12 @@ class SessionView:
 
     @property
     def conversation(self) -> Conversation:
-        """It as data: `session_id step attempt agent runner model turn is_live turns entries left_out usage waits_for`."""
+        """It as data: `session_id step attempt agent runner model turn checkpoint_status is_live turns entries left_out usage
+        waits_for`.
+        """
         # Whether it is open is asked first: what is written until then is read.
-        is_live = self._is_open()
-        return conversation(self._read().events, is_live=is_live)
+        is_live, stands = self._is_open(), self._standing()
+        return conversation(self._read().events, is_live=is_live, checkpoint_status=stands)
 
     def events(self) -> SessionEvents:
         """Every event of its log, in order: a list."""
@@ -105,6 +118,7 @@ class SessionView:
             "step": self.step,
             "attempt": self.attempt,
             "turn": fold_session(reading.events).turn,
+            "checkpoint_status": self._standing(),
             "is_live": self._is_open(),
             "events": [
                 {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
@@ -121,8 +135,10 @@ class SessionView:
         usage = found["usage"] or {}
         who = ", ".join(str(found[name]) for name in ("agent", "runner", "model") if found[name])
         counts = [f"{usage[f'{way}_tokens']:,}" if usage else "" for way in ("input", "output")]
-        word = turn_mark(found["turn"], is_live=found["is_live"]).word
-        return [self.session_id, who, word, f"{len(self._read().events):,}", *counts]
+        stands = found["checkpoint_status"]
+        word = turn_mark(found["turn"], is_live=found["is_live"], checkpoint_status=stands).word
+        events = f"{len(self._read().events):,}"
+        return [self.session_id, who, word, step_word(stands), events, *counts]
 
     def __repr__(self) -> str:
         return session_text(self.document())
@@ -149,21 +165,25 @@ class Sessions(Listing[SessionView]):
 
 def session_text(document: dict[str, Any]) -> str:
     """A `SessionView.document()` for a terminal."""
-    told = conversation(_events(document), is_live=document["is_live"])
+    told = _conversation(document)
     return plain("\n".join([*conversation_lines(told), *_damage_lines(document)]), _TEXT)
 
 
 def session_html(document: dict[str, Any]) -> str:
     """The same as a card."""
-    told = conversation(_events(document), is_live=document["is_live"])
+    told = _conversation(document)
     damage = "".join(
         f'<p class="pixirnb-bad">{text(words, 600)}</p>' for words in _damage_lines(document)
     )
     return conversation_html(told) + (cards.card(damage) if damage else "")
 
 
-def _events(document: dict[str, Any]) -> Iterable[Event]:
-    return [Event(**event) for event in document["events"]]
+def _conversation(document: dict[str, Any]) -> Conversation:
+    return conversation(
+        [Event(**event) for event in document["events"]],
+        is_live=document["is_live"],
+        checkpoint_status=document["checkpoint_status"],
+    )
 
 
 def _damage_lines(document: dict[str, Any]) -> list[str]:

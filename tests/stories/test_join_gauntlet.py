@@ -1,7 +1,8 @@
-"""The join of sessions, runs and presenters: nine cases, each from a real run to its log, its replay and every face of it.
+"""The join of sessions, runs and presenters: ten cases, each from a real run to its log, its replay and every face of it.
 
-Three runs are made: one that ends well, one whose agents end in every other way, one that a person interrupts. A presenter is
-a face of ours that shows a run or a session; none may say `completed` of anything that did not.
+Four runs are made: one that ends well, one whose agents break off in every way, one whose agents end clean and report that they
+are not done, one that a person interrupts. A presenter is a face of ours that shows a run or a session; none may say that
+something is `completed` that is not.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ pytestmark = pytest.mark.story
 READY: Final = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "The answer is 42."}}
 HALF: Final = "Half of the answer is"
 CLAIM: Final = re.compile(r"completed|succe(?:ss|ed)", re.IGNORECASE)
+UNREADY: Final = ("failed", "partial", "needs_orchestrator")
 AUDIT: Final = {"turn_failed", "provider_usage", "checkpoint_reported", "permission_decided"}
 
 
@@ -174,6 +176,19 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
 
 
 @pytest.fixture(scope="module")
+def modest(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Agents that end their turns clean: what they say of their work, or do not say, is another matter."""
+    reports = {
+        name: {"checkpoint_status": name, "summary": f"Which of two is {name}?"} for name in UNREADY
+    }
+    turns = {name: [{"say": "I looked."}, {"report": report}] for name, report in reports.items()}
+    agents = scripted(**turns, silent=[{"say": "I looked."}], ready=[READY])
+    steps = [task(name) for name in (*UNREADY, "silent", "ready")]
+    run = api.start(spec(*steps, agents=agents), workspace=tmp_path_factory.mktemp("modest"))
+    return Told(run, run.wait())
+
+
+@pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Told:
     tool = {"tool": "read", "args": {"path": "a"}, "result": "42"}
     agents = scripted(find=[{"say": HALF}, tool, {"hang": True}])
@@ -213,7 +228,9 @@ def test_1_a_clean_turn_is_completed_by_a_whole_final_message(clean: Told) -> No
     assert {"role": "assistant", "parts": [{"kind": "text", "text": "It is 42."}]} in replay(
         session.events()
     )
-    assert acp_stop_reason(session.state)["stopReason"] == "end_turn"
+    assert acp_stop_reason(session.state, session.checkpoint_status)["stopReason"] == "end_turn"
+    for face, told in clean.session_faces("find").items():
+        assert face == "acp" or "completed" in told, face
 
 
 def test_2_a_stream_that_breaks_after_text_keeps_it_as_partial_and_never_replays_it(
@@ -243,7 +260,8 @@ def test_3_an_interrupted_turn_says_so_and_a_timed_out_one_says_when(
         assert HALF.encode() not in provider_bytes(replay(session.events()))
     (failed,) = [e.data for e in late.events() if e.kind == "turn_failed"]
     assert failed["timeout_ms"] == 2000
-    assert acp_stop_reason(interrupted.state)["stopReason"] == "cancelled"
+    stop = acp_stop_reason(interrupted.state, interrupted.checkpoint_status)
+    assert stop["stopReason"] == "cancelled"
 
 
 def test_4_a_subagent_that_completes_leaves_its_summary_with_its_run(clean: Told) -> None:
@@ -302,6 +320,37 @@ def test_9_an_interrupted_run_says_so_on_every_face(stopped: Told) -> None:
         assert not CLAIM.search(told), (face, CLAIM.findall(told))
     for face, told in stopped.faces().items():
         assert "interrupt" in told.lower() or "cancel" in told.lower(), face
+
+
+@pytest.mark.parametrize("step", [*UNREADY, "silent"])
+def test_10_a_turn_that_ended_clean_is_completed_on_no_face_where_its_step_is_not_ready(
+    modest: Told, step: str
+) -> None:
+    session = modest.run.session(step)
+    status = "partial" if step == "silent" else step
+    assert (session.state, session.checkpoint_status) == ("completed", status)
+    assert acp_stop_reason(session.state, session.checkpoint_status)["stopReason"] == "refusal"
+    for face, told in modest.session_faces(step).items():
+        assert not CLAIM.search(told), (face, CLAIM.findall(told))
+        assert face == "acp" or "came to its end" in told, face
+
+
+def test_10_neither_the_run_of_such_agents_nor_the_list_of_their_sessions_says_completed(
+    modest: Told,
+) -> None:
+    assert modest.outcome.status == "needs_orchestrator"
+    (listed,) = (row for row in repr(modest.run.sessions()).splitlines() if "ready.1" in row)
+    assert "completed" in listed
+    others = modest.run.sessions()[:4]
+    faces = modest.faces() | {
+        "log": printed("log", modest.run.folder)[1],
+        "sessions": repr(others),
+        "sessions, drawn": visible(others._repr_mimebundle_()["text/html"]),
+    }
+    for face, told in faces.items():
+        assert not CLAIM.search(told), (face, CLAIM.findall(told))
+    for step in UNREADY:
+        assert f"Which of two is {step}?" in faces["cli"], step
 
 
 def session_words(told: Told, step: str) -> str:

@@ -91,12 +91,16 @@ STOPS = {
 
 
 @pytest.mark.parametrize("case", STOPS, ids=str)
-def test_only_a_completed_turn_ends_as_an_end(case: tuple[str, str | None]) -> None:
+def test_only_a_turn_of_a_ready_step_ends_as_an_end(case: tuple[str, str | None]) -> None:
     turn, error_kind = case
-    told = acp_stop_reason(turn, error_kind=error_kind)
+    told = acp_stop_reason(turn, "checkpoint_ready", error_kind=error_kind)
     assert PromptResponse.model_validate(told).stop_reason == STOPS[case]
     assert told["_meta"]["pixirnb"]["turn"] == turn
     assert told["_meta"]["pixirnb"]["is_complete"] is (turn == "completed")
+    for status in (None, "partial", "failed", "needs_orchestrator"):
+        other = acp_stop_reason(turn, status, error_kind=error_kind)
+        assert other["stopReason"] != "end_turn"
+        assert other["_meta"]["pixirnb"]["is_complete"] is False
 
 
 OUTCOMES: dict[str, tuple[Any, str, str]] = {
@@ -174,7 +178,8 @@ def test_every_log_has_a_mapping_that_the_schema_takes(log: list[Pair]) -> None:
             begun.remove(update["toolCallId"])  # raises where it was not begun, or answered before
             begun.add(f"{update['toolCallId']} answered")
     state = fold_session(log)
-    assert (acp_stop_reason(state.turn)["stopReason"] == "end_turn") is (state.turn == "completed")
+    stop = acp_stop_reason(state.turn, "checkpoint_ready")["stopReason"]
+    assert (stop == "end_turn") is (state.turn == "completed")
 
 
 @given(sessions(), audit_events())

@@ -56,7 +56,7 @@ def test_a_session_reads_as_it_went() -> None:
     found: Pair = ("tool_result", {"call_id": "c1", "ok": True, "output": "x = 1"})
     events = [STARTED, USER, CALL, found, asked, decided, FINAL, USAGE]
     assert told(events).splitlines() == [
-        "✓ review.2: completed · worker, llm",
+        "◌ review.2: came to its end · worker, llm",
         "○ turn 1 · prompt",
         "  │ Mend it.",
         "  │ All of it.",
@@ -92,13 +92,41 @@ def test_text_that_was_cut_off_is_kept_and_says_so() -> None:
     lines = conversation_lines(document)
     assert lines[lines.index("· agent, cut off") + 1] == "  │ It is men"
     assert "agent, cut off" in conversation_body(document)
-    assert "◷ timed out (timeout) after 15 m 00 s of 15 m 00 s" in lines
+    assert "◷ timed out after 15 m 00 s of 15 m 00 s" in lines
 
 
 def test_a_session_that_nobody_writes_any_more_does_not_look_as_if_it_ran() -> None:
     assert "running" in told([STARTED, USER])
     assert "no end recorded" in told([STARTED, USER], is_live=False)
-    assert turn_mark("completed", is_live=False).word == "completed"
+    assert turn_mark("completed", is_live=False).word == "came to its end"
+
+
+def test_completed_is_said_only_where_the_step_is_ready_and_how_it_stands_else() -> None:
+    heads = {
+        "checkpoint_ready": "✓ review.2: completed · worker, llm",
+        "partial": "◌ review.2: came to its end · its step: partial · worker, llm",
+        "failed": "◌ review.2: came to its end · its step: failed · worker, llm",
+        "needs_orchestrator": "◌ review.2: came to its end · its step: needs a decision · worker, llm",
+    }
+    for status, head in heads.items():
+        document = conversation([STARTED, USER, FINAL], checkpoint_status=status)
+        assert conversation_lines(document)[0] == head
+        shown = conversation_html(document)
+        assert ("completed" in shown) is (status == "checkpoint_ready")
+        assert ('class="pixirnb-status pixirnb-ready"' in shown) is (status == "checkpoint_ready")
+
+
+def test_an_end_is_said_once_and_silence_is_not_shown_as_speech() -> None:
+    for status in ("timed_out", "interrupted"):
+        ended = ("turn_failed", {"terminal_status": status, "error_kind": status})
+        assert f"({status})" not in told([STARTED, USER, ended])
+    silent = {"text": "", "partial": False, "final": True}
+    empty: Pair = ("tool_result", {"call_id": "c1", "ok": True, "output": "\n"})
+    events = [STARTED, USER, CALL, empty, ("assistant_message", silent)]
+    assert "· agent" not in told(events)
+    body = conversation_body(conversation(events))
+    assert "<pre>\n</pre>" not in body
+    assert ">agent<" not in body
 
 
 def test_tools_are_folded_with_what_they_were_given_and_what_came_of_it() -> None:
