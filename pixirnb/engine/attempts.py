@@ -20,6 +20,7 @@ from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.continuation import continued, is_continued
 from pixirnb.engine.endings import worded
 from pixirnb.engine.payload import Payload, check_payload
+from pixirnb.engine.plain_data import reported
 from pixirnb.engine.readings import marker_of, own_words
 from pixirnb.engine.sessions import Session
 from pixirnb.engine.slots import Slot
@@ -237,7 +238,7 @@ class _Performance:
                 data = {"fraction": fraction, "message": self.mask.text(message)}
                 self._publish(STEP_PROGRESS, data)
             case Report("checkpoint", data):
-                self.report = data
+                self.report = reported(data)
                 self._tell("checkpoint_reported", data)
             case Report(_, data):
                 if self.session is not None:

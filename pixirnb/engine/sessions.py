@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import anyio
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.endings import worded
 from pixirnb.engine.loose_text import LooseText
+from pixirnb.engine.plain_data import plain_data
 from pixirnb.engine.readings import marker_lines
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
@@ -32,7 +32,6 @@ from pixirnb.work import AgentWork, Ended
 
 _KEEP_EVERY_S: Final = 0.25
 """How long what was told may wait for the disk where nobody asked for it."""
-_DEPTH_LIMIT: Final = 40
 _TERMINAL: Final = {
     "failed": "failed",
     "detached": "failed",
@@ -80,7 +79,7 @@ class Session:
 
     def tell(self, kind: str, data: dict[str, Any]) -> None:
         """Take in an event; on disk with the next `commit`, or soon."""
-        kept = self._mask.data(_plain(data))
+        kept = self._mask.data(plain_data(data))
         self._seq += 1
         event = Event(self._seq, self._around.clock.wall(), kind, kept)
         self.state.apply(event)
@@ -109,8 +108,9 @@ class Session:
         self._attempt.said = self._loose.text
 
     def final_text(self, printed: str) -> str:
-        """The agent's final message; for one that only prints, all it printed."""
-        return printed if self.state.final is None else self.state.final
+        """The agent's final message; for one that only prints, and for a scripted one, all it printed."""
+        is_printed = self.state.final is None or self._work.runner == "scripted"
+        return printed if is_printed else str(self.state.final)
 
     # --- what is asked ------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Session:
             return refused.document()
 
     async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
-        asked = self._mask.data(_plain(data))
+        asked = self._mask.data(plain_data(data))
         asked["agent"] = self._work.session["agent"]
         answer = await self._around.permit(self._attempt.step.id, self._attempt.number, asked)
         request_id = answer["request_id"]
@@ -153,7 +153,7 @@ class Session:
         """What the session was told meanwhile: the agent's own fold of it must have it too."""
 
         def tell(kind: str, data: dict[str, Any]) -> None:
-            told.append((kind, self._mask.data(_plain(data))))
+            told.append((kind, self._mask.data(plain_data(data))))
             self.tell(kind, data)
 
         folder = around.log.folder
@@ -271,18 +271,3 @@ class Session:
             await self._arrived.wait()
             self._arrived = anyio.Event()
             await self._around.clock.sleep_until(self._around.clock.now() + _KEEP_EVERY_S)
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    """What any log can hold of what an agent said: an agent's words are never a reason to fail."""
-    if isinstance(value, dict | list | tuple) and depth >= _DEPTH_LIMIT:
-        return "…"
-    if isinstance(value, dict):
-        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 4096:
-        return hex(value)
-    return value

@@ -71,8 +71,10 @@ def of_sessions(
             continue
         if is_under_way:
             yield from _of_the_child(session, state, run_id, look)
-        elif is_held or is_last:
-            yield from _of_the_turn(session, look, is_ready=is_ready)
+        else:
+            yield from _of_the_evidence(session, look, stands=is_last and is_ready)
+            if is_held or is_last:
+                yield from _of_the_turn(session, look, is_ready=is_ready)
     yield from _orphans(run_id, step, seen)
 
 
@@ -103,17 +105,28 @@ def _of_the_log(
             yield Finding("session_damaged", severity, told, session.step, evidence, look)
 
 
+def _of_the_evidence(
+    session: SeenSession, look: dict[str, Any], *, stands: bool
+) -> Iterator[Finding]:
+    """Of every attempt that is over, the retried ones too: what was promised of each is how it ended."""
+    if session.turn != "running" or session.damage is not None:
+        return
+    told = f"Nothing in the session {session.session_id} shows how its turn ended."
+    shown: dict[str, Any] = {
+        "session_id": session.session_id,
+        "attempt": session.attempt,
+        "open_calls": list(session.open_calls[:_LISTED]),
+    }
+    shown |= rest_of(session.open_calls, _LISTED)
+    severity: Severity = "blocked" if stands else "warning"
+    yield Finding("turn_without_evidence", severity, told, session.step, shown, look)
+
+
 def _of_the_turn(
     session: SeenSession, look: dict[str, Any], *, is_ready: bool
 ) -> Iterator[Finding]:
     evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
     name = session.session_id
-    if session.turn == "running" and session.damage is None:
-        told = f"Nothing in the session {name} shows how its turn ended."
-        shown = evidence | {"open_calls": list(session.open_calls[:_LISTED])}
-        severity: Severity = "blocked" if is_ready else "warning"
-        shown |= rest_of(session.open_calls, _LISTED)
-        yield Finding("turn_without_evidence", severity, told, session.step, shown, look)
     lacking = [key for key in _EVIDENCE if session.failed.get(key) in {None, ""}]
     if session.turn in {"timed_out", "interrupted"} and lacking:
         told = f"The session {name} says that it ended as {session.turn}, and not all of how."

@@ -37,6 +37,8 @@ class FileSession:
         self._descriptor: int | None = None
         self._chain = GENESIS
         self._refusal: str | None = None
+        self._sound_bytes: int | None = None
+        """Of a session that was left: what is cut there before the first event that follows."""
         self.count = 0
         """Events on disk."""
         self.held: list[Event] = []
@@ -56,6 +58,9 @@ class FileSession:
             )
             rest = memoryview(data)
             descriptor = self._open()
+            if self._sound_bytes is not None:
+                os.ftruncate(descriptor, self._sound_bytes)
+                self._sound_bytes = None
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             getattr(os, "fdatasync", os.fsync)(descriptor)
@@ -73,9 +78,9 @@ class FileSession:
             os.close(descriptor)
 
     def go_on_from(self, reading: Reading, chain: str, good_bytes: int) -> None:
-        """Continue a session that another process left: a torn tail is cut."""
+        """Continue a session that another process left; a torn tail is cut when something follows it, and not by a look."""
         self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
-        os.ftruncate(self._descriptor, good_bytes)
+        self._sound_bytes = good_bytes
         self._chain = chain
         self.held = reading.events
         self.count = len(reading.events)

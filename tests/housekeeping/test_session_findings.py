@@ -101,6 +101,13 @@ def test_a_turn_that_nothing_ended_is_no_evidence() -> None:
     assert told(found(failed(), open_turn)) == [("turn_without_evidence", "warning", LOOK)]
 
 
+def test_a_retried_attempt_must_show_its_end_as_well() -> None:
+    look = f"%pixir show {RUN_ID} --session look.0"
+    earlier = seen(session_id="look.0", attempt=0, turn="running")
+    these = found(ready(), earlier, seen(turn="completed"))
+    assert told(these) == [("turn_without_evidence", "warning", look)]
+
+
 def test_a_time_out_must_say_all_of_how_it_ended() -> None:
     story = Rehearsal(plan_of(AGENT)).begin().end("look", "timed_out")
     whole = seen(turn="timed_out", failed=TIMED_OUT)
