@@ -36,6 +36,8 @@ class Screen:
         self.out = out or sys.stdout or io.StringIO()  # closed before we began: None
         self.say: Callable[[str], None] | None = None
         """Where lines of progress go while something live is on the terminal; None: straight out."""
+        self.ask: Callable[[str], None] | None = None
+        """The same for what a person is asked, which stays on stderr."""
         self.err = err or sys.stderr or io.StringIO()
 
     @property
@@ -68,6 +70,13 @@ class Screen:
             self.say(line)
         else:
             self._write(self.err if self.is_json else self.out, line)
+
+    def asked(self, line: str) -> None:
+        """A line that somebody has to answer."""
+        if self.ask is not None:
+            self.ask(line)
+        else:
+            self._write(self.err, line)
 
     def event(self, event: Event) -> None:
         """One event of a followed log."""
@@ -108,6 +117,7 @@ def _command_of(action: dict[str, Any]) -> dict[str, Any]:
 def _lines(answer: Answer) -> list[str]:
     document = answer.document
     notes = [plain(line) for line in answer.lines]
+    endings = [plain(line) for line in answer.endings]
     match answer.kind:
         case "plan":
             tasks = () if answer.report is None else delegations(answer.report.spec)
@@ -115,7 +125,8 @@ def _lines(answer: Answer) -> list[str]:
         case "prompt":
             return [plain(document["prompt"], _PROMPT_LIMIT)]
         case "outcome":
-            return [*notes, text.outcome_text(_for_a_shell(document), command="pixirnb")]
+            told = text.outcome_text(_for_a_shell(document), command="pixirnb")
+            return [*notes, told, *([""] * bool(endings)), *endings]
         case "resume":
             return [text.resume_text(document), *notes]
         case "runs":
@@ -123,7 +134,7 @@ def _lines(answer: Answer) -> list[str]:
         case "bundle":
             checkpoint = document.get("checkpoint")
             shown = [] if checkpoint is None else [text.bundle_text(checkpoint)]
-            return ["\n".join(text.steps_lines([document])), *notes, *shown]
+            return ["\n".join(text.steps_lines([document])), *notes, *endings, *shown]
         case "log":
             damage = document.get("damage")
             found = [event_line(Event(**event)) for event in document["events"]]

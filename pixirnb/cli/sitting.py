@@ -110,7 +110,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
     run = underway.run
     screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
     try:
-        tail.attend(run, is_tailed=underway.is_tailed)
+        tail.attend(run, is_tailed=underway.is_tailed, is_attended=_is_attended())
     except KeyboardInterrupt:
         screen.note("Interrupted: ending the run …")
         if run.is_live_here:

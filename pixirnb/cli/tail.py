@@ -1,10 +1,14 @@
-"""A run while it runs, in a terminal (one live line, output above it) or in a pipe (plain lines). Source: contract.md §9."""
+"""A run while it runs, in a terminal (one live line, output above it) or in a pipe (plain lines). Source: contract.md §9.
+
+What an agent asks a person is printed to whoever can answer it, tailed or not.
+"""
 
 from __future__ import annotations
 
 import queue
 import time
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
@@ -17,7 +21,9 @@ from pixirnb.engine.broadcast import (
 )
 from pixirnb.handle import Run
 from pixirnb.history.events import Event
+from pixirnb.history.subagents import DECIDED
 from pixirnb.views.event_lines import event_line
+from pixirnb.views.permissions import request_line
 from pixirnb.views.plain import plain
 from pixirnb.views.text import progress_line
 
@@ -33,6 +39,8 @@ _TOLD: Final = frozenset(
     }
 )
 """Recorded events worth a line; the rest is in the log."""
+_BESIDE: Final = 4
+"""Columns of the live line that the spinner and the last one, which some terminals wrap at, take."""
 
 
 class Tail:
@@ -42,36 +50,81 @@ class Tail:
         self._screen = screen
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._partial: dict[tuple[str, str], str] = {}
+        self._asked: set[str] = set()
 
     def hear(self, news: News) -> None:
         """A listener: keeps the news for `attend`."""
         self._news.put(news)
 
-    def attend(self, run: Run, *, is_tailed: bool) -> None:
-        """Print what happens until the run comes to rest."""
+    def attend(self, run: Run, *, is_tailed: bool, is_attended: bool = False) -> None:
+        """Print what happens until the run comes to rest; what agents ask, where a person is there (`is_attended`)."""
         assert run.live is not None
         if self._screen.is_terminal:
             from rich.console import Console
             from rich.text import Text
 
             console = Console(file=self._screen.err)
+
+            def above(words: str) -> None:
+                console.print(Text(words), soft_wrap=True)
+
+            def live(document: Mapping[str, Any]) -> Text:
+                room = max(10, console.width - _BESIDE)
+                told = Text(progress_line(document, room))
+                told.truncate(room, overflow="ellipsis")  # wide letters take two columns
+                return told
+
+            self._screen.ask = above
             if self._screen.out.isatty():
                 # One terminal shows both: what is said goes above the live line, never through it.
-                self._screen.say = lambda line: console.print(Text(line), soft_wrap=True)
-            with console.status(Text(plain(f"{run.id} …")), spinner="dots") as status:
-                refreshed = 0.0
-                while not run.live.ended.wait(_TICK_S):
-                    self._print(is_tailed=is_tailed)
-                    if time.monotonic() - refreshed > _REFRESH_S:
-                        refreshed = time.monotonic()
-                        status.update(Text(_line(run)))
+                self._screen.say = above
+            with console.status(live(run.outcome.document()), spinner="dots") as status:
+                self._watch(
+                    run,
+                    lambda document: status.update(live(document)),
+                    is_tailed=is_tailed,
+                    is_attended=is_attended,
+                )
         else:
-            while not run.live.ended.wait(_TICK_S):
-                self._print(is_tailed=is_tailed)
-        self._screen.say = None
+            self._watch(run, None, is_tailed=is_tailed, is_attended=is_attended)
+        self._screen.say = self._screen.ask = None
         self._print(is_tailed=is_tailed)
         for step, stream in list(self._partial):
             self._flush(step, stream)
+
+    def _watch(
+        self,
+        run: Run,
+        show: Callable[[Mapping[str, Any]], None] | None,
+        *,
+        is_tailed: bool,
+        is_attended: bool,
+    ) -> None:
+        assert run.live is not None
+        refreshed = 0.0
+        while not run.live.ended.wait(_TICK_S):
+            self._print(is_tailed=is_tailed)
+            is_due = time.monotonic() - refreshed > _REFRESH_S
+            if not is_due or (show is None and not is_attended):
+                continue
+            refreshed = time.monotonic()
+            document = run.outcome.document()
+            if show is not None:
+                show(document)
+            if is_attended:
+                self._ask(run, document)
+
+    def _ask(self, run: Run, document: Mapping[str, Any]) -> None:
+        """Once for each request, from how the run stands and not from news: one may have waited since before we came."""
+        actions = [action for step in document["steps"] for action in step["next_actions"]]
+        waiting = {action["cell"] for action in actions if action["action"] == "approve_request"}
+        if waiting <= self._asked:
+            return  # the state is folded anew for whoever asks: only where there is something to say
+        self._asked |= waiting
+        for asked in run.state.open_permissions():
+            if asked["request_id"] not in self._asked:
+                self._asked.add(asked["request_id"])
+                self._screen.asked(request_line(asked))
 
     def _print(self, *, is_tailed: bool) -> None:
         while not self._news.empty():
@@ -79,7 +132,7 @@ class Tail:
             if not is_tailed:
                 continue
             if isinstance(news, Event):
-                if news.kind in _TOLD:
+                if news.kind in _TOLD or news.data.get("event") == DECIDED:
                     self._screen.said(event_line(news))
             else:
                 self._live(news)
@@ -116,7 +169,3 @@ class Tail:
 
     def _say(self, step: str, line: str) -> None:
         self._screen.said(f"[{step}] {plain(line.rstrip(chr(13)))}")
-
-
-def _line(run: Run) -> str:
-    return progress_line(run.outcome.document())

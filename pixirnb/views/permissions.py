@@ -1,4 +1,6 @@
-"""What agents asked to be allowed, as a panel shows it: exactly what it is, what was answered, what each button would say."""
+"""What agents asked to be allowed: for a panel exactly what it is, what was answered and what each button would say; for a
+terminal one line.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,14 @@ def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[
     ]
     shown = [*waiting[:_OPEN], *answered[:_ANSWERED]]
     return [_document(asked, is_past=is_past) for asked in shown]
+
+
+def request_line(data: Mapping[str, Any]) -> str:
+    """`◇ edit asks to use write src/a.py → pixirnb approve RUN/edit.1.1, or deny`, from data of a request's event. Total."""
+    used = asked_for(data.get("tool") or "tool", data.get("args"))
+    wanted = f"{used['name']} {line(used['about'], 80)}".rstrip()
+    step, request = line(data.get("step") or "", 64), line(data.get("request_id") or "", 200)
+    return f"◇ {step} asks to use {wanted} → pixirnb approve {request}, or deny"
 
 
 def _document(asked: Mapping[str, Any], *, is_past: bool) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def bundle_text(document: Mapping[str, Any]) -> str:
         by.append(f"agent {line(source['agent_id'], 64)}")
     state = "✓ ready" if safe else "◐ not safe to build on"
     lines = [" · ".join([state, line(document.get("step_id") or "step", 64), *by])]
-    if produced.get("value") is not None:
+    if produced.get("value") not in (None, ""):
         lines += ["", *("  " + row for row in shown(produced["value"], indent=2).split("\n"))]
     elif produced.get("blob"):
         lines.append(
@@ -236,8 +236,11 @@ def explain_text(sentences: Sequence[str]) -> str:
     return "\n".join(line(sentence, 600) for sentence in sentences)
 
 
-def progress_line(document: Mapping[str, Any]) -> str:
-    """Where a run stands on one line, for a pipe: status, ready of all, what runs now, what went wrong, elapsed."""
+def progress_line(document: Mapping[str, Any], room: int | None = None) -> str:
+    """Where a run stands on one line: status, ready of all, what runs now, what went wrong, elapsed.
+
+    `room`: at most so many characters. The run's id is left out first, then the names of what runs, then the end is cut.
+    """
     mark = run_mark(document.get("status"))
     steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
     looks: list[tuple[Mark, str]] = [
@@ -245,13 +248,22 @@ def progress_line(document: Mapping[str, Any]) -> str:
     ]
     ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
     running = [step for mark, step in looks if mark.tone == "live"]
-    parts = [f"{mark.symbol} {mark.word}", line(document.get("run_id") or "", 60)]
-    parts.append(f"{ready:,} of {len(steps):,} ready")
-    if running:
-        parts.append(f"running {_listed(running, 4)}")
+    stands = f"{mark.symbol} {mark.word}"
+    done = f"{ready:,} of {len(steps):,} ready"
+    runs = f"running {_listed(running, 4)}" if running else ""
     settled = (mark for mark, _ in looks if mark.tone != "live" and mark.key not in QUIET)
-    parts += [f"{count:,} {mark.word}" for mark, count in tally(settled)]
-    parts.append(span(document.get("elapsed_ms")))
+    rest = [*(f"{count:,} {mark.word}" for mark, count in tally(settled))]
+    rest.append(span(document.get("elapsed_ms")))
+    told = _joined(stands, line(document.get("run_id") or "", 60), done, runs, *rest)
+    if room is None or len(told) <= room:
+        return told
+    told = _joined(stands, done, runs, *rest)
+    if len(told) > room:
+        told = _joined(stands, done, f"{len(running):,} running" if running else "", *rest)
+    return line(told, room)
+
+
+def _joined(*parts: str) -> str:
     return " · ".join(part for part in parts if part)
 
 

@@ -240,3 +240,17 @@ def test_a_picture_of_the_largest_workflow_stays_small() -> None:
     steps = [step(f"s{n}", wave=n // 50) for n in range(100_000)]
 
     assert len(outcome_html(outcome("completed", steps))) < 2_000_000
+
+
+@pytest.mark.parametrize("room", [12, 30, 60, 76, 120])
+def test_the_line_of_progress_keeps_to_its_room_and_gives_up_names_first(room: int) -> None:
+    steps = [step(f"a-step-with-a-long-name-{number}", status=None) for number in range(3)]
+    running = [{**each, "subagent_status": "running"} for each in steps]
+    document = outcome("running", [*running, step("late", status="failed")])
+    told = progress_line(document, room)
+    assert len(told) <= room
+    assert told.startswith("▸ running")
+    assert (RUN in told) is (room == 120 and len(progress_line(document)) <= 120)
+    if room >= 60:
+        assert "3 running" in told
+        assert "1 failed" in told
