@@ -25,6 +25,7 @@ from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.last_words import last_words
 from pixirnb.views.drawing import edges_of
 
 Kind = Literal[
@@ -68,6 +69,8 @@ class Answer:
     """The plan beside an outcome."""
     lines: tuple[str, ...] = ()
     """Sentences beside the document, for people: `explain`, a note."""
+    endings: tuple[str, ...] = ()
+    """What failing steps printed last, for a terminal: below the document."""
     is_json: bool = False
     report: PlanReport | None = None
     """The plan that `document` is of, for what more a surface shows of it: who does what."""
@@ -137,6 +140,7 @@ def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = Fa
         edges_of(run.compiled()),
         run.plan.document(),
         notes,
+        last_words(run),
         is_json,
     )
 

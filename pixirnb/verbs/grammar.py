@@ -26,6 +26,7 @@ from pixirnb.verbs.answers import (
     plan_answer,
     prompt_answer,
 )
+from pixirnb.verbs.last_words import last_words
 from pixirnb.verbs.options import (
     Common,
     Flag,
@@ -194,7 +195,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
         why = tuple(opened.explain(step))
         document = {**opened.outcome.step(step).document(), "explained": list(why)}
-        return Answer("bundle", document, lines=why, is_json=is_json(common))
+        printed = last_words(opened, step)
+        return Answer("bundle", document, lines=why, endings=printed, is_json=is_json(common))
 
     @app.command
     def log(run: str, *, follow: Flag = False, common: Common | None = None) -> Answer | Following:

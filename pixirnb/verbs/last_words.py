@@ -1,0 +1,46 @@
+"""What attempts that did not end well printed last, and where all of it lies: for a terminal, which has no panel to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from pixirnb.handle import Run
+from pixirnb.ids import attempt_name
+from pixirnb.views.ansi import painted
+from pixirnb.views.plain import line
+
+_STEPS: Final = 6
+_READ: Final = 16_384
+"""Bytes of an output log that are looked at, from its end."""
+_STATUSES: Final = frozenset({"failed", "partial"})
+
+
+def last_words(run: Run, step: str | None = None) -> tuple[str, ...]:
+    """A sentence for each step that failed or is partial and printed something, of `step` alone where it is named."""
+    return tuple(islice(_told(run, step), _STEPS))
+
+
+def _told(run: Run, only: str | None) -> Iterator[str]:
+    for name, state in run.state.steps.items():
+        ended = state.ended or {}
+        if only not in {None, name} or ended.get("status") in {None, "completed"}:
+            continue
+        # Not by the path that the log gives: a run folder that came from elsewhere may say anything.
+        found = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"
+        if state.checkpoint_status in _STATUSES and (said := _last_lines(found)):
+            yield f"{line(name, 64)} printed last: “{said}”. All of it: {found}"
+
+
+def _last_lines(found: Path) -> str:
+    try:
+        with found.open("rb") as log:
+            log.seek(max(0, found.stat().st_size - _READ))
+            tail = log.read(_READ)
+    except OSError:
+        return ""  # it is gone, which is the doctor's to tell
+    lines = painted(tail.decode("utf-8", errors="replace")).text.splitlines()
+    # Two, for what goes to the one stream often overtakes what goes to the other.
+    return " / ".join(line(each, 200) for each in [each for each in lines if each.strip()][-2:])
