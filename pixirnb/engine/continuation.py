@@ -28,8 +28,9 @@ def is_continued(step_id: str, state: StepState, run: RunState) -> bool:
 
 
 def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
-    """The work, with what a person has allowed the step so far."""
-    return replace(work, granted=tuple(sorted(allowed(run.permissions, step_id))))
+    """The work, with what a person has allowed the step as it is now."""
+    known = allowed(run.permissions, step_id, run.step(step_id))
+    return replace(work, granted=tuple(sorted(known)))
 
 
 def continued(
@@ -65,8 +66,8 @@ def _answers(step_id: str, state: StepState, run: RunState) -> list[dict[str, An
         return []
     return [
         asked
-        for asked in run.permissions.values()
-        if (asked["step"], asked["attempt"]) == (step_id, before) and asked["verdict"] == "allow"
+        for asked in allowed(run.permissions, step_id, state).values()
+        if asked["attempt"] == before
     ]
 
 

@@ -54,7 +54,7 @@ class Permits:
     async def ask(self, step: str, number: int, asked: dict[str, Any]) -> dict[str, Any]:
         """Whether an attempt may do `{tool, args, digest, why?}`: `{request_id, verdict, by, note}`. Raises LogWriteFailed."""
         digest = str(asked.get("digest") or "")
-        known = allowed(self.run.permissions, step).get(digest)
+        known = allowed(self.run.permissions, step, self.run.step(step)).get(digest)
         if known is not None:
             return {key: known[key] for key in ("request_id", "verdict", "by", "note")}
         session_id = attempt_name(step, number)

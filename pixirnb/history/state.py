@@ -15,7 +15,7 @@ from typing import Any, Final
 from pixirnb.history.events import Event
 from pixirnb.history.shapes import fits
 from pixirnb.history.step_state import StepState
-from pixirnb.history.subagents import WANTED, Permissions, take_permission
+from pixirnb.history.subagents import WANTED, Permissions, end_grants, take_permission
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +126,7 @@ def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.warnings = []
     # What is open was asked of that run, and is answered there.
     run.permissions = {i: asked for i, asked in run.permissions.items() if asked["verdict"]}
+    end_grants(run.permissions)
     for step in run.steps.values():
         step.open_requests = []
 
@@ -142,6 +143,10 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
         step.tried_before = step.attempt
         action, reason = entry["action"], entry["reason"]
         step.is_selected = reason != "not_selected"
+        if reason == "selected":
+            end_grants(
+                run.permissions, entry["step_id"]
+            )  # a person wants it done anew: it asks again
         is_held = step.checkpoint_status == "held"
         if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
             _reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)

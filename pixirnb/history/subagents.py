@@ -1,6 +1,9 @@
 """What a run's log has to know of the child sessions of its agents: how each ended, and what each asked to be allowed.
 
-    Permissions    the requests of a run, folded: `{request_id: {…, "verdict": None | "allow" | "deny"}}`
+    Permissions    the requests of a run, folded: `{request_id: {…, "verdict": None | "allow" | "deny", "static", "is_over"}}`
+
+`static` is the static fingerprint of the step that asked, `is_over` that a person began the step anew since: a word holds for
+the step as it was, until it is begun anew.
 
 A request belongs to an attempt. Once that is over for another reason, or the step has begun anew, nobody waits for the answer.
 Source: contract.md §7 (permissions).
@@ -80,7 +83,8 @@ def take_permission(known: Permissions, step: StepState, data: dict[str, Any]) -
         return False
     if data["event"] == ASKED:
         if request_id not in known:
-            known[request_id] = {**data, "verdict": None, "by": "", "note": ""}
+            origin = {"static": _static(step), "is_over": False}
+            known[request_id] = {**data, **origin, "verdict": None, "by": "", "note": ""}
             if step.attempt == data["attempt"] and step.stage in {"scheduled", "running"}:
                 step.open_requests.append(request_id)
         return False
@@ -102,10 +106,30 @@ def parked_for_permission(step: StepState) -> bool:
     return step.stage == "settled" and is_undecided and kind == WANTED
 
 
-def allowed(known: Permissions, step_id: str) -> dict[str, dict[str, Any]]:
-    """What a person has allowed a step, by the digest of the call."""
+def allowed(known: Permissions, step_id: str, step: StepState) -> dict[str, dict[str, Any]]:
+    """What a person has allowed a step as it is now, by the digest of the call.
+
+    A word was given to whoever asked: an edited step, another agent of that name included, asks for itself.
+    """
+    static = _static(step)
     return {
         asked["digest"]: asked
         for asked in known.values()
-        if asked["step"] == step_id and asked["verdict"] == "allow" and asked.get("digest")
+        if asked["step"] == step_id
+        and asked["verdict"] == "allow"
+        and asked.get("digest")
+        and asked["static"] == static
+        and not asked["is_over"]
     }
+
+
+def end_grants(known: Permissions, step_id: str | None = None) -> None:
+    """What was allowed a step, or all steps, is allowed no more: it will ask again."""
+    for request_id, asked in known.items():
+        if step_id in {None, asked["step"]}:
+            known[request_id] = {**asked, "is_over": True}
+
+
+def _static(step: StepState) -> str | None:
+    """What the step says it does, as of its last attempt."""
+    return (step.fingerprint or {}).get("static")

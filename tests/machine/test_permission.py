@@ -9,12 +9,13 @@ import pytest
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState, fold
+from pixirnb.history.subagents import allowed
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
 
 DECIDED = Selection(is_decision=True)
-FLOW = {
+FLOW: dict[str, Any] = {
     "name": "t",
     "agents": {"w": {}},
     "steps": [
@@ -170,6 +171,51 @@ def test_a_request_is_no_request_of_a_fork() -> None:
     state = fold(play.record(forked).events)
     assert state.open_permissions() == []
     assert state.permissions == {}
+
+
+def granted(run: RunState) -> list[str]:
+    return list(allowed(run.permissions, "a", run.step("a")))
+
+
+def test_what_was_allowed_outlives_a_plain_resume_and_a_decision() -> None:
+    play = say(parked(), "approve").resume(DECIDED)
+    assert play.running == ["a"]
+    assert granted(play.board.run) == ["b2:d"]
+    play.end("a", "failed", error="crash").resume()
+    assert granted(play.board.run) == ["b2:d"]
+
+
+@pytest.mark.parametrize("selection", [Selection(from_="a"), Selection(only="a")])
+def test_a_step_that_a_person_runs_anew_asks_anew(selection: Selection) -> None:
+    play = say(parked(), "approve").resume(selection)
+    assert play.running == ["a"]
+    assert granted(play.board.run) == []
+    assert granted(play.end("a", "failed", error="crash").resume().board.run) == []
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"runner": "cli", "command": ["other"]}, {"role": "Another."}, {"model": "other"}],
+    ids=["command", "role", "model"],
+)
+def test_a_word_to_one_agent_is_none_to_another_of_its_name(edit: dict[str, Any]) -> None:
+    edited = plan_of({**FLOW, "agents": {"w": edit}})
+    play = say(parked(), "approve").resume(plan=edited)
+    assert play.running == ["a"]
+    assert granted(play.board.run) == []
+
+
+def test_a_word_for_one_task_is_none_for_another() -> None:
+    steps = [{**FLOW["steps"][0], "task": "Do more."}, *FLOW["steps"][1:]]
+    play = say(parked(), "approve").resume(plan=plan_of({**FLOW, "steps": steps}))
+    assert granted(play.board.run) == []
+
+
+def test_what_was_allowed_in_a_run_is_not_allowed_in_its_forks() -> None:
+    play = say(parked(), "approve")
+    forked = Draft("run_forked", {"run_id": RUN_ID, "checkpoint": "x", "seq": 3})
+    assert granted(play.board.run) == ["b2:d"]
+    assert granted(fold(play.record(forked).events)) == []
 
 
 def test_a_word_on_nothing_changes_nothing() -> None:
