@@ -34,4 +34,6 @@ class LooseText:
         """A message came, whole or partial."""
         heard = self.text.lstrip("\n")
         self._late = message[len(heard) :] if message.startswith(heard) else ""
-        self.text = ""
+        # More may have been printed before the message was read.
+        is_first = bool(message) and heard.startswith(message)
+        self.text = heard[len(message) :].lstrip("\n") if is_first else ""

@@ -18,7 +18,7 @@ from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.endings import worded
 from pixirnb.engine.loose_text import LooseText
 from pixirnb.engine.plain_data import plain_data
-from pixirnb.engine.readings import marker_lines
+from pixirnb.engine.readings import markers
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
@@ -67,7 +67,7 @@ class Session:
         self._loose = LooseText()
         """What the agent has printed and not told as a message, masked."""
         self.shown: frozenset[str] = frozenset()
-        """Readiness lines that its tools have shown it."""
+        """Readiness that messages to it and its tools have shown it: see `readings.markers`."""
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
@@ -87,7 +87,9 @@ class Session:
             self._loose.told(str(kept.get("text", "")))
             self._attempt.said = self._loose.text
         elif kind == "tool_result":
-            self.shown |= marker_lines(str(kept.get("output", "")))
+            self.shown |= markers(str(kept.get("output", "")))
+        elif kind == "user_message":
+            self.shown |= markers(str(kept.get("text", "")))
         self._pending.append(event)
         self._arrived.set()
         told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}

@@ -79,7 +79,7 @@ _TYPES: Final = {
 def _wanted(types: Any) -> str:
     """What a schema asks for, in words."""
     names = types if isinstance(types, list) else [types]
-    return " or ".join(_TYPES.get(name, name) for name in names)
+    return " or ".join(str(_TYPES.get(name, name)) for name in names)
 
 
 def _typed(value: object) -> str:

@@ -95,6 +95,47 @@ def test_it_shows_itself_as_text_and_as_markup_in_which_nothing_acts(rested: Run
     assert "<script" not in events._repr_mimebundle_()["text/html"]
 
 
+def test_a_scripted_conversation_is_kept_in_the_order_in_which_it_was_held(tmp_path: Path) -> None:
+    tool = {"tool": "read", "args": {"path": "a.py"}, "result": "x = 1"}
+    report = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "fine"}}
+    scripts = {
+        "a": [{"say": "FIRST"}, tool, {"say": "THEN"}, {"say": "AND"}, report],
+        "b": [{"say": "FIRST"}, tool, report],
+        "c": [{"say": "FIRST"}, report, {"say": "LAST"}],
+        "d": [{"say": "FIRST"}, tool, {"say": "LAST"}, {"marker": "checkpoint_ready"}],
+        "e": [{"say": "FIRST"}, tool, {"say": "LAST"}, {"exit": 0}],
+    }
+    agents = {"w": {"posture": "read_only", "script": {name: [s] for name, s in scripts.items()}}}
+    steps = [{"id": name, "task": "Do it.", "agent": "w"} for name in scripts]
+    spec = {"name": "said", "readiness": "lenient", "agents": agents, "steps": steps}
+    run = api.start(spec, workspace=tmp_path)
+    assert run.wait().status == "completed"
+    told = {
+        "assistant_message": lambda data: (data["text"], data["final"]),
+        "tool_call": lambda data: data["name"],
+        "checkpoint_reported": lambda _: "report",
+    }
+    found = {
+        name: [
+            told[event.kind](event.data)
+            for event in run.session(name).events()
+            if event.kind in told
+        ]
+        for name in scripts
+    }
+    last = "LAST\ncheckpoint_status: checkpoint_ready"
+    assert found == {
+        "a": [("FIRST", False), "read", ("THEN\nAND", True), "report"],
+        "b": [("FIRST", False), "read", "report", ("", True)],
+        "c": [("FIRST", True), "report", ("LAST", True)],
+        "d": [("FIRST", False), "read", (last, True)],
+        "e": [("FIRST", False), "read", ("LAST", True)],
+    }
+    assert run.value("a") == "FIRST\nTHEN\nAND"
+    assert run.value("d") == f"FIRST\n{last}"
+    assert all(run.session(name).state == "completed" for name in scripts)
+
+
 def test_all_sessions_of_a_run_are_listed_in_the_order_of_its_steps(rested: Run) -> None:
     found = rested.sessions()
     assert [session.session_id for session in found] == ["talk.1", "talk.2"]

@@ -14,7 +14,7 @@ from stories import events
 TALKING = """%%workflow talking --run --as run
 agents:
   worker: {runner: scripted, role: "You refactor with care.", script: {
-    talk: [[{say: "I look around first.\\n"}, {tool: list, args: {path: src}, result: a.py}, {hang: true}]],
+    talk: [[{tool: list, args: {path: src}, result: a.py}, {say: "I look around first.\\n"}, {hang: true}]],
     done: [[
       {tool: read_file, args: {path: src/a.py, lines: 40}, result: "x = 1\\ny = 2"},
       {say: "I wrote <b>it</b>.\\n"},

@@ -15,6 +15,7 @@ CASES = {
     "a message nobody printed": ([("told", "one"), ("hear", "tw"), ("hear", "o")], "two"),
     "a partial one": ([("hear", "It wor"), ("told", "It wor"), ("hear", "\n")], "\n"),
     "after the newline of the last": ([("hear", "\ntw"), ("told", "two"), ("hear", "o\n")], "\n"),
+    "printed on before it was told": ([("hear", "one\ntw"), ("told", "one"), ("hear", "o")], "two"),
     "nothing at all": ([], ""),
 }
 

@@ -23,8 +23,8 @@ from pixirnb.history.events import Event
 pytestmark = pytest.mark.story
 
 HANGS: list[dict[str, Any]] = [
-    {"say": "Half of it"},
     {"tool": "read", "args": {"path": "a"}, "result": "x"},
+    {"say": "Half of it"},
     {"hang": True},
 ]
 READY: list[dict[str, Any]] = [

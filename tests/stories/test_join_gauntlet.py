@@ -137,7 +137,7 @@ def task(step: str, *after: str, **fields: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Told:
     tool = {"tool": "read", "args": {"path": "a"}, "result": "42"}
-    agents = scripted(find=[{"say": "It is 42."}, tool, READY], tell=[READY])
+    agents = scripted(find=[tool, {"say": "It is 42."}, READY], tell=[READY])
     run = api.start(
         spec(task("find"), task("tell", "find"), agents=agents),
         workspace=tmp_path_factory.mktemp("clean"),
@@ -191,7 +191,7 @@ def modest(tmp_path_factory: pytest.TempPathFactory) -> Told:
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Told:
     tool = {"tool": "read", "args": {"path": "a"}, "result": "42"}
-    agents = scripted(find=[{"say": HALF}, tool, {"hang": True}])
+    agents = scripted(find=[tool, {"say": HALF}, {"hang": True}])
     heard = Signal()
     run = api.start(
         spec(task("find"), agents=agents),
@@ -204,13 +204,13 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 class Signal:
-    """Set when the agent has used its tool."""
+    """Set when the agent has begun to speak."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     def listen(self, news: Any) -> None:
-        if getattr(news, "data", {}).get("kind") == "tool_result":
+        if HALF in str(getattr(news, "data", {}).get("chunk")):
             self._event.set()
 
     def wait(self) -> None:
