@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pixirnb.history.state import RunState
@@ -55,11 +56,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     actions = [action for step, state in states for action in _approvals(step.id, state)]
     if status == "running":
         return [*actions, _action("abort", None, f"%pixir cancel {run_id}")]
-    actions += [
-        _decide(run_id, step.id, state)
-        for step, state in states
-        if state.checkpoint_status == "needs_orchestrator" and state.awaits_human
-    ]
+    actions += _decisions(run_id, states, "needs_orchestrator")
     late = [
         step.id
         for step, state in states
@@ -77,11 +74,32 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     ]
     if any(not state.decided for _, state in failed):
         actions.append(_action("retry_failed_steps", None, f"%pixir resume {run_id}"))
-    if not actions or not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
+    has_more = any(_may_go_on(state) for _, state in states)
+    if has_more and not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
         actions.append(_action("resume_run", None, f"%pixir resume {run_id}"))
+    actions += _decisions(run_id, states, "partial")
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _decisions(
+    run_id: str, states: Sequence[tuple[PlannedStep, StepState]], status: str
+) -> list[dict[str, Any]]:
+    return [
+        _decide(run_id, step.id, state)
+        for step, state in states
+        if state.checkpoint_status == status and state.awaits_human
+    ]
+
+
+def _may_go_on(state: StepState) -> bool:
+    """Whether a resume that names no step finds something to do in it: a rejection stands, and so does what waits for it."""
+    if state.checkpoint_status == "held":
+        return (state.held_by or {}).get("kind") not in {"dependency", "when"}
+    return state.checkpoint_status != "checkpoint_ready" and not (
+        state.checkpoint_status == "failed" and state.decided
+    )
 
 
 def _approvals(step: str, state: StepState) -> list[dict[str, Any]]:

@@ -299,7 +299,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         attempt=state.attempt,
         subagent_status=state.subagent_status,
         checkpoint_status=state.checkpoint_status,
-        summary=_step_summary(state),
+        summary=_step_summary(run, state),
         elapsed_ms=ended.get("elapsed_ms"),
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
         error=None if is_held else state.error,
@@ -316,12 +316,23 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
     )
 
 
-def _step_summary(state: StepState) -> str:
+def _step_summary(run: RunState, state: StepState) -> str:
+    if state.open_requests and state.checkpoint_status is None:
+        return _wanted(run.permissions[state.open_requests[0]])
     if state.ended is not None and state.checkpoint_status != "held":
         return str(state.ended.get("summary") or "")
     if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
         return str(state.request["question"])
     return ""
+
+
+def _wanted(asked: dict[str, Any]) -> str:
+    """What an agent asks to be allowed, in its own words and few of them."""
+    args = asked.get("args")
+    given = args if isinstance(args, dict) else {}
+    about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
+    told = f"asks to use {str(asked.get('tool'))[:80]}"
+    return f"{told}: {str(about)[:200]}" if about else told
 
 
 def _summary(

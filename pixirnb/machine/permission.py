@@ -41,7 +41,7 @@ def decided(
     if step is None or request_id not in step.open_requests:
         raise InvalidArguments(
             f"Nobody waits for an answer to `{request_id}`: attempt {asked['attempt']} of `{asked['step']}` is over.",
-            fix=_open_ones(run),
+            fix=_asks_anew(run, asked["step"]),
             code="request_outdated",
         )
     said: dict[str, Any] = {
@@ -72,6 +72,16 @@ def refusal(decision: dict[str, Any]) -> dict[str, Any]:
         "message": f"A person did not allow what it needed: {note}",
         "details": {"request_id": decision["permission"]},
     }
+
+
+def _asks_anew(run: RunState, name: str) -> str:
+    """What to do where an attempt is over whose agent asked: where it is to be made again, its agent asks again."""
+    step = run.steps.get(name)
+    if step is None or step.checkpoint_status == "checkpoint_ready" or run.open_permissions(name):
+        return _open_ones(run)
+    again = f" --from {name}" if step.decided else ""
+    # Whether somebody drives the run now, no log tells.
+    return f"Where nobody drives the run, resume it: its agent asks anew. `pixirnb resume {run.run_id}{again}`"
 
 
 def _open_ones(run: RunState) -> str:

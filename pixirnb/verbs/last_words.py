@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.handle import Run
+from pixirnb.history.subagents import WANTED
 from pixirnb.ids import attempt_name
 from pixirnb.views.ansi import painted
 from pixirnb.views.plain import line
@@ -26,7 +27,10 @@ def last_words(run: Run, step: str | None = None) -> tuple[str, ...]:
 def _told(run: Run, only: str | None) -> Iterator[str]:
     for name, state in run.state.steps.items():
         ended = state.ended or {}
-        if only not in {None, name} or ended.get("status") in {None, "completed"}:
+        kind = (ended.get("error") or {}).get("kind")
+        if only not in {None, name} or kind is None or kind != (state.error or {}).get("kind"):
+            continue  # it ended well, or what it came to has another cause than its end
+        if kind == WANTED:
             continue
         # Not by the path that the log gives: a run folder that came from elsewhere may say anything.
         found = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"

@@ -64,6 +64,9 @@ def _standing(
         return f"{name} was held: {_held(step, state)}."
     if state.open_requests and status in {None, "needs_orchestrator"}:
         return _asking(run, step, state, is_over=is_over)
+    if status == "needs_orchestrator" and not state.awaits_human:
+        what = "What it asked for is allowed" if state.is_permitted else "A word on it is recorded"
+        return f"{name} waits for a resume of the run. {what}."
     if status == "needs_orchestrator":
         return f"{name} waits for a person to decide."
     if status == "checkpoint_ready":
@@ -103,7 +106,8 @@ def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
     also = f" and {plural(more, 'thing')} more" if more else ""
     if state.checkpoint_status is None and is_over:
         return f"Attempt {state.attempt} of `{step.id}` asked to use {what}{also} when its process died."
-    return f"`{step.id}` waits for a person's permission to use {what}{also}."
+    told = f"`{step.id}` waits for a person's permission to use {what}{also}."
+    return f"{told} `approve {line(state.open_requests[0], 200)}` gives it, `deny` refuses it."
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
@@ -173,8 +177,15 @@ def _again(state: StepState) -> str:
     if state.recheck:
         return "The resume keeps it if what it depends on comes out unchanged."
     if state.checkpoint_status == "checkpoint_ready" and not state.tried_before < state.attempt:
-        return f"A resume kept it: {resume_phrase(state.reason)}, and its fingerprint is unchanged."
-    return f"The last resume took it up again: {resume_phrase(state.reason)}."
+        return f"A resume kept it: {_taken_up(state)}, and its fingerprint is unchanged."
+    return f"The last resume took it up again: {_taken_up(state)}."
+
+
+def _taken_up(state: StepState) -> str:
+    by = (state.decision or {}).get("by")
+    if state.reason == "decided" and by:
+        return f"{line(by, 80)} had decided it"
+    return resume_phrase(state.reason)
 
 
 def _tries(state: StepState) -> list[str]:
@@ -210,7 +221,8 @@ def _question(state: StepState) -> str:
         decision = state.decision
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
         return f"{line(decision.get('by') or 'A person', 80)} said {line(decision.get('verdict'), 20)}{note}."
-    if state.request is not None and state.checkpoint_status == "needs_orchestrator":
+    is_open = state.awaits_human and not state.open_requests
+    if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"The question is: {line(state.request.get('question'), 600)}"
     return ""
 

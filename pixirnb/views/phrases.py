@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pixirnb.history.subagents import WANTED
 from pixirnb.views.plain import line
 from pixirnb.views.spans import span
 from pixirnb.views.values import shown
 
+_ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
 STOOD: Final = "As it stood when this was shown. See it now:"
 """Beside a run that was live: a saved picture does not move, and must not look as if it knew the end."""
 
@@ -56,9 +59,9 @@ _HELD_AGAIN: Final = {
 """The same of a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
-    "decided": "a person has spoken on it",
+    "decided": "it has been decided",
     "failed": "it failed",
-    "partial": "it was partial",
+    "partial": "it was not ready",
     "held": "it was held",
     "in_flight": "it was running when the run ended: side effects may be partial",
     "spec_changed": "its definition changed",
@@ -115,10 +118,27 @@ def why(step: Mapping[str, Any], limit: int = 300) -> str:
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])
     if step.get("error") is not None:
+        if settled := _said(step):
+            return settled
         allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
         told = error_phrase(step["error"], limit)
         return f"{told} (time-out {allowed})" if allowed else told
-    return line(step.get("summary") or _left(step), limit)
+    told = line(step.get("summary") or _left(step), limit)
+    if asked := _asked(step):
+        return f"{told}; {asked} allows it"
+    return " · ".join(part for part in (accepted_phrase(step), told) if part)
+
+
+def accepted_phrase(step: Mapping[str, Any]) -> str:
+    """`accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
+    limits = (step.get("checkpoint") or {}).get("known_limitations")
+    for limit in limits if isinstance(limits, list) else ():
+        found = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
+        if found is not None:
+            who = line(found["by"], 80)
+            is_agent = found["who"] == "agent" and not who.startswith("agent")
+            return f"accepted by {'agent ' if is_agent else ''}{who}"
+    return ""
 
 
 def place_phrase(problem: Mapping[str, Any]) -> str:
@@ -130,6 +150,27 @@ def place_phrase(problem: Mapping[str, Any]) -> str:
     elif problem.get("step"):
         parts.append(line(problem["step"], 80))
     return ", ".join(parts)
+
+
+def _asked(step: Mapping[str, Any]) -> str:
+    """`approve REQUEST`, of a step that runs and whose agent waits for a person."""
+    offered = step.get("next_actions") if step.get("checkpoint_status") is None else None
+    for each in offered if isinstance(offered, list) else ():
+        if isinstance(each, Mapping) and each.get("action") == "approve_request":
+            return line(str(each.get("cell")).removeprefix("%pixir "), 200)
+    return ""
+
+
+def _said(step: Mapping[str, Any]) -> str:
+    """Of a step that is told to be decided: that a word on it is recorded, where nothing is left to do but to go on."""
+    offered = step.get("next_actions")
+    actions = offered if isinstance(offered, list) else []
+    names = [each.get("action") for each in actions if isinstance(each, Mapping)]
+    if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
+        return ""
+    error = step["error"]
+    is_leave = isinstance(error, Mapping) and error.get("kind") == WANTED
+    return f"{'what it asked for is allowed' if is_leave else 'a word on it is recorded'}: resume the run"
 
 
 def _left(step: Mapping[str, Any]) -> str:

@@ -151,6 +151,21 @@ def test_what_nobody_asked_or_waits_for_is_refused() -> None:
     )
 
 
+def test_who_answers_too_late_is_told_to_go_on_with_the_run() -> None:
+    play = begun().end("a", "failed", error="crash")
+    with pytest.raises(InvalidArguments) as late:
+        grant(answer("approve"), play.plan, play.board.run)
+    assert f"pixirnb resume {RUN_ID}`" in late.value.fix
+
+
+def test_a_denial_stands_and_only_asking_again_by_name_is_offered() -> None:
+    play = say(parked(), "deny")
+    again = play.resume(DECIDED)
+    offered = again.outcome().next_actions
+    assert [(each["action"], each["step"]) for each in offered][:1] == [("rerun_step", "a")]
+    assert f"%pixir resume {RUN_ID}" not in [each["cell"] for each in offered]
+
+
 def test_a_step_that_was_allowed_what_it_asked_for_needs_no_decision() -> None:
     play = say(parked(), "approve")
     accept = Request("r3", "decide", {"step": "a", "verdict": "accept"}, "ada")

@@ -237,8 +237,12 @@ def test_next_actions_follow_from_how_the_run_stands() -> None:
     assert _actions(run_of({"q": {"ask": 1}})) == [("decide_step", "q"), ("resume_run", None)]
     assert _actions(run_of({"a": {"status": "failed", "artifacts": FILES}})) == [
         ("resume_run", None),
+        ("decide_step", "a"),
         ("synthesize_from_partial", None),
     ]
+    rejected = run_of({"a": {"status": "failed", "artifacts": FILES}})
+    rejected = rejected.resume(facts=[rejected.decision("a", "reject")])
+    assert _actions(rejected) == [("rerun_step", "a")]
 
 
 def test_accepting_what_a_time_out_left_asks_for_no_more_time() -> None:

@@ -201,7 +201,9 @@ def test_a_question_and_its_answer_are_told(plan: Plan) -> None:
     answered = ("decision_recorded", {**answer, "request_id": "1"})
 
     assert "The question is: Ship it?" in explain(plan, run(question), "ship")
-    assert "ada said accept, with the note: go." in explain(plan, run(question, answered), "ship")
+    told = explain(plan, run(question, answered), "ship")
+    assert "ada said accept, with the note: go." in told
+    assert told[0] == "`ship` waits for a resume of the run. A word on it is recorded."
 
 
 def test_failed_checks_are_named(plan: Plan) -> None:
@@ -309,3 +311,33 @@ def test_a_ready_step_says_what_it_left_where_it_does_not_sum_itself_up(
     assert (
         why(step("a", kind, summary=summary, checkpoint={"produced": produced}).document()) == told
     )
+
+
+def test_a_step_that_somebody_accepted_says_who() -> None:
+    said = {
+        "summary": "half",
+        "checkpoint": {"known_limitations": ["x", "accepted_by_human (ada)"]},
+    }
+    assert why(said) == "accepted by ada · half"
+    said["checkpoint"] = {"known_limitations": ["accepted_by_agent (a.1 of r)"]}
+    assert why(said) == "accepted by agent a.1 of r · half"
+    for strange in (None, 3, [3], ["accepted_by_human"]):
+        assert why({"summary": "half", "checkpoint": {"known_limitations": strange}}) == "half"
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("permission_required", "what it asked for is allowed"),
+        ("agent_undecided", "a word on it is recorded"),
+    ],
+)
+def test_a_step_that_was_answered_no_longer_asks_to_be(kind: str, told: str) -> None:
+    step = {
+        "checkpoint_status": "needs_orchestrator",
+        "error": {"kind": kind, "message": "`pixirnb approve r/a.1.1` allows it."},
+        "next_actions": [{"action": "resume_run", "step": None, "cell": "%pixir resume r"}],
+    }
+    assert why(step) == f"{told}: resume the run"
+    open_one = {**step, "next_actions": [{"action": "approve_request"}]}
+    assert "approve r/a.1.1" in why(open_one)

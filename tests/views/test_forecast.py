@@ -41,7 +41,7 @@ def test_steps_are_gathered_by_action_and_reason_each_named_once() -> None:
         "run 2 only if a result before them changes and hold 1.",
         "action why steps",
         "✓ reuse 1 ready and unchanged get",
-        "1 a person has spoken on it ask",
+        "1 it has been decided ask",
         "▸ run 1 its definition changed clean",
         "1 it was held late",
         "▹ run if changed 2 after clean left, right",

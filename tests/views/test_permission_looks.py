@@ -12,6 +12,7 @@ from pixirnb.views.explain import explain
 from pixirnb.views.html import outcome_html
 from pixirnb.views.marks import STEP_MARKS, at_rest, state_mark, step_mark
 from pixirnb.views.panel import panel
+from pixirnb.views.phrases import why
 from pixirnb.views.tape import STRIDE, Tape
 from pixirnb.views.text import outcome_text
 from pixirnb.views.tries import Tries
@@ -61,7 +62,11 @@ def test_it_waits_for_permission_in_every_view() -> None:
     assert "1 waiting for permission" in told["summary"]
     assert "waits for permission" in outcome_html(told, [("a", "b")])
     first = explain(play.plan, play.board.run, "a", is_live=True)[0]
-    assert first == "`a` waits for a person's permission to use `write_file` src/a.py."
+    assert first == (
+        "`a` waits for a person's permission to use `write_file` src/a.py. "
+        f"`approve {ONE}` gives it, `deny` refuses it."
+    )
+    assert why(told["steps"][0]) == f"asks to use write_file: src/a.py; approve {ONE} allows it"
 
 
 def test_once_answered_it_runs_again_and_the_panel_says_by_whom() -> None:
