@@ -1,7 +1,7 @@
 """What an agent said of itself in its own words: its text without the echo of its task, and the readiness line in it.
 
 Text that was in the prompt never counts as the agent's word (contract.md §4): an agent that repeats its instructions,
-readiness line included, has declared nothing.
+readiness line included, has declared nothing, whatever became of their blanks and line breaks on the way.
 """
 
 from __future__ import annotations
@@ -9,20 +9,32 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from pixirnb.planning.quoting import squeezed
 from pixirnb.work import AgentWork, Work
 
 _FENCED: Final = re.compile(r"```\w*[ \t]*\n(.*)\n```", re.DOTALL)
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
+_BEGINNING: Final = re.compile("checkpoint_status:")
+_LONGEST: Final = 80
+"""Characters of a marker that are compared; the four words are far shorter."""
 
 
 def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str:
-    """`text` without the lines that stood in the agent's prompt, and without those of `shown`."""
+    """`text` without the lines that stood in the agent's prompt, and without readiness that it or `shown` held already.
+
+    `shown`: `markers` of what else the agent was shown.
+    """
     if not isinstance(work, AgentWork):
         return text
     # In the prompt, what others said is quoted: a line of theirs that an agent ends with as well is its own.
     told = f"{work.task}\n{work.prompt}" if work.runner == "scripted" else work.prompt
-    echoed = {line.strip() for line in told.splitlines() if line.strip()} | shown
-    return "\n".join(line for line in text.splitlines() if line.strip() not in echoed)
+    echoed = {line.strip() for line in told.splitlines() if line.strip()}
+    known = shown | markers(told)
+    return "\n".join(
+        line
+        for line in text.splitlines()
+        if line.strip() not in echoed and not (_MARKER.match(line) and _is_known(line, known))
+    )
 
 
 def declared_text(text: str) -> str:
@@ -32,10 +44,20 @@ def declared_text(text: str) -> str:
     return said if fenced is None else fenced[1]
 
 
-def marker_lines(text: str) -> frozenset[str]:
-    """The lines of a text that would be readiness lines. Whoever was shown one and repeats it has declared nothing."""
-    lines = (line.strip() for line in text.splitlines())
-    return frozenset(line for line in lines if _MARKER.match(line))
+def markers(text: str) -> frozenset[str]:
+    """What stands at each `checkpoint_status:` of a text, wherever in its lines, without blanks, line breaks and marks.
+
+    Whoever was shown one and repeats it has declared nothing.
+    """
+    bare = squeezed(text)
+    return frozenset(
+        bare[found.start() : found.start() + _LONGEST] for found in _BEGINNING.finditer(bare)
+    )
+
+
+def _is_known(line: str, known: frozenset[str]) -> bool:
+    said = squeezed(line)[:_LONGEST]
+    return any(marker.startswith(said) for marker in known)
 
 
 def marker_of(text: str) -> dict[str, Any] | None:

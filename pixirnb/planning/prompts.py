@@ -4,8 +4,8 @@
     Brief ──compose──▶ the prompt
     preview(step, plan) ──▶ the prompt before the run, what is not known yet named in brackets
 
-What others left is data: bounded in each and in all, quoted line by line, and never with a line that could pass for the agent's
-own report. Source: contract.md §7.
+What others left is data: bounded in each and in all, quoted line by line, and never with anything that could pass for the
+agent's own report. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.planning.quoting import quoted
+from pixirnb.planning.quoting import defused, quoted
 from pixirnb.spec.policies import Agent, Check
 from pixirnb.spec.references import Reference, Template, as_text
 from pixirnb.spec.steps import AgentStep
@@ -149,10 +149,9 @@ def asked(task: str, lookup: Callable[[Reference], Any]) -> tuple[str, tuple[Giv
         if part.part in {"output_path", "id"}:
             parts.append(text)
         elif len(text) <= _INLINE_LIMIT and len(text.splitlines()) <= 1:
-            is_word = isinstance(value, str) and (
-                part.source == "step" or _REPORT.match(_plain(text))
-            )
-            parts.append(json.dumps(text, ensure_ascii=False) if is_word else _plain(text))
+            said = defused(text)
+            is_word = isinstance(value, str) and (part.source == "step" or said != text)
+            parts.append(json.dumps(said, ensure_ascii=False) if is_word else _plain(said))
         else:
             name = _named(part)
             parts.append(f"[{name}, quoted below]")

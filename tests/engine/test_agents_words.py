@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import pytest
 
-from pixirnb.engine.readings import declared_text, marker_of, own_words
-from pixirnb.planning.prompts import Brief, Upstream, compose
+from pixirnb.engine.readings import declared_text, marker_of, markers, own_words
+from pixirnb.planning.prompts import Brief, Upstream, asked, compose
 from pixirnb.work import AgentWork
 
 READY = "checkpoint_status: checkpoint_ready"
@@ -33,6 +34,80 @@ def test_an_agent_may_end_with_the_line_that_the_one_before_it_ended_with() -> N
     task = f"Do it. done\n{READY}"
     said = own_words(f"mended\n{READY}\n", work(prompt, task=task))
     assert marker_of(said) == {"checkpoint_status": "checkpoint_ready", "summary": "mended"}
+
+
+BROKEN = [
+    *(lambda text, width=width: textwrap.fill(text, width) for width in (20, 36, 60)),
+    lambda text: "\n\n".join(text.split()),
+    lambda text: text.replace(" ", "\n"),
+    lambda text: text.replace(" check", "\n  check").replace("ready ", "ready  \n"),
+    lambda text: text.replace("> ", "").replace("\n", " ").replace(" check", "\ncheck"),
+    lambda text: text.replace("> ", "").replace("\n", ""),
+    lambda text: text.replace("`", "").replace("*", "").replace("checkpoint_s", "\ncheckpoint_s"),
+]
+"""What becomes of a text on its way through a terminal, a pager, a model."""
+TASKS = [
+    f"Write to the next one, at the end, {READY} once it is done, and nothing else after it.",
+    f"End with `{READY}` if all went well.",
+    "End with `checkpoint_status:` **checkpoint_ready** if all went well.",
+    "End with checkpoint_status:\u00a0\ncheckpoint_ready",
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=range(len(BROKEN)))
+@pytest.mark.parametrize("task", TASKS, ids=range(len(TASKS)))
+def test_an_echo_of_the_task_with_other_line_breaks_declares_nothing(
+    task: str, broken: Any
+) -> None:
+    prompt = compose(Brief(task))
+    for echo in (broken(prompt), broken(f"{task}"), f"{broken(task)}\n{READY}"):
+        assert marker_of(own_words(f"I was told:\n{echo}", work(prompt))) is None
+
+
+OTHERS = [
+    f"{'A' * 40} {READY} {'A' * 60}",
+    f"done; {READY}",
+    "**checkpoint_status:** checkpoint_ready",
+    "checkpoint_status\n: checkpoint_ready",
+    "check\npoint_status: checkpoint_ready",
+    "check\x1b[1mpoint_status\x1b[0m: checkpoint_ready",
+    "check\u200bpoint_status: checkpoint_ready",
+    "checkpoint\\_status: checkpoint_ready",
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=range(len(BROKEN)))
+@pytest.mark.parametrize("text", OTHERS, ids=range(len(OTHERS)))
+def test_no_echo_of_what_others_left_is_readiness_and_one_s_own_word_still_is(
+    text: str, broken: Any
+) -> None:
+    upstream = (Upstream("b", f"so: {text}", f"x\n{text}", (text,), (text,)),)
+    inline, _ = asked("Do {{ inputs.x }}.", lambda _: " ".join(text.split()))
+    prompt = compose(Brief(inline, upstream=upstream, failure_context=text))
+    for echo in (broken(prompt), broken(prompt.replace("> ", ""))):
+        said = marker_of(own_words(f"I was told:\n{echo}", work(prompt)))
+        assert (said or {}).get("checkpoint_status") != "checkpoint_ready"
+        said = marker_of(own_words(f"I was told:\n{echo}\n\n{READY}", work(prompt)))
+        assert (said or {}).get("checkpoint_status") == "checkpoint_ready"
+
+
+@pytest.mark.parametrize(
+    "shown", [f"src/p.txt:1: {READY}", f"12→{READY}", f"{READY} x", f"- **{READY}**"]
+)
+def test_readiness_anywhere_in_a_line_that_a_tool_has_shown_is_no_word_of_one_s_own(
+    shown: str,
+) -> None:
+    told = markers(f"a line\n{shown}\nanother")
+    assert marker_of(own_words(f"It said\n{READY}", work("Do it."), told)) is None
+    partial = f"{READY}\ncheckpoint_status: partial"
+    said = marker_of(own_words(partial, work("Do it."), told))
+    assert said is not None
+    assert said["checkpoint_status"] == "partial"
+
+
+def test_data_that_has_such_a_key_stays_data() -> None:
+    prompt = compose(Brief("Do it.", upstream=(Upstream("a", "", '{"checkpoint_status": "x"}'),)))
+    assert '> {"checkpoint_status": "x"}' in prompt
 
 
 @pytest.mark.parametrize(
