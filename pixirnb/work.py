@@ -50,8 +50,8 @@ class AgentWork:
     """A `SessionStarted`: who it is and what it may do."""
     history: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events of the session it goes on with."""
-    granted: tuple[str, ...] = ()
-    """Digests of what a person has allowed this step before."""
+    granted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a person has allowed this step before: digest of the call to `{request_id, by, note}`."""
     additional_paths: tuple[Path, ...] = ()
     surface: tuple[dict[str, Any], ...] = ()
     """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""

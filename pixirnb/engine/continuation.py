@@ -30,7 +30,9 @@ def is_continued(step_id: str, state: StepState, run: RunState) -> bool:
 def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
     """The work, with what a person has allowed the step as it is now."""
     known = allowed(run.permissions, step_id, run.step(step_id))
-    return replace(work, granted=tuple(sorted(known)))
+    words = ("request_id", "by", "note")
+    granted = {digest: {key: known[digest][key] for key in words} for digest in sorted(known)}
+    return replace(work, granted=granted)
 
 
 def continued(

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -20,6 +20,9 @@ from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
 from pixirnb.work import AgentWork, Ended, StopReason, Told
+
+ALLOWED: Final = {"request_id": "r-1/step.0.1", "by": "ada", "note": "go on"}
+"""What is known of a call that was allowed before."""
 
 
 @dataclass(slots=True)
@@ -74,7 +77,8 @@ def coding_agent(
         "depth": 0,
         "continues": None,
     }
-    return AgentWork(runner, prompt, prompt, [], session, granted=tuple(granted))
+    known = {digest: dict(ALLOWED) for digest in granted}
+    return AgentWork(runner, prompt, prompt, [], session, granted=known)
 
 
 def fake(name: str, *acts: str) -> list[str]:

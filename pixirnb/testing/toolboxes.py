@@ -17,6 +17,11 @@ class Attendant:
     """`allow`, `deny` or `unattended`."""
     note: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """See `runners.agents.line.Line.tell`."""
+        self.told.append({"kind": kind, **data})
 
     def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
         """See `runners.agents.line.Line.ask`."""

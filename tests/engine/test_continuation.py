@@ -71,7 +71,9 @@ def test_a_model_goes_on_in_a_new_session_with_what_was_said_and_a_word_of_ours(
     assert work.history[2][1]["error"]["kind"] == "orphan_tool_call"
     assert "A person has allowed" in work.prompt
     assert '`shell` with {"command": "make"}' in work.prompt
-    assert work.granted == ("b2:make",)
+    assert list(work.granted) == ["b2:make"]
+    assert work.granted["b2:make"]["request_id"] == f"{RUN}/a.1.1"
+    assert work.granted["b2:make"]["by"] == "ada"
     told = [(e.kind, e.data) for e in store.read_session(RUN, "a.2").events]
     assert [kind for kind, _ in told[:5]] == ["session_started", *kinds, "user_message"]
     assert (told[1][1]["origin"], told[4][1]["origin"]) == ("prompt", "harness")
@@ -79,7 +81,7 @@ def test_a_model_goes_on_in_a_new_session_with_what_was_said_and_a_word_of_ours(
 
 def test_any_other_agent_starts_anew_with_what_was_allowed() -> None:
     _, work = second("scripted", MemoryStore())
-    assert (work.session["continues"], work.history, work.granted) == (None, [], ("b2:make",))
+    assert (work.session["continues"], work.history, list(work.granted)) == (None, [], ["b2:make"])
     assert "A person has allowed" not in work.prompt
 
 
@@ -99,4 +101,4 @@ def test_a_session_that_cannot_be_read_is_left_and_the_grant_stands(runner: str)
         bench.runner.end("keep")
 
     play(plan(runner), story, store=store)
-    assert (found[0].session["continues"], found[0].granted) == (None, ("b2:make",))
+    assert (found[0].session["continues"], list(found[0].granted)) == (None, ["b2:make"])

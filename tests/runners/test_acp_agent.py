@@ -109,7 +109,8 @@ def test_what_a_person_allowed_this_step_is_not_asked_again(tmp_path: Path) -> N
         tmp_path, "ask:edit:src/a.py", answers=again, granted=[answers.asked[0]["digest"]]
     )
     assert again.asked == []
-    assert decided(rehearsal) == [("allow", "mode ask")]
+    assert decided(rehearsal) == [("allow", "ada")]
+    assert told(rehearsal, "permission_decided")[0][1]["request_id"] == "r-1/step.0.1"
 
 
 def test_where_nobody_is_there_the_turn_ends_and_says_how_to_allow_it(tmp_path: Path) -> None:

@@ -351,11 +351,24 @@ def test_where_nobody_is_there_the_turn_ends_and_says_how_to_allow_it(tmp_path: 
 
 def test_what_was_allowed_before_is_not_asked_again(tmp_path: Path) -> None:
     attendant = Attendant("deny")
-    granted = [digest_of("shell", {"command": "echo x > a"})]
+    said = {"request_id": "r-1/step.1.1", "by": "ada", "note": "once"}
+    granted = {digest_of("shell", {"command": "echo x > a"}): said}
     box = toolbox(tmp_path, attendant, permission_mode="ask", granted=granted)
     assert use(box, "shell", command="echo x > a", timeout=30)["ok"]
     assert refused(use(box, "shell", command="echo y > a")) == "permission_denied"
     assert (tmp_path / "a").read_text() == "x\n"
+    requested, decided = attendant.told
+    assert (requested["kind"], requested["tool"]) == ("permission_requested", "shell")
+    assert requested["request_id"] == "r-1/step.1.1"
+    assert decided == {"kind": "permission_decided", "verdict": "allow", **said}
+
+
+def test_what_the_mode_allows_is_nobodys_word(tmp_path: Path) -> None:
+    attendant = Attendant("deny")
+    said = {"request_id": "r-1/step.1.1", "by": "ada", "note": ""}
+    granted = {digest_of("shell", {"command": "true"}): said}
+    assert use(toolbox(tmp_path, attendant, granted=granted), "shell", command="true")["ok"]
+    assert (attendant.asked, attendant.told) == ([], [])
 
 
 def test_nobody_is_asked_for_what_nobody_can_allow(tmp_path: Path) -> None:

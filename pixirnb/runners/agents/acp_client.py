@@ -18,6 +18,7 @@ from acp import RequestError, schema
 from pixirnb.runners.agents.acp_updates import Call, Updates
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, shown
 from pixirnb.runners.agents.file_tools import read_text, write_text
+from pixirnb.runners.agents.grants import Grants
 from pixirnb.runners.agents.json_lines import bounded, bounded_args
 from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.sessions.permissions import Ruling, digest_of
@@ -48,6 +49,7 @@ class Client:
         self._folders = sorted({self._confinement.cwd, str(work["cwd"])}, key=len, reverse=True)
         self._allowed: set[str] = set()
         """Paths that a person allowed to change, or the mode did, in this turn."""
+        self._grants = Grants(work, line)
         self._count = 0
 
     def on_connect(self, conn: Any) -> None:
@@ -79,7 +81,7 @@ class Client:
             if ruling is None:
                 return _answer(None)
         else:
-            self._record(tool, args, call.call_id, ruling)
+            self._record(tool, args, call.call_id, ruling, digest)
         if ruling.verdict == "allow":
             self._allowed.update(place.path for place in places)
             return _answer(_choice(options, "allow_once", "allow_always"))
@@ -169,6 +171,9 @@ class Client:
             why = f"write `{place.shown}` ({len(content):,} characters)"
             shown_args = {**args, "content": bounded(content)}
             ruling = await self._asked("acp:write", shown_args, digest, call_id, why)
+        elif ruling is not None:
+            shown_args = {**args, "content": bounded(content)}
+            self._grants.tell("acp:write", shown_args, digest, call_id)
         if ruling is None:
             raise Refused("permission_required", "A person has to allow this, and none is there.")
         if ruling.verdict != "allow":
@@ -228,8 +233,12 @@ class Client:
         await self.cancelled.wait()  # else the agent takes the answer for a refusal, and goes on
         return None
 
-    def _record(self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling) -> None:
-        """A request that no person had to answer is in the session too, with who did."""
+    def _record(
+        self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling, digest: str
+    ) -> None:
+        """A request that no person had to answer now is in the session too, with who did, or had before."""
+        if ruling.verdict == "allow" and self._grants.tell(tool, args, digest, call_id):
+            return
         self._count += 1
         request_id = f"{self._id}.rule.{self._count}"
         self._line.tell(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pixirnb.runners.agents.grants import Grants
 from pixirnb.runners.agents.line import Failed
 from pixirnb.runners.agents.toolbox import Asks
 from pixirnb.sessions.events import Pair
@@ -22,6 +23,7 @@ class EngineTools:
         """`work`: as a program of `runners.agents` is handed it."""
         self._limits = Limits.of(work)
         self._line = line
+        self._grants = Grants(work, line)
         self._told: list[Pair] = []
         self._offered = {
             str(tool["name"]): tool
@@ -48,8 +50,11 @@ class EngineTools:
         if tool["mutates"] and args.get("dry_run") is not True:
             digest = digest_of(name, args)
             ruling = self._limits.by_mode(digest)
-            if ruling.verdict == "ask" and (refusal := self._asked(name, args, digest, call_id)):
-                return refusal
+            if ruling.verdict == "ask":
+                if refusal := self._asked(name, args, digest, call_id):
+                    return refusal
+            else:
+                self._grants.tell(name, args, digest, call_id)
         try:
             answer = self._line.ask("call", {"tool": name, "args": args, "call_id": call_id})
         except Failed as failed:

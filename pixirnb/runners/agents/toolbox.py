@@ -15,6 +15,7 @@ from pixirnb.runners.agents.confinement import Confinement, Place, Refused, show
 from pixirnb.runners.agents.definitions import definition, mistake
 from pixirnb.runners.agents.excerpts import bounded
 from pixirnb.runners.agents.file_tools import edit, list_folder, read, write
+from pixirnb.runners.agents.grants import Grants
 from pixirnb.runners.agents.line import Failed
 from pixirnb.runners.agents.search_tool import search
 from pixirnb.runners.agents.shell_tool import shell
@@ -41,6 +42,10 @@ class Asks(Protocol):
         """The engine's answer. Blocks. Raises Failed where nobody is there."""
         ...
 
+    def tell(self, kind: str, **data: Any) -> None:
+        """An event of the session."""
+        ...
+
 
 class Toolbox:
     """The tools of one attempt. Used from any thread."""
@@ -50,6 +55,7 @@ class Toolbox:
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
         self._line = line
+        self._grants = Grants(work, line)
 
     def definitions(self) -> list[dict[str, Any]]:
         """`{name, description, parameters, mutates}` of each tool that this agent has any use of."""
@@ -91,6 +97,8 @@ class Toolbox:
             raise Refused(ruling.code, ruling.message)
         if ruling.verdict == "ask":
             self._ask(name, judged, call_id)
+        elif rule is not None and rule.mutates:
+            self._grants.tell(name, judged, digest_of(name, judged), call_id)
         result = _ACTS[name](self._confinement, {**given, **places})
         if isinstance(result, dict):
             return result
