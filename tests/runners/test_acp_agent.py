@@ -224,6 +224,87 @@ def test_a_write_is_asked_for_unless_the_edit_was_allowed(tmp_path: Path) -> Non
     assert not (tmp_path / "b.py").exists()
 
 
+def wanted(answers: Answers) -> list[tuple[str, str]]:
+    """Tool, and what it would be used on, of each question a person was asked."""
+    args = [asked["args"] for asked in answers.asked]
+    named = [each.get("content") or each["paths"][0] for each in args]
+    return list(zip([asked["tool"] for asked in answers.asked], named, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["read", "search", "execute", "delete", "move"])
+def test_leave_for_anything_but_an_edit_is_no_leave_to_write(kind: str, tmp_path: Path) -> None:
+    answers = Answers(["allow", "deny"] if kind not in ("read", "search") else ["deny"])
+    perform(tmp_path, f"ask:{kind}:b.py", "write:b.py:stolen", answers=answers)
+    assert wanted(answers)[-1] == ("acp:write", "stolen")
+    assert (tmp_path / "b.py").read_text() == "changed by hand\n"
+
+
+def test_one_approval_is_good_for_one_write(tmp_path: Path) -> None:
+    answers = Answers(["allow", "deny"])
+    acts = ("ask:edit:a.py", "write:a.py:one", "write:a.py:two", "ask:edit:a.py", "write:a.py:3")
+    perform(tmp_path, *acts, answers=answers)
+    assert wanted(answers)[:2] == [("acp:edit", "a.py"), ("acp:write", "two")]
+    assert "two" not in (tmp_path / "a.py").read_text()
+
+
+def test_a_call_made_again_is_good_for_no_second_write(tmp_path: Path) -> None:
+    digests = Answers(["allow"])
+    perform(tmp_path, "ask:edit:a.py", answers=digests)
+    answers = Answers(["deny"])
+    acts = ("ask:edit:a.py", "write:a.py:one", "ask:edit:a.py", "write:a.py:two")
+    perform(tmp_path, *acts, answers=answers, granted=[digests.asked[0]["digest"]])
+    assert wanted(answers) == [("acp:write", "two")]
+    assert (tmp_path / "a.py").read_text() == "changed by hand\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_asked"),
+    [
+        ("x = 2\\ny = 1\\n", False),  # the passage replaced
+        ("2", False),  # the whole text, as told
+        ("x = 2\\ny = 1\\nimport os\\n", True),
+        ("x = 3\\ny = 1\\n", True),
+        ("x = 2\\ny = 2\\n", True),
+        ("x = 1\\ny = 1\\n", True),
+    ],
+)
+def test_a_write_that_is_not_the_diff_that_was_allowed_is_asked_about(
+    content: str, is_asked: bool, tmp_path: Path
+) -> None:
+    old = tmp_path / "a.py"
+    old.write_text("x = 1\ny = 1\n")
+    told_as = "x = 1:x = 2" if content != "2" else "x = 1:2"
+    answers = Answers(["allow", "deny"])
+    perform(tmp_path, f"propose:edit:a.py:{told_as}", f"write:a.py:{content}", answers=answers)
+    assert [tool for tool, _ in wanted(answers)] == ["acp:edit", "acp:write"][: 1 + is_asked]
+    said = content.replace("\\n", "\n")
+    assert old.read_text() == ("x = 1\ny = 1\n" if is_asked else said)
+
+
+def test_a_call_that_brings_a_change_is_no_reading_whatever_it_calls_itself(tmp_path: Path) -> None:
+    answers = Answers(["deny"])
+    perform(tmp_path, "propose:read:a.py::new", answers=answers)
+    assert [asked["tool"] for asked in answers.asked] == ["acp:read"]
+    limits: dict[str, Any] = {"write_set": ["src/**"], "mode": "auto"}
+    _, rehearsal = perform(tmp_path, "propose:read:a.py::new", "propose:execute:a.py::n", **limits)
+    assert decided(rehearsal) == [("deny", "rules")] * 2
+
+
+def test_a_person_is_shown_the_change_and_allows_that_one(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    answers = Answers(["allow", "deny", "deny", "deny"])
+    acts = ("propose:edit:a.py:x = 1:x = 2", "propose:edit:a.py:x = 1:x = 3", "write:a.py:y\\n")
+    perform(tmp_path, *acts, answers=answers)
+    first, second, third = answers.asked
+    assert "-x = 1\n+x = 2" in first["args"]["diff"]
+    assert "-x = 1\n+x = 3" in second["args"]["diff"]
+    assert first["digest"] != second["digest"]
+    assert "-x = 1\n+y" in third["args"]["diff"]
+    again = Answers(["deny"])
+    perform(tmp_path, *acts[:2], answers=again, granted=[first["digest"]])
+    assert [asked["digest"] for asked in again.asked] == [second["digest"]]
+
+
 def test_a_secret_is_not_read_for_it(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("KEY=1")
     _, rehearsal = perform(tmp_path, "read:.env")
@@ -399,6 +480,38 @@ def test_what_is_no_protocol_is_passed_over_or_said(
     assert "Traceback" not in rehearsal.text("stderr")
     assert '"result": {"outcome": {"outcome": "selected"' not in rehearsal.text("stderr")
     assert list(tmp_path.iterdir()) == []
+
+
+ASKING = """request('session/request_permission', options={options}, toolCall={{
+    'toolCallId': 't', 'kind': 'edit', 'title': 'x', 'rawInput': {{'a': 1}}}})"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "offered", "outcome"),
+    [
+        ("auto", {}, '"outcome": "cancelled"'),
+        ("auto", {"n": "reject_once"}, '"optionId": "n"'),
+        ("auto", {"y": "allow_always"}, '"optionId": "y"'),
+        ("ask", {"y": "allow_always", "n": "reject_once"}, '"optionId": "n"'),
+        ("ask", {}, '"outcome": "cancelled"'),
+    ],
+)
+def test_what_an_agent_leaves_no_way_to_allow_is_not_allowed_in_the_log_either(
+    mode: str, offered: dict[str, str], outcome: str, tmp_path: Path
+) -> None:
+    options = [{"optionId": key, "name": key, "kind": kind} for key, kind in offered.items()]
+    command = [sys.executable, "-c", ODD_AGENT, ASKING.format(options=options)]
+    answers = Answers(["allow"])
+    work = coding_agent("acp", command, tmp_path, mode=mode)
+    _, rehearsal = staged(work, tmp_path, answers=answers)
+    heard = rehearsal.text("stderr").replace('":"', '": "')
+    assert outcome in heard
+    assert answers.asked == []
+    if outcome == '"optionId": "y"':
+        assert decided(rehearsal) == [("allow", "mode auto")]
+        return
+    assert decided(rehearsal) == [("deny", "rules")]
+    assert results(rehearsal) == [(False, "allow_not_offered")]
 
 
 # --- the SDK's own side ---------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@ written for it within its sets.
 
     rules    an edit that names a path outside the write set is refused, whatever the mode
     mode     `read_only` refuses what changes anything, `auto` allows it, `ask` asks a person
-    files    as with our own tools: judged by the same sets, recorded as calls with their results
+    files    as with our own tools: judged by the same sets, recorded as calls with their results; a write that is not what a
+             person allowed, once, is asked about with its whole text
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
 
-from pixirnb.runners.agents.acp_updates import Call, Updates
+from pixirnb.runners.agents.acp_updates import Call, Updates, diff_of
+from pixirnb.runners.agents.acp_wishes import READING, WRITING, Leaves, is_reading, wish
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, shown
 from pixirnb.runners.agents.file_tools import read_text, write_text
 from pixirnb.runners.agents.grants import Grants
@@ -24,12 +26,15 @@ from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.sessions.permissions import Ruling, digest_of
 
 T = TypeVar("T")
+OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
-READING: Final = frozenset({"read", "search", "think", "fetch"})
-"""Kinds of tool that change nothing; any other, an unknown one too, is taken to change something."""
-WRITING: Final = frozenset({"edit", "delete", "move"})
 REFUSED: Final = -32001
 """The JSON-RPC code of a file request that the rules refuse."""
+_NO_YES: Final = Ruling(
+    "deny",
+    "allow_not_offered",
+    "You offered no answer that allows this one call: ask again with an option of the kind `allow_once`.",
+)
 
 
 class Client:
@@ -46,9 +51,8 @@ class Client:
         self._line = line
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
-        self._folders = sorted({self._confinement.cwd, str(work["cwd"])}, key=len, reverse=True)
-        self._allowed: set[str] = set()
-        """Paths that a person allowed to change, or the mode did, in this turn."""
+        self._folders = (self._confinement.cwd, str(work["cwd"]))
+        self._leaves = Leaves()
         self._grants = Grants(work, line)
         self._count = 0
 
@@ -71,11 +75,16 @@ class Client:
         call = self.updates.learn(tool_call)
         self.updates.tell_call(call)
         places, ruling = self._judged(call)
-        tool, args = f"acp:{call.kind}", _relative(call.args, self._folders)
-        act = {name: args[name] for name in ("paths", "input") if name in args}
-        digest = digest_of(tool, act or args)
+        tool = f"acp:{call.kind}"
+        args, digest = wish(call, [places.get(path, path) for path in call.paths], self._folders)
+        is_changing = not is_reading(call)
+        # What is allowed is this call: where a person decides, an agent may not take it for all that follow.
+        kinds: tuple[OptionKind, ...] = ("allow_once", "allow_always")
+        yes = _choice(options, *kinds[: 1 if is_changing and self._limits.mode == "ask" else 2])
         if ruling is None:
-            ruling = Ruling("allow") if call.kind in READING else self._limits.by_mode(digest)
+            ruling = self._limits.by_mode(digest) if is_changing else Ruling("allow")
+        if yes is None and ruling.verdict != "deny":
+            ruling = _NO_YES
         if ruling.verdict == "ask":
             ruling = await self._asked(tool, args, digest, call.call_id, call.title)
             if ruling is None:
@@ -83,8 +92,8 @@ class Client:
         else:
             self._record(tool, args, call.call_id, ruling, digest)
         if ruling.verdict == "allow":
-            self._allowed.update(place.path for place in places)
-            return _answer(_choice(options, "allow_once", "allow_always"))
+            self._leaves.give(call, digest, places)
+            return _answer(yes)
         self.updates.end_call(call, ok=False, code=ruling.code, message=ruling.message)
         return _answer(_choice(options, "reject_once", "reject_always"))
 
@@ -97,8 +106,9 @@ class Client:
 
         async def write(call_id: str) -> str:
             place = self._confinement.writable(path)
-            if place.path not in self._allowed:
-                await self._ask_to_write(place, content, call_id)
+            before = await self._before(place)
+            if not self._leaves.use(place.path, before or "", content):
+                await self._ask_to_write(place, before, content, call_id)
             await off_loop(self._line.ask, "commit", {})
             size = await off_loop(write_text, place, content)
             return f"Wrote {size:,} bytes to `{place.shown}`."
@@ -162,7 +172,16 @@ class Client:
             raise RequestError(REFUSED, failed.message, {"code": failed.kind}) from failed
         self._line.tell("tool_result", call_id=call_id, ok=True, output=said)
 
-    async def _ask_to_write(self, place: Place, content: str, call_id: str) -> None:
+    async def _before(self, place: Place) -> str | None:
+        """What a file holds now; None where that is no text, or nothing."""
+        try:
+            return await off_loop(read_text, place)
+        except Refused:
+            return None
+
+    async def _ask_to_write(
+        self, place: Place, before: str | None, content: str, call_id: str
+    ) -> None:
         """Return when the mode or a person allows it. Raises Refused, Failed."""
         args = {"path": place.path, "content": content}
         digest = digest_of("acp:write", args)
@@ -170,6 +189,8 @@ class Client:
         if ruling is not None and ruling.verdict == "ask":
             why = f"write `{place.shown}` ({len(content):,} characters)"
             shown_args = {**args, "content": bounded(content)}
+            if before is not None:
+                shown_args["diff"] = bounded(diff_of(place.path, before, content))
             ruling = await self._asked("acp:write", shown_args, digest, call_id, why)
         elif ruling is not None:
             shown_args = {**args, "content": bounded(content)}
@@ -179,24 +200,23 @@ class Client:
         if ruling.verdict != "allow":
             raise Refused(ruling.code, ruling.message)
 
-    def _judged(self, call: Call) -> tuple[list[Place], Ruling | None]:
-        """The places a call names, and why the rules refuse it, if they do."""
-        places: list[Place] = []
-        if call.kind not in READING | WRITING:
-            return places, None
-        limits = self._limits
-        refusal = limits.write_refusal if call.kind in WRITING else limits.read_refusal
-        if call.kind == "search":
-            refusal = limits.look_refusal
+    def _judged(self, call: Call) -> tuple[dict[str, str], Ruling | None]:
+        """What the rules call the files that a call names, and why they refuse it, if they do."""
+        places: dict[str, str] = {}
+        limits, changed = self._limits, {change.path for change in call.changes}
+        refused: Ruling | None = None
         for path in call.paths:
+            writes = path in changed or call.kind in WRITING
+            if not writes and call.kind not in READING:
+                continue
+            refusal = limits.look_refusal if call.kind == "search" else limits.read_refusal
             try:
-                place = self._confinement.place(path)
-            except Refused as refused:
-                return [], Ruling("deny", refused.code, refused.message)
-            places.append(place)
-            if (ruling := refusal(place.path)) is not None:
-                return [], ruling
-        return places, None
+                places[path] = self._confinement.place(path).path
+                ruling = (limits.write_refusal if writes else refusal)(places[path])
+            except Refused as said:
+                ruling = Ruling("deny", said.code, said.message)
+            refused = refused or ruling
+        return places, refused
 
     async def _asked(
         self, tool: str, args: dict[str, Any], digest: str, call_id: str, why: str
@@ -283,21 +303,7 @@ async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
     return await future
 
 
-def _relative(value: Any, folders: list[str]) -> Any:
-    """Plain data in which paths below the folder it works in are told from there: what is allowed once is the same in
-    another copy. `folders`: that folder by its names, the longest first."""
-    if isinstance(value, str):
-        for folder in folders:
-            value = value.replace(f"{folder}/", "")
-        return value
-    if isinstance(value, dict):
-        return {name: _relative(item, folders) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_relative(item, folders) for item in value]
-    return value
-
-
-def _choice(options: list[schema.PermissionOption], *kinds: str) -> str | None:
+def _choice(options: list[schema.PermissionOption], *kinds: OptionKind) -> str | None:
     """The first option of these kinds, the narrowest first; None where the agent offers none."""
     for kind in kinds:
         for option in options:

@@ -6,13 +6,16 @@ Nothing is final before the turn has ended: a message is told when something els
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from difflib import unified_diff
+from typing import Any, Final, Protocol
 
 from acp import schema
 
 from pixirnb.runners.agents.json_lines import as_text, bounded, bounded_args, orphan
 
-_OVER = frozenset({"completed", "failed"})
+_OVER: Final = frozenset({"completed", "failed"})
+_DIFF_LINES: Final = 2_000
+"""Beyond, a diff takes too long: the text after is shown."""
 
 
 class Tells(Protocol):
@@ -29,6 +32,21 @@ class Tells(Protocol):
     def progress(self, message: str, fraction: float | None = None) -> None:
         """How far it is."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a call says it makes of a file, or of a passage in it."""
+
+    path: str
+    before: str | None
+    """None: it is new."""
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """Its lines, with `-` and `+`."""
+        return diff_of(self.path, self.before, self.after)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,14 +81,23 @@ class Call:
     @property
     def args(self) -> dict[str, Any]:
         """What is known of what it does."""
-        said = {"title": self.title, "paths": self.paths, "input": self.input}
+        diff = bounded("\n".join(change.diff for change in self.changes))
+        said = {"title": self.title, "paths": self.paths, "input": self.input, "diff": diff}
         return {name: value for name, value in said.items() if value}
+
+    @property
+    def changes(self) -> list[Change]:
+        """What it says it would write."""
+        return [
+            Change(block.path, block.old_text, block.new_text)
+            for block in self.content
+            if isinstance(block, schema.FileEditToolCallContent)
+        ]
 
     @property
     def paths(self) -> list[str]:
         """The files it names."""
-        changed = [block.path for block in self.content if getattr(block, "type", "") == "diff"]
-        return list(dict.fromkeys([*self.locations, *changed]))
+        return list(dict.fromkeys([*self.locations, *(change.path for change in self.changes)]))
 
     @property
     def output(self) -> str:
@@ -232,6 +259,17 @@ def block_text(block: Any) -> str:
             return text if isinstance(text, str) else f"[{block.resource.uri}]"
         case _:
             return f"[{getattr(block, 'type', 'something')}]"
+
+
+def diff_of(name: str, before: str | None, after: str) -> str:
+    """What becomes of a text, as lines with `-` and `+`; of a very long one the text after. `before`: None where it is new."""
+    old, new = [] if before is None else before.split("\n"), after.split("\n")
+    if len(old) + len(new) > _DIFF_LINES:
+        return (
+            f"+++ {name} ({len(old):,} lines become {len(new):,}; this is the text after)\n{after}"
+        )
+    was = "/dev/null" if before is None else name
+    return "\n".join(unified_diff(old, new, was, name, lineterm=""))
 
 
 def _shown(block: Any) -> str:

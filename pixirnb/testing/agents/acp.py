@@ -9,6 +9,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     tool:KIND:TITLE  broken:TITLE     a tool of its own that succeeds · one that fails
     orphan:TITLE                      a tool that it never speaks of again
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
+    propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
     write:PATH:TEXT  read:PATH        through the client's file requests
     env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
     flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
@@ -150,6 +151,8 @@ class FakeAgent:
                 self._tool(name, first, second or first, call)
             case "ask":
                 self._ask(first, second, call)
+            case "propose":
+                self._propose(first, second, call)
             case "write":
                 self._file("fs/write_text_file", first, content=second)
             case "read":
@@ -225,6 +228,19 @@ class FakeAgent:
         elif chosen != "cancelled":
             self._update("tool_call_update", toolCallId=call, status="failed")
         self._say(f"[{chosen}]")
+
+    def _propose(self, kind: str, rest: str, call: str) -> None:
+        path, old, new = rest.split(":", 2)
+        diff = {"type": "diff", "path": str(self._cwd / path), "oldText": old or None}
+        tool = {
+            "toolCallId": call,
+            "title": f"Change {path}",
+            "kind": kind,
+            "content": [{**diff, "newText": new}],
+        }
+        answer = self._request("session/request_permission", toolCall=tool, options=_OPTIONS)
+        outcome = answer.get("result", {}).get("outcome", {})
+        self._say(f"[{outcome.get('optionId', outcome.get('outcome'))}]")
 
     def _file(self, method: str, path: str, **more: Any) -> None:
         answer = self._request(method, path=str(self._cwd / path), **more)

@@ -1,0 +1,125 @@
+"""What of an ACP agent's wish a person is shown, and what tells it from any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from acp import schema
+
+from pixirnb.runners.agents.acp_updates import Call, Change, diff_of
+from pixirnb.runners.agents.acp_wishes import Leaves, wish
+
+BASE: dict[str, Any] = {"title": "Run", "kind": "execute", "input": {"command": "rm -rf /w/x"}}
+
+
+def call(**said: Any) -> Call:
+    changes = said.pop("changes", [])
+    made = Call("c1", **{**BASE, **said})
+    made.content = [
+        schema.FileEditToolCallContent(
+            type="diff", path=change.path, old_text=change.before, new_text=change.after
+        )
+        for change in changes
+    ]
+    return made
+
+
+def digest(folder: str = "/w", **said: Any) -> str:
+    made = call(**said)
+    return wish(made, made.paths, [folder])[1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"title": "Run it"},
+        {"kind": "other"},
+        {"input": {"command": "rm -rf /tmp/w/x"}},
+        {"input": {"command": "rm -rf x"}},
+        {"input": {"command": "rm -rf /tmpx"}},
+        {"input": {"command": "rm -rf \0/x"}},
+        {"locations": ["/w/a"]},
+        {"changes": [Change("/w/a", None, "one")]},
+        {"changes": [Change("/w/a", None, "two")]},
+        {"changes": [Change("/w/a", "old", "two")]},
+        {"changes": [Change("/w/b", "old", "two")]},
+    ],
+)
+def test_calls_that_differ_in_anything_are_two(other: dict[str, Any]) -> None:
+    assert digest() != digest(**other)
+
+
+def test_each_change_is_a_call_of_its_own() -> None:
+    befores = [None, "", "one", "two"]
+    digests = {
+        digest(changes=[Change("/w/a", before, after)])
+        for before in befores
+        for after in ("x", "y", "x\n")
+    }
+    assert len(digests) == len(befores) * 3
+
+
+def test_a_call_without_input_is_told_by_its_content() -> None:
+
+    def said(text: str) -> Call:
+        block = schema.TextContentBlock(type="text", text=text)
+        made = call(input=None)
+        made.content = [schema.ContentToolCallContent(type="content", content=block)]
+        return made
+
+    (first, one), (_, two) = wish(said("make"), [], ["/w"]), wish(said("make clean"), [], ["/w"])
+    assert first["content"] == "make"
+    assert one != two
+
+
+def test_the_same_call_in_another_copy_is_the_same() -> None:
+    def inside(folder: str) -> str:
+        return digest(
+            folder,
+            title=f"Change {folder}/a in {folder}",
+            input={"path": f"{folder}/a", "all": [f"{folder}/b", "c"]},
+            locations=[f"{folder}/a"],
+            changes=[Change(f"{folder}/a", None, f"see {folder}/b")],
+        )
+
+    assert inside("/w") == inside("/home/me/copies/7") == inside("/w.d/x-y")
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("/tmp/w/x", "/tmpx"), ("/workshop", "shop"), ("/work-2/x", "-2/x"), ("./w/x", ".x")],
+)
+def test_a_folder_is_told_by_its_whole_name(one: str, two: str) -> None:
+    folder = "/work" if one.startswith("/work") else "/w"
+    assert digest(folder, input={"path": one}) != digest(folder, input={"path": two})
+
+
+def test_what_is_shown_is_what_was_said() -> None:
+    made = call(
+        locations=["/w/src/a.py"], changes=[Change("/w/src/a.py", "see /w/b\n", "see /tmp/w/b\n")]
+    )
+    shown, _ = wish(made, ["src/a.py"], ["/w"])
+    assert shown["input"] == {"command": "rm -rf /w/x"}
+    assert shown["paths"] == ["src/a.py"]
+    assert "-see /w/b\n+see /tmp/w/b" in shown["diff"]
+
+
+def test_a_long_diff_is_cut_and_tells_its_size() -> None:
+    after = "line\n" * 5_000
+    shown, _ = wish(call(changes=[Change("/w/a", "", after)]), ["a"], ["/w"])
+    assert "this is the text after" in shown["diff"]
+    assert len(shown["diff"]) < 17_000
+    assert "/dev/null" in diff_of("a", None, "x")
+    assert "-x\r\n+x" in diff_of("a", "x\r\n", "x\n")
+
+
+def test_changes_of_one_file_are_followed_one_after_another() -> None:
+    leaves = Leaves()
+    changes = [Change("/w/a", "one", "1"), Change("/w/a", "two", "2"), Change("/w/b", None, "b")]
+    leaves.give(call(kind="edit", changes=changes), "b2:x", {"/w/a": "a", "/w/b": "b"})
+    assert not leaves.use("a", "one two", "1 two")
+    assert not leaves.use("b", "", "1 2")
+    assert leaves.use("a", "one two", "1 2")
+    assert not leaves.use("a", "one two", "1 2")
+    assert leaves.use("b", "", "b")
