@@ -17,7 +17,6 @@ import anyio
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.endings import worded
 from pixirnb.engine.loose_text import LooseText
-from pixirnb.engine.plain_data import plain_data
 from pixirnb.engine.readings import markers
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
@@ -27,6 +26,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.ports import Caller, Question
 from pixirnb.runners.masking import Mask
 from pixirnb.sessions.closing import closing, orphan_results
+from pixirnb.sessions.plain_data import plain_data
 from pixirnb.sessions.state import SessionState
 from pixirnb.work import AgentWork, Ended
 
@@ -68,6 +68,8 @@ class Session:
         """What the agent has printed and not told as a message, masked."""
         self.shown: frozenset[str] = frozenset()
         """Readiness that messages to it and its tools have shown it: see `readings.markers`."""
+        self._unanswered: set[str] = set()
+        """Ids of calls that wait for a person's leave."""
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
@@ -131,7 +133,10 @@ class Session:
     async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
         asked = self._mask.data(plain_data(data))
         asked["agent"] = self._work.session["agent"]
+        waits = str(asked.get("call_id"))
+        self._unanswered.add(waits)  # stays there where the attempt ends before anybody answers
         answer = await self._around.permit(self._attempt.step.id, self._attempt.number, asked)
+        self._unanswered.discard(waits)
         request_id = answer["request_id"]
         self.tell(
             "permission_requested",
@@ -204,7 +209,7 @@ class Session:
         state = self.state
         elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
         if ended.status == "completed" and state.turn != "completed":
-            for kind, data in orphan_results(state, "turn_ended"):
+            for kind, data in orphan_results(state, "turn_ended", frozenset(self._unanswered)):
                 self.tell(kind, data)
             self.tell("assistant_message", {"text": text, "partial": False, "final": True})
         elif ended.status != "completed":
@@ -220,6 +225,7 @@ class Session:
                 partial_text=self._loose.text,
                 timeout_ms=self._attempt.timeout_ms,
                 elapsed_ms=elapsed_ms,
+                barred=frozenset(self._unanswered),
             )
             for kind, data in drafts:
                 self.tell(kind, data)

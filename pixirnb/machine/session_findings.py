@@ -38,6 +38,8 @@ class SeenSession:
     """Characters of text that was cut off and kept."""
     orphans: int = 0
     """Tool calls that the harness closed."""
+    unacted: int = 0
+    """Those of them that were never allowed, and so did not act."""
     open_calls: tuple[str, ...] = ()
     """Tools that were called and whose result is recorded nowhere."""
     failed: dict[str, Any] = field(default_factory=dict)
@@ -159,14 +161,28 @@ def _orphans(run_id: str, step: str, seen: Sequence[SeenSession]) -> Iterator[Fi
     found = [session for session in seen if session.orphans]
     if not found:
         return
-    count = sum(session.orphans for session in found)
-    calls = "A tool call" if count == 1 else f"{count} tool calls"
-    was = "was" if count == 1 else "were"
-    told = f"{calls} of {step} {was} closed without a result: it may or may not have acted."
+    count, unacted = (sum(s.orphans for s in found), sum(s.unacted for s in found))
+    calls = "a tool call was" if count == 1 else f"{count} tool calls were"
+    names = [session.session_id for session in found[:_LISTED]]
+    more = f" and {len(found) - len(names)} more" if len(found) > len(names) else ""
+    where = f"In the session{'' if len(found) == 1 else 's'} {', '.join(names)}{more}"
+    told = f"{where}, {calls} closed without a result: {_acted(count, unacted)}."
     evidence = {
         "sessions": [session.session_id for session in found[:_LISTED]],
         "calls": count,
+        "never_allowed": unacted,
     } | rest_of(found, _LISTED)
     last = found[-1].session_id
     look = offer("inspect_session", step, f"%pixir show {run_id} --session {last}")
     yield Finding("orphan_calls_closed", "warning", told, step, evidence, look)
+
+
+def _acted(count: int, unacted: int) -> str:
+    """What is known of whether calls without a result did something."""
+    they = "it" if count == 1 else "they"
+    if unacted == count:
+        return f"never allowed, {they} did not act"
+    if not unacted:
+        return f"{they} may or may not have acted"
+    did = "1 was" if unacted == 1 else f"{unacted} were"
+    return f"{did} never allowed and did not act, the rest may or may not have acted"

@@ -30,9 +30,15 @@ def orphan_output(call: Call) -> str:
     return f"No result of `{call.tool}` was recorded; it may or may not have acted."
 
 
-def orphan_results(state: SessionState, reason: str) -> Drafts:
-    """A durable result for every call that has none. `reason`: what broke them off."""
-    calls = state.calls
+def orphan_results(
+    state: SessionState, reason: str, barred: frozenset[str] = frozenset()
+) -> Drafts:
+    """A durable result for every call that has none. `reason`: what broke them off; `barred`: ids of calls that wait for leave.
+
+    A call that was never allowed did not act: its error says so, and not its output, for what a provider is sent must not hang
+    on who was asked for what.
+    """
+    calls, kept = state.calls, state.barred | barred
     # In the order in which results find their calls, for several may have one id: those of this turn first.
     ordered = sorted(calls.open.values(), key=lambda call: call.turn != calls.turn)
     return [
@@ -42,16 +48,22 @@ def orphan_results(state: SessionState, reason: str) -> Drafts:
                 "call_id": call.call_id,
                 "ok": False,
                 "output": orphan_output(call),
-                "error": {
-                    "kind": "orphan_tool_call",
-                    "message": f"`{call.tool}` was called and its result was lost.",
-                    "details": {"tool": call.tool, "reason": reason},
-                },
+                "error": _orphan_error(call, reason, is_barred=call.call_id in kept),
                 "synthetic": True,
             },
         )
         for call in ordered
     ]
+
+
+def _orphan_error(call: Call, reason: str, *, is_barred: bool) -> dict[str, Any]:
+    what = (
+        "was never allowed: it did not act" if is_barred else "was called and its result was lost"
+    )
+    details: dict[str, Any] = {"tool": call.tool, "reason": reason}
+    if is_barred:
+        details["did_act"] = False
+    return {"kind": "orphan_tool_call", "message": f"`{call.tool}` {what}.", "details": details}
 
 
 def closing(
@@ -65,6 +77,7 @@ def closing(
     partial_text: str = "",
     timeout_ms: int | None = None,
     elapsed_ms: int | None = None,
+    barred: frozenset[str] = frozenset(),
 ) -> Drafts:
     """The events that end a session which did not end clean. Of one whose failure is recorded, only its open calls are closed.
 
@@ -73,12 +86,12 @@ def closing(
     `completed` has its evidence, and closing it says that the attempt ended otherwise after all.
     """
     if state.failed is not None:
-        return orphan_results(state, reason)
+        return orphan_results(state, reason, barred)
     drafts: Drafts = []
     text = partial_text.strip()
     if text:
         drafts.append(("assistant_message", {"text": text, "partial": True, "final": False}))
-    drafts += orphan_results(state, reason)
+    drafts += orphan_results(state, reason, barred)
     terminal = status if status in {"interrupted", "timed_out"} else "failed"
     if terminal == "failed" and (text or (state.partial or "").strip()):
         terminal = "partial_failed"

@@ -40,11 +40,16 @@ class SessionState:
     """The last structured report."""
     open_requests: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Permission requests nobody has answered, by id."""
+    barred: set[str] = field(default_factory=set)
+    """Ids of calls of this turn whose permission was asked for and not given: they did not act."""
     orphans: int = 0
     """Calls the harness closed."""
+    unacted: int = 0
+    """Those of them that were never allowed."""
     usage: dict[str, int] = field(default_factory=dict)
     """Tokens and requests, summed."""
     events: int = 0
+    _requests: dict[str, str] = field(default_factory=dict)
 
     @property
     def open_calls(self) -> dict[str, str]:
@@ -79,6 +84,7 @@ class SessionState:
                 self.turns += 1
                 self.calls.next_turn()
                 self.final = self.partial = self.failed = None
+                self.barred.clear()
             case "assistant_message":
                 self._hear(text_of(data.get("text")), data)
             case "tool_call":
@@ -86,21 +92,39 @@ class SessionState:
                 self.final = None
                 self.calls.begin(data)
             case "tool_result":
-                answered = self.calls.end(data)
-                self.orphans += answered is not None and bool(data.get("synthetic"))
+                self._end_call(data)
             case "checkpoint_reported":
                 self.report = data
             case "permission_requested":
                 self.open_requests[text_of(data.get("request_id"))] = data
+                self._requests[text_of(data.get("request_id"))] = text_of(data.get("call_id"))
+                self.barred.add(text_of(data.get("call_id")))
             case "permission_decided":
                 if data.get("verdict") != "unattended":
                     self.open_requests.pop(text_of(data.get("request_id")), None)
+                if data.get("verdict") == "allow":
+                    request = text_of(data.get("request_id"))
+                    self.barred.discard(self._requests.get(request, ""))
             case "provider_usage":
                 self._count(data)
             case "turn_failed":
                 self.failed = data
             case _:
                 pass
+
+    def _end_call(self, data: dict[str, Any]) -> None:
+        answered = self.calls.end(data)
+        is_orphan = answered is not None and bool(data.get("synthetic"))
+        self.orphans += is_orphan
+        self.unacted += is_orphan and self.is_barred(data)
+        self.barred.discard(text_of(data.get("call_id")))
+
+    def is_barred(self, result: dict[str, Any]) -> bool:
+        """Whether the call that this result of the harness closes was never allowed."""
+        error = result.get("error")
+        details = error.get("details") if isinstance(error, dict) else None
+        is_said = isinstance(details, dict) and details.get("did_act") is False
+        return is_said or text_of(result.get("call_id")) in self.barred
 
     def _hear(self, text: str, data: dict[str, Any]) -> None:
         """Of several messages the last is the turn's last word."""

@@ -61,6 +61,7 @@ def _seen(folder: Path, name: str, *, now_ns: int) -> SeenSession | None:
         turn=state.turn,
         partial=len(state.partial or ""),
         orphans=state.orphans,
+        unacted=state.unacted,
         open_calls=tuple(state.open_calls.values()),
         failed=state.failed or {},
         silent_ms=_silent_ms([path, folder / "output" / f"{name}.log"], now_ns),

@@ -50,11 +50,12 @@ class Dialogue:
         if event.seq <= self.seq:
             return
         self.seq = event.seq
+        is_barred = event.kind == "tool_result" and self.state.is_barred(event.data)
         self.state.apply(event)
         data = event.data
         match event.kind:
             case "tool_result":
-                self._answer_call(event)
+                self._answer_call(event, is_barred=is_barred)
             case "permission_decided":
                 self._decide(event)
             case "session_started":
@@ -128,7 +129,7 @@ class Dialogue:
         made = {**entry, **about, "seq": event.seq}
         self.entries[entry["n"] - 1] = made
 
-    def _answer_call(self, event: Event) -> None:
+    def _answer_call(self, event: Event, *, is_barred: bool) -> None:
         data = event.data
         error = data.get("error")
         given = data.get("output")
@@ -144,6 +145,7 @@ class Dialogue:
                 "message": plain(error.get("message") or "", 2_000),
             },
             "is_orphan": bool(data.get("synthetic")),
+            "is_barred": bool(data.get("synthetic")) and is_barred,
         }
         call = self._calls.pop(str(data.get("call_id")), None)
         if call is None:
@@ -230,8 +232,9 @@ def _words(given: Any) -> list[str]:
 
 
 def _call(data: Mapping[str, Any]) -> dict[str, Any]:
-    nothing = {"ok": None, "output": "", "output_cut": 0, "error": None, "is_orphan": False}
-    return {**asked_for(data.get("name") or "tool", data.get("args")), **nothing}
+    nothing = {"ok": None, "output": "", "output_cut": 0, "error": None}
+    asked = asked_for(data.get("name") or "tool", data.get("args"))
+    return {**asked, **nothing, "is_orphan": False, "is_barred": False}
 
 
 def _request(data: Mapping[str, Any]) -> dict[str, Any]:

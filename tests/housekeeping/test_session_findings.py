@@ -130,7 +130,12 @@ def test_calls_closed_by_the_harness_are_told_once_a_step() -> None:
     first = seen(session_id="look.0", attempt=0, turn="interrupted", orphans=2)
     these = found(ready(), first, seen(turn="completed", orphans=1))
     assert told(these) == [("orphan_calls_closed", "warning", LOOK)]
-    assert these[0].evidence == {"sessions": ["look.0", "look.1"], "calls": 3}
+    assert these[0].evidence == {
+        "sessions": ["look.0", "look.1"],
+        "calls": 3,
+        "never_allowed": 0,
+    }
+    assert these[0].message.startswith("In the sessions look.0, look.1, 3 tool calls were closed")
 
 
 def test_an_agent_whose_process_is_gone_is_told_while_its_run_lives() -> None:

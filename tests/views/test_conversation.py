@@ -135,6 +135,8 @@ def test_tools_are_folded_with_what_they_were_given_and_what_came_of_it() -> Non
         {"call_id": "c1", "ok": False, "output": "lost", "synthetic": True},
     )
     document = conversation([USER, CALL, orphan])
+    asked: Pair = ("permission_requested", {"request_id": "p", "call_id": "c1", "tool": "read"})
+    assert "it was never allowed, and did not act" in told([USER, CALL, asked, orphan])
     assert "its result was lost; it may or may not have acted" in told([USER, CALL, orphan])
     assert "<details><summary>✗ read a.py: its result was lost" in conversation_body(document)
     assert "no result yet" in told([USER, CALL])

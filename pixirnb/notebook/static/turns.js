@@ -86,9 +86,9 @@ function moreOf(cut) {
   return cut ? h("p", { class: "pixirnb-mute" }, `${cut.toLocaleString("en-US")} characters more are not shown.`) : null;
 }
 
-function toolLine({ name, about, ok, is_orphan: isOrphan }, stage) {
+function toolLine({ name, about, ok, is_orphan: isOrphan, is_barred: isBarred }, stage) {
   const mark = ok === null ? { key: "running", tone: "live" } : ok ? { key: "checkpoint_ready", tone: "ready" } : { key: "failed", tone: "bad" };
-  const words = ok === null ? "under way" : ok ? "done" : isOrphan ? "result lost" : "failed";
+  const words = ok === null ? "under way" : ok ? "done" : isBarred ? "never allowed" : isOrphan ? "result lost" : "failed";
   return [
     markIcon(stage, mark),
     " ",
