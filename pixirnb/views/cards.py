@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.views.marks import WARNING, Mark
-from pixirnb.views.markup import code, text
+from pixirnb.views.markup import code, prose, text
 from pixirnb.views.phrases import action_phrase, place_phrase
 from pixirnb.views.plain import plural
 from pixirnb.views.shapes import icon
@@ -124,8 +124,8 @@ def problems(title: str, entries: Sequence[Mapping[str, Any]], mark: Mark = WARN
 def _problem(entry: Mapping[str, Any]) -> str:
     place = place_phrase(entry)
     where = f'<span class="pixirnb-mute">{text(place)}</span> ' if place else ""
-    fix = f" → {text(entry['fix'])}" if entry.get("fix") else ""
-    return f"{where}{text(entry.get('message', ''), 600)}{fix} {code(entry.get('code', ''), 60)}"
+    fix = f" → {prose(entry['fix'], 300)}" if entry.get("fix") else ""
+    return f"{where}{prose(entry.get('message', ''))}{fix} {code(entry.get('code', ''), 60)}"
 
 
 def _more(count: int) -> str:

@@ -98,7 +98,7 @@ CARD: Final = (
     "div.pixirnb-view.pixirnb-view pre{font-family:var(--jp-code-font-family,ui-monospace,Menlo,'DejaVu Sans Mono',"
     "monospace);font-size:12px;background:var(--px-band,#f2f4f7);color:var(--px-fg,#222);"
     "padding:8px 10px;border-radius:6px;margin:6px 0;white-space:pre-wrap;max-height:320px;"
-    "overflow:auto}"
+    "overflow:auto;word-break:normal;overflow-wrap:anywhere}"
     "div.pixirnb-view.pixirnb-view summary{cursor:pointer;color:var(--px-mute,#555);margin:6px 0}"
     "div.pixirnb-view.pixirnb-view ul{list-style:none;margin:4px 0;padding:0}div.pixirnb-view.pixirnb-view li{margin:3px 0}"
 )

@@ -244,8 +244,10 @@ def test_a_picture_of_the_largest_workflow_stays_small() -> None:
 
 @pytest.mark.parametrize("room", [12, 30, 60, 76, 120])
 def test_the_line_of_progress_keeps_to_its_room_and_gives_up_names_first(room: int) -> None:
-    steps = [step(f"a-step-with-a-long-name-{number}", status=None) for number in range(3)]
-    running = [{**each, "subagent_status": "running"} for each in steps]
+    running = [
+        step(f"a-step-with-a-long-name-{number}", status=None, subagent_status="running")
+        for number in range(3)
+    ]
     document = outcome("running", [*running, step("late", status="failed")])
     told = progress_line(document, room)
     assert len(told) <= room

@@ -42,7 +42,7 @@ function momentOf(text) {
 
 /** A sentence of the kernel, its names between backticks as code. */
 function proseOf(sentence) {
-  return sentence.split("`").map((words, place) => (place % 2 ? h("code", {}, words) : words)).filter((part) => part !== "");
+  return sentence.split(/`([^`\n]+)`/).map((words, place) => (place % 2 ? h("code", {}, words) : words)).filter((part) => part !== "");
 }
 
 /** A list of names as code, the first `most` of them; `count` is of all there are. */

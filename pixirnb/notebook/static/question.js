@@ -29,7 +29,7 @@ class Question {
     this.root.classList.toggle("pixirnb-asking", question.is_open);
     refill(
       this.root,
-      h("p", { class: "pixirnb-asked" }, markIcon(this.stage, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, question.text)),
+      h("p", { class: "pixirnb-asked" }, markIcon(this.stage, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, proseOf(question.text))),
       question.said ? this.said(question.said) : null,
       question.is_open && can.decide ? this.form(step, question) : null,
       this.remark.root,
