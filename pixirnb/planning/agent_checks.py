@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pixirnb.spec.agent_commands import misplaced, words_of
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.policies import Agent
@@ -45,6 +46,8 @@ def check_agents(workflow: Workflow) -> Iterator[Mistake]:
                 f"the agent `{name}` is run by `{agent.runner}` and names no command",
                 "add `command:`, an argv list or the name of a known agent",
             )
+        elif agent.runner != "scripted" and agent.command:
+            yield from _command(agent.command, (*parts, "command"))
         for place, tool in enumerate(agent.tools):
             if tool not in TOOLS:
                 yield Mistake(
@@ -53,6 +56,12 @@ def check_agents(workflow: Workflow) -> Iterator[Mistake]:
                     f"there is no tool `{tool}`",
                     did_you_mean(tool, TOOLS, otherwise=f"use some of {', '.join(TOOLS)}"),
                 )
+
+
+def _command(command: str | Sequence[str], parts: PathParts) -> Iterator[Mistake]:
+    for wrong in misplaced(words_of(command)):
+        place = parts if isinstance(command, str) else (*parts, wrong.position)
+        yield Mistake(wrong.code, place, wrong.message, wrong.fix)
 
 
 def _model(name: str, agent: Agent, parts: PathParts) -> Iterator[Mistake]:

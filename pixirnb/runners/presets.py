@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, cast
 
 from pixirnb.errors import Cannot
 from pixirnb.runners.agents.json_lines import wrong_rule
+from pixirnb.spec.agent_commands import misplaced
 from pixirnb.values import config_folder
 
 RunnerName = Literal["acp", "cli", "pty"]
@@ -66,7 +67,8 @@ class Preset:
 def resolve(runner: str, command: Sequence[str] | None, path: str | None = None) -> Preset:
     """The preset that `command` names, or the argv it is. `path`: where programs are looked for. Reads the user's file.
 
-    Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`.
+    Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`, `prompt_in_shell`,
+    `placeholder_unknown`.
     """
     words = _words(command)
     name = cast("RunnerName", runner)
@@ -85,6 +87,10 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             f"{words[0]!r} is neither an agent known to runner {runner} nor a program on PATH.",
             fix=f"Known agents: {_known(runner, table)}; others are given as an argv, or in {user_file()}.",
             code="agent_command_unknown",
+        )
+    for wrong in misplaced(words):
+        raise Cannot(
+            f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
         )
     return Preset("", name, tuple(words))
 
@@ -205,6 +211,9 @@ def _preset(
     preset = replace(base or Preset(name, runner, ()), **changed)
     if not preset.argv or (preset.output == "json-lines" and not preset.lines):
         raise _invalid(path, f"{where} needs an argv, and json-lines need their rules in `lines`")
+    for mode in ((), *(preset.modes or {}).values()):
+        for wrong in misplaced([*preset.argv, *preset.model, *mode, *preset.last]):
+            raise _invalid(path, f"{where} {wrong.message}: {wrong.fix}")
     return preset
 
 

@@ -172,6 +172,16 @@ BROKEN = {
             ("agent_command_missing", "agents.d.runner", 5),
         ],
     ),
+    "a prompt pasted into a shell": (
+        "name: w\nagents:\n  b: {runner: cli, command: [sh, -c, 'echo {prompt}']}\n"
+        "  c: {runner: pty, command: 'bash -lc \"agent {cwd}\"'}\n"
+        "  d: {runner: cli, command: [agent, '{promt}']}\nsteps: [{id: a, task: x, agent: b}]\n",
+        [
+            ("prompt_in_shell", "agents.b.command[2]", 3),
+            ("prompt_in_shell", "agents.c.command", 4),
+            ("placeholder_unknown", "agents.d.command[1]", 5),
+        ],
+    ),
     "a tool nobody has": (
         "name: w\nagents: {b: {runner: llm, model: 'openai:m', tools: [raed, hammer]}}\n"
         "steps: [{id: a, task: x, agent: b}]\n",

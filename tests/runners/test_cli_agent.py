@@ -60,10 +60,26 @@ def test_a_prompt_that_can_be_no_argument_is_a_file_while_it_is_needed(
 
 def test_placeholders_are_filled_in_once_and_only_where_they_stand(tmp_path: Path) -> None:
     script = "import sys; print(sys.argv[1:])"
-    command = [sys.executable, "-c", script, "<{prompt}>", "{role}", "{cwd}", "{other}"]
+    command = [sys.executable, "-c", script, "<{prompt}>", "{role}", "{cwd}", "${other} {a b}"]
     work = coding_agent("cli", command, tmp_path, prompt="see {cwd}")
     _, rehearsal = staged(work, tmp_path)
-    assert rehearsal.text() == f"{['<see {cwd}>', 'You do things.', str(tmp_path), '{other}']}\n"
+    assert (
+        rehearsal.text()
+        == f"{['<see {cwd}>', 'You do things.', str(tmp_path), '${other} {a b}']}\n"
+    )
+
+
+def test_a_shell_is_handed_the_prompt_as_a_file_and_never_as_code(tmp_path: Path) -> None:
+    prompt = '$(touch stolen); `touch stolen` "; touch stolen #'
+    for text in ('cat "$PIXIRNB_PROMPT_FILE"', "cat {prompt_file}"):
+        work = coding_agent("cli", ["sh", "-c", text], tmp_path, prompt=prompt)
+        ended, rehearsal = staged(work, tmp_path)
+        assert ended.status == "completed"
+        assert rehearsal.text() == prompt
+    work = coding_agent("cli", ["sh", "-c", "echo {prompt}"], tmp_path, prompt=prompt)
+    ended, rehearsal = staged(work, tmp_path)
+    assert (ended.status, ended.error_kind) == ("failed", "prompt_in_shell")
+    assert list(tmp_path.glob("stolen")) == []
 
 
 @pytest.mark.parametrize(
@@ -164,7 +180,6 @@ def test_a_missing_program_says_how_to_install_it(named: Path, tmp_path: Path) -
     assert (ended.status, ended.error_kind) == ("failed", "agent_missing_binary")
     assert "'no-such-agent' is not on PATH" in ended.message
     assert "ask the cook" in ended.message
-
 
 @pytest.mark.parametrize(
     ("command", "code"),

@@ -39,6 +39,30 @@ def test_every_agent_that_comes_with_us_says_how_to_install_it_and_what_it_needs
         assert len(prompted) == (0 if preset.runner == "acp" else 1)
 
 
+def test_no_agent_that_comes_with_us_is_fetched_as_it_is_called() -> None:
+    fetching = {"npx", "bunx", "uvx", "pipx", "npm", "pnpm", "yarn", "docker", "sh", "bash"}
+    assert not fetching & {preset.argv[0] for preset in presets.presets().values()}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'argv = ["sh", "-c", "agent {prompt}"]',
+        'argv = ["bash"]\nlast = ["-lc", "agent {role}"]',
+        'argv = ["sh"]\nmodes = {ask = ["-c", "agent {model}"]}',
+        'argv = ["agent", "{promt}"]',
+    ],
+)
+def test_a_table_that_would_paste_into_a_shell_or_fills_in_nothing_is_refused(
+    table: str, own: Path
+) -> None:
+    own.write_text(f"[cli.mine]\n{table}\n")
+    with pytest.raises(Cannot) as raised:
+        resolve("cli", ["mine"])
+    assert raised.value.code == "agents_file_invalid"
+    assert "[cli.mine] `{" in raised.value.message
+
+
 def test_a_name_is_a_known_agent_and_a_longer_argv_is_taken_as_it_is() -> None:
     assert resolve("cli", ["claude"]).argv[:2] == ("claude", "-p")
     taken = resolve("cli", ["claude", "--help"])

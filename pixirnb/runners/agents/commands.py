@@ -11,7 +11,7 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,13 @@ from typing import Any, Final
 
 from pixirnb.runners.agents.line import Failed
 from pixirnb.sessions.permissions import Limits
+from pixirnb.spec.agent_commands import PLACES, PROMPT_FILE
 
 ARGUMENT_LIMIT: Final = 96 * 1024
 """Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
 
-_PLACEHOLDER: Final = re.compile(r"\{(prompt|prompt_file|model|role|cwd)\}")
-_TAKES_PROMPT: Final = frozenset({"prompt", "prompt_file"})
+_PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACES)})\}}")
+_TAKES_PROMPT: Final = frozenset({"prompt", "prompt_file", PROMPT_FILE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
     modal = tuple((agent["modes"] or {}).get(Limits.of(work).mode, ()))
     template = _template(agent, session, modal if takes_prompt else (), takes_prompt=takes_prompt)
     program = _program(template[0], agent)
-    wanted = {name for word in template for name in _PLACEHOLDER.findall(word)}
+    wanted = _wanted(template)
     if "model" in wanted and not session["model"]:
         raise Failed(
             "agent_command_incomplete",
@@ -62,7 +63,9 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
         )
     prompt: str = work["prompt"]
     is_long = not _fits(prompt)
-    needs_file = "prompt_file" in wanted or ("prompt" in wanted and is_long)
+    needs_file = not wanted.isdisjoint({"prompt_file", PROMPT_FILE}) or (
+        "prompt" in wanted and is_long
+    )
     with ExitStack() as files:
         path = ""
         if needs_file:
@@ -79,7 +82,15 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
             "cwd": str(work["cwd"]),
         }
         words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
+        if path:
+            os.environ[PROMPT_FILE] = path  # the agent inherits what is ours
         yield Command([program, *words], agent, modal)
+
+
+def _wanted(words: Sequence[str]) -> set[str]:
+    """What the words of a command take: the places in them, and the variable that names the prompt's file."""
+    places = {name for word in words for name in _PLACEHOLDER.findall(word)}
+    return places | {PROMPT_FILE} if any(PROMPT_FILE in word for word in words) else places
 
 
 def _fits(prompt: str) -> bool:
@@ -111,8 +122,7 @@ def _template(
         words += agent["model"]
     words += modal
     words += agent["last"]
-    told = {name for word in words for name in _PLACEHOLDER.findall(word)}
-    return words if not takes_prompt or told & _TAKES_PROMPT else [*words, "{prompt}"]
+    return words if not takes_prompt or _wanted(words) & _TAKES_PROMPT else [*words, "{prompt}"]
 
 
 def _program(word: str, agent: dict[str, Any]) -> str:
