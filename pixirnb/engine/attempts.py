@@ -20,8 +20,8 @@ from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.continuation import continued, is_continued
 from pixirnb.engine.endings import worded
 from pixirnb.engine.payload import Payload, check_payload
-from pixirnb.engine.plain_data import reported
 from pixirnb.engine.readings import marker_of, own_words
+from pixirnb.engine.reported import reported
 from pixirnb.engine.sessions import Session
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings

@@ -229,6 +229,8 @@ def test_the_other_interface_of_openai_is_spoken_where_the_model_says_so(
 WRONG_CALLS: list[tuple[Call, str]] = [
     (Call("read", '{"path": '), "invalid_args"),
     (Call("read", "[1]"), "invalid_args"),
+    (Call("read", '{"path":' + "[" * 3000 + "]" * 3000 + "}"), "invalid_args"),
+    (Call("read", '{"path":' + "[" * 101 + "]" * 101 + "}"), "invalid_args"),
     (Call("fly", {}), "tool_unknown"),
     (Call("report_checkpoint", {"checkpoint_status": "done", "summary": "x"}), "invalid_args"),
     (Call("report_checkpoint", {"checkpoint_status": "partial"}), "invalid_args"),
@@ -358,7 +360,7 @@ def test_a_conversation_too_long_for_its_model_is_shortened_and_sent_again(
     [
         ("openai:m", "provider_key_missing", "pass_env: [OPENAI_API_KEY]"),
         ("deepseek:m", "provider_key_missing", "DEEPSEEK_API_KEY"),
-        ("nobody:m", "model_unknown", "nobody:m"),
+        ("nobody:m", "model_unknown", "nobody:m. Mend the agent's `model`"),
         ("m", "model_unknown", "openai:NAME"),
         ("groq:m", "extra_missing", "pip install 'pydantic-ai-slim[groq]'"),
     ],

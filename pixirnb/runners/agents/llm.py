@@ -2,6 +2,7 @@
 
 What comes next is `sessions.turn`'s to say, from the events told so far; this program carries it out. What the model says is on
 disk before a tool acts on it. The agent's word counts when it is whole: a clean final message, or a report that was taken.
+All of it is made what the log will hold, secrets masked, before it is told: what is sent follows from that and nothing else.
 Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
 """
 
@@ -17,8 +18,10 @@ from pixirnb.runners.agents.line import Failed, Line
 from pixirnb.runners.agents.llm_model import model_of
 from pixirnb.runners.agents.llm_report import DEFINITION, NAME, mistakes, report_of
 from pixirnb.runners.agents.toolbox import Toolbox
+from pixirnb.runners.masking import Mask, secret_values
 from pixirnb.sessions.compaction import compact
 from pixirnb.sessions.events import Pair
+from pixirnb.sessions.plain_data import plain_data
 from pixirnb.sessions.replay import provider_bytes, replay
 from pixirnb.sessions.turn import Ended, Request, TurnLimits, Use, next_move
 
@@ -79,8 +82,12 @@ class _Turn:
             *self._engine.definitions(),
             DEFINITION,
         ]
-        self._events: list[Pair] = [(kind, data) for kind, data in work["history"]]
-        self._events.append(("user_message", {"text": work["prompt"], "origin": "prompt"}))
+        self._mask = Mask(secret_values(os.environ))
+        asked = ("user_message", {"text": work["prompt"], "origin": "prompt"})
+        self._events: list[Pair] = [self._kept(kind, data) for kind, data in work["history"]]
+        self._events.append(self._kept(*asked))
+        self._given: list[tuple[str, Any]] = []
+        """Arguments of the calls to come, by call id, as they were given: what is masked is kept and sent, not carried out."""
         self._report: dict[str, Any] | None = None
         self._asked = 0
         self._overflows = 0
@@ -106,9 +113,14 @@ class _Turn:
                     message = told.format(count=self._asked)
                     raise Failed(reason, message, {"requests": self._asked})
 
+    def _kept(self, kind: str, data: dict[str, Any]) -> Pair:
+        """The event as the log will hold it."""
+        return kind, self._mask.data(plain_data(data))
+
     def _tell(self, event: Pair) -> None:
-        self._events.append(event)
-        self._line.tell(event[0], **event[1])
+        kind, data = self._kept(*event)
+        self._events.append((kind, data))
+        self._line.tell(kind, **data)
 
     def _ask(self, items: list[dict[str, Any]]) -> None:
         from pixirnb.runners.agents.llm_messages import events_of
@@ -116,8 +128,10 @@ class _Turn:
         response = self._response(items)
         if response is None:
             return
-        for event in events_of(response, self._limits.model or ""):
-            self._tell(event)
+        for kind, data in events_of(response, self._limits.model or ""):
+            if kind == "tool_call":
+                self._given.append((self._mask.text(data["call_id"]), data["args"]))
+            self._tell((kind, data))
         self._line.commit()
 
     def _response(self, items: list[dict[str, Any]]) -> ModelResponse | None:
@@ -157,13 +171,14 @@ class _Turn:
         self._line.commit()
 
     def _result(self, call: dict[str, Any], *, is_last: bool) -> dict[str, Any]:
-        name, args = call["name"], call["args"]
+        name, args = call["name"], self._arguments(call)
         if name not in {tool["name"] for tool in self._offered}:
             names = ", ".join(tool["name"] for tool in self._offered)
             return _refusal("tool_unknown", f"There is no tool `{name}`. There are: {names}.")
         if isinstance(args, str):
             return _refusal(
-                "invalid_args", f"The arguments of `{name}` are not JSON; write them again."
+                "invalid_args",
+                f"The arguments of `{name}` are not JSON, or nested too deep; write them again.",
             )
         if not isinstance(args, dict):
             return _refusal("invalid_args", f"The arguments of `{name}` must be one JSON object.")
@@ -173,6 +188,14 @@ class _Turn:
             return self._engine.use(name, args, call["call_id"])
         used: dict[str, Any] = self._toolbox.use(name, args, call["call_id"])
         return used
+
+    def _arguments(self, call: dict[str, Any]) -> Any:
+        """As the model gave them; of a call out of a session that goes on, as its log has them."""
+        for place, (call_id, args) in enumerate(self._given):
+            if call_id == call["call_id"]:
+                del self._given[place]
+                return args
+        return call["args"]
 
     def _take_report(self, args: dict[str, Any], *, is_last: bool) -> dict[str, Any]:
         wrong = mistakes(args)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -24,6 +24,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 
 from pixirnb.sessions.events import Pair
+
+DEEPEST: Final = 100
+"""Levels of a call's arguments: far more than any tool takes, far fewer than would break who reads them."""
+_TOO_DEEP: Final = "[nested too deep]"
 
 
 def messages_of(items: Sequence[dict[str, Any]]) -> list[ModelMessage]:
@@ -86,13 +90,31 @@ def events_of(response: ModelResponse, model: str) -> list[Pair]:
 
 
 def arguments_of(said: str | Mapping[str, Any] | None) -> Any:
-    """What the model gave, as data where it is JSON, as it is where it is not."""
+    """What the model gave, as data where it is JSON, as it is where it is not or where it is nested out of all reason."""
+    if said is None:
+        return {}
     if not isinstance(said, str):
-        return said if said is not None else {}
+        return _TOO_DEEP if _depth_exceeds(said, DEEPEST) else said
     try:
-        return json.loads(said) if said.strip() else {}
-    except ValueError:
+        given = json.loads(said) if said.strip() else {}
+    except (ValueError, RecursionError):
         return said
+    return said if _depth_exceeds(given, DEEPEST) else given
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, Mapping):
+                inner += each.values()
+            elif isinstance(each, list | tuple):
+                inner += each
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _message(text: str, model: str, *, is_final: bool) -> Pair:

@@ -1,7 +1,7 @@
-"""What any log can hold of what an agent said: an agent's words are never a reason to fail.
+"""What any log can hold of what an agent said: an agent's words are never a reason to fail. Pure.
 
 Numbers that JSON has no word for become text, what nests too deep becomes `…`. Both are to be told where they matter: compare
-with what was said.
+with what was said. What came of it once is not changed by it again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,3 @@ def plain_data(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _BITS:
         return hex(value)
     return value
-
-
-def reported(report: dict[str, Any]) -> dict[str, Any]:
-    """A structured report as the log holds it; where that is not what was reported, its limitations say so."""
-    kept: dict[str, Any] = plain_data(report)
-    if kept == report:
-        return kept
-    said = kept.get("limitations") or []
-    known = [str(each) for each in said] if isinstance(said, list) else [str(said)]
-    return {**kept, "limitations": [*known, "report_not_plain_json"]}
