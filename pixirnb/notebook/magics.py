@@ -281,7 +281,7 @@ def _perform(tokens: Sequence[str], tail: Tail, shell: Any) -> Result | None:
         result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
     except CycloptsError as error:
         verb = f"{verb_of(error)} --help".lstrip()
-        raise UsageError(f"{slip(error)} See `%pixir {verb}`.") from error
+        raise UsageError(f"invalid_args: {slip(error)} See `%pixir {verb}`.") from error
     return result
 
 

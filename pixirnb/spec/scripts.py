@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pixirnb.spec.durations import parse_duration
 from pixirnb.spec.fields import mistake, shown
+from pixirnb.spec.suggestions import did_you_mean
 
 
 def _text(value: object) -> bool:
@@ -86,10 +87,14 @@ def _action(where: str, action: object) -> dict[str, Any]:
         )
     kinds = [key for key in ACTIONS if key in action]
     if len(kinds) != 1:
+        names = ", ".join(f"`{key!s:.40}`" for key in list(action)[:3])
+        unknown = f"no action{f', only {names}' if names else ''}"
+        written = next(iter(action), "")
+        every = "use one of " + ", ".join(ACTIONS)
         raise mistake(
             "script_action",
-            f"{where} has {'no action' if not kinds else ' and '.join(kinds)}, not exactly one",
-            "use one of " + ", ".join(ACTIONS),
+            f"{where} has {' and '.join(kinds) or unknown}, not exactly one",
+            every if kinds else did_you_mean(str(written)[:80], ACTIONS, otherwise=every),
         )
     accepts, beside = ACTIONS[kinds[0]]
     if not accepts(action[kinds[0]]):

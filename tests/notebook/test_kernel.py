@@ -64,6 +64,7 @@ def test_a_mistake_in_the_options_is_one_line(notebook: Notebook) -> None:
         assert cell.printed.startswith("UsageError: ")
         assert cell.printed.rstrip().count("\n") == 0
     assert notebook.run("%pixir frobnicate").printed.startswith("UsageError: ")
+    assert notebook.run("%pixir approve").printed.startswith("UsageError: invalid_args: ")
 
 
 def test_help_is_shown_where_it_is_asked_for(notebook: Notebook) -> None:

@@ -181,6 +181,19 @@ def test_a_missing_program_says_how_to_install_it(named: Path, tmp_path: Path) -
     assert "'no-such-agent' is not on PATH" in ended.message
     assert "ask the cook" in ended.message
 
+
+@pytest.mark.parametrize(
+    ("program", "next_step"),
+    [("no-such-agent", "Install it"), ("./no-such-agent", "Mend the path")],
+)
+def test_a_program_that_nobody_can_find_says_what_to_do(
+    program: str, next_step: str, tmp_path: Path
+) -> None:
+    ended, _ = staged(coding_agent("cli", [program, "x"], tmp_path), tmp_path)
+    assert ended.error_kind == "agent_missing_binary"
+    assert next_step in ended.message
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [

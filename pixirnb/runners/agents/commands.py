@@ -125,11 +125,18 @@ def _template(
     return words if not takes_prompt or _wanted(words) & _TAKES_PROMPT else [*words, "{prompt}"]
 
 
+_MEND: Final = {
+    True: " Mend the path in the agent's `command`, or make the file executable.",
+    False: " Install it, mend the agent's `command`, or add its folder to PATH where pixirnb runs.",
+}
+"""What to do about a program that cannot be found, by whether it is named by a path."""
+
+
 def _program(word: str, agent: dict[str, Any]) -> str:
     found = shutil.which(word)
     if found is None:
         where = "is not there, or cannot be run" if os.sep in word else "is not on PATH"
-        how = f" To install it: {agent['install']}." if agent["install"] else ""
+        how = f" To install it: {agent['install']}." if agent["install"] else _MEND[os.sep in word]
         raise Failed(
             "agent_missing_binary",
             f"the agent's program {word!r} {where}.{how}",

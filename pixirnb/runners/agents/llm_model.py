@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _OPENAI_ITSELF: Final = "api.openai.com"
+_MEND: Final = "Mend the agent's `model`: it is written `PROVIDER:NAME`, as in `openai:NAME`."
 _VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _GROUP: Final = re.compile(r"pydantic-ai-slim\[([a-z0-9-]+)\]")
 
@@ -36,7 +37,8 @@ def model_of(name: str | None) -> Model:
     # Each provider's own constructor checks what it is given, in its own way.
     except Exception as error:
         message = f"the model `{name}` cannot be set up: {error}"
-        raise Failed("model_unknown", _one_line(message), {"model": name}) from error
+        told = f"{_one_line(message).rstrip('.')}. {_MEND}"
+        raise Failed("model_unknown", told, {"model": name}) from error
 
 
 def _on_this_wire(name: str) -> str:
@@ -70,7 +72,8 @@ def _refused(name: str, said: str) -> Failed:
         )
         return Failed("provider_key_missing", message, {"model": name, "variables": variables})
     what = said.removeprefix("Unknown model: ")
-    return Failed("model_unknown", _one_line(f"no such model: {what}"), {"model": name})
+    told = f"{_one_line(f'no such model: {what}').rstrip('.')}. {_MEND}"
+    return Failed("model_unknown", told, {"model": name})
 
 
 def _one_line(text: str) -> str:
