@@ -14,7 +14,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     if shape in by_shape:
         return by_shape[shape]
     # Comparing with everything would take minutes in a workflow of 100,000 steps.
-    close = difflib.get_close_matches(shape, list(by_shape)[:20_000], n=1, cutoff=0.7)
+    some = list(by_shape)[:20_000]
+    close = difflib.get_close_matches(shape, some, n=1, cutoff=0.7)
+    # Of a short word two letters that changed places leave too little alike: `sya`.
+    close = close or [name for name in some if len(name) > 2 and sorted(name) == sorted(shape)]
     return by_shape[close[0]] if close else None
 
 
