@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shlex
 from pathlib import Path
@@ -17,9 +18,10 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.engine.clock import SystemClock
-from pixirnb.errors import EXIT_COMPLETED, EXIT_FAILED, InvalidArguments, PixirnbError
+from pixirnb.errors import EXIT_COMPLETED, EXIT_FAILED, InvalidArguments, InvalidSpec, PixirnbError
 from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.spec.durations import parse_duration
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import prepare_state
 from pixirnb.verbs.answers import EXIT_OF, Answer
@@ -27,6 +29,7 @@ from pixirnb.verbs.options import Common, Flag, is_json, state_of
 from pixirnb.verbs.smoke_proofs import planned, proven
 from pixirnb.verbs.smoke_scenarios import SCENARIOS, Agent, Scenario, workflow
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RUNNERS: Final = ("acp", "cli", "pty")
 _UNREACHED: Final = "See that the provider can be reached, then try again."
 _INSTALL: Final = "Install the agent's program, or name it by its path."
@@ -77,7 +80,7 @@ def add(app: App) -> None:
             dry_run: Show the plans; run nothing, write nothing.
         """
         worker = _agent(model, agent, pass_env or [], is_real=real)
-        limit = timeout or ("5m" if real else "1m")
+        limit = _limit(timeout, "5m" if real else "1m")
         chosen = [name for name in SCENARIOS if scenario is None or name in scenario]
         document: dict[str, Any] = {
             "ok": True,
@@ -88,6 +91,7 @@ def add(app: App) -> None:
             "evidence": None,
             "scenarios": [],
         }
+        _require_sound(worker, limit)
         if dry_run:
             document["scenarios"] = [_foreseen(name, worker, limit) for name in chosen]
         else:
@@ -112,9 +116,22 @@ def _agent(
                 "Without --real nobody but the scripted agent is asked.", fix="Add --real."
             )
         return None
-    if (model is None) == (agent is None):
+    if model is not None and agent is not None:
         raise InvalidArguments(
-            "A real smoke run needs one agent.",
+            "--model and --agent name two agents, and a real smoke run has one.",
+            fix="Leave one of them out.",
+        )
+    for name in pass_env:
+        if not _NAME.fullmatch(name):
+            raise InvalidArguments(
+                f"--pass-env takes the name of a variable, and `{name.partition('=')[0]:.80}…` is more than that."
+                if "=" in name
+                else f"`{name:.80}` names no environment variable.",
+                fix="Set it in the environment, and write --pass-env NAME.",
+            )
+    if model is None and agent is None:
+        raise InvalidArguments(
+            "A real smoke run needs an agent.",
             fix="Name a model, --model openai:gpt-5-mini, or a coding agent, --agent acp:claude.",
             code="agent_missing",
         )
@@ -135,6 +152,26 @@ def _agent(
         "command": words[0] if len(words) == 1 else words,
         "pass_env": sorted(pass_env),
     }
+
+
+def _limit(timeout: str | None, standard: str) -> str:
+    """The time-out of each step. Raises InvalidArguments."""
+    try:
+        parse_duration(timeout or standard)
+    except ValueError as error:
+        raise InvalidArguments(
+            f"--timeout: {error}", fix="Write it as 90s, 5m or 1h30m.", code="bad_duration"
+        ) from error
+    return timeout or standard
+
+
+def _require_sound(worker: Agent | None, limit: str) -> None:
+    """Raise InvalidArguments for what a plan finds wrong with the agent that was named: then nothing is begun."""
+    try:
+        api.plan(workflow(SCENARIOS[0], worker, timeout=limit))
+    except InvalidSpec as error:
+        wrong = error.problems[0]
+        raise InvalidArguments(f"{wrong.message}.", f"{wrong.fix}.", wrong.code) from error
 
 
 def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> dict[str, Any]:

@@ -20,7 +20,9 @@ def smoke_text(document: Mapping[str, Any]) -> str:
         name = f"{mark} {line(entry.get('scenario'), 40)}: {line(entry.get('status'), 40)}"
         rows += ["", name + (f"  {line(entry['run_id'], 60)}" if entry.get("run_id") else "")]
         for check in entry.get("checks") or []:
-            told = "proven" if check.get("passed") is True else "NOT proven"
+            # Of what was only planned nothing is proven.
+            word = "planned" if is_dry else "proven"
+            told = word if check.get("passed") is True else f"NOT {word}"
             evidence = line(shown(check.get("evidence"), limit=400), 160)
             rows.append(f"    {line(check.get('check'), 40)}: {told}  {evidence}")
         error = entry.get("error")

@@ -48,6 +48,9 @@ def test_a_dry_run_plans_every_scenario_and_writes_nothing(tmp_path: Path) -> No
     said = smoked(tmp_path, "--dry-run")
     assert said.code == 0
     assert {entry["status"] for entry in said.document()["scenarios"]} == {"planned"}
+    told = command("smoke", "--dry-run", "--state", tmp_path / "state").out
+    assert "waves: planned" in told
+    assert "proven" not in told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -77,20 +80,30 @@ def test_one_scenario_can_be_chosen_and_is_told_in_lines(tmp_path: Path) -> None
     ("words", "code"),
     [
         (("--real",), "agent_missing"),
-        (("--real", "--model", "openai:x", "--agent", "acp:claude"), "agent_missing"),
+        (("--real", "--model", "openai:x", "--agent", "acp:claude"), "invalid_args"),
         (("--model", "openai:x"), "invalid_args"),
         (("--real", "--agent", "claude"), "agent_unknown"),
         (("--real", "--agent", "acp:"), "agent_unknown"),
         (("--scenario", "everything"), "invalid_args"),
-        (("--timeout", "soon"), "invalid_spec"),
+        (("--timeout", "soon"), "bad_duration"),
+        (("--timeout", "0s"), "bad_duration"),
+        (("--timeout", "8d"), "bad_duration"),
+        (("--real", "--model", "nonsense"), "model_unreadable"),
+        (("--real", "--model", "openai:x", "--pass-env", "A=B"), "invalid_args"),
+        (("--real", "--agent", "cli:claude", "--pass-env", "A B"), "invalid_args"),
+        (("--real", "--agent", "cli:sh -c 'agent {prompt}'"), "prompt_in_shell"),
     ],
 )
 def test_what_is_asked_wrongly_is_said_and_nothing_is_run(
     words: tuple[str, ...], code: str, tmp_path: Path
 ) -> None:
-    said = smoked(tmp_path, "--dry-run", *words)
-    assert said.code == 2
-    assert said.document()["error"]["code"] == code
+    for dry in ((), ("--dry-run",)):
+        said = smoked(tmp_path, *dry, *words)
+        assert said.code == 2
+        assert said.document()["error"]["code"] == code
+        assert said.document()["error"]["fix"]
+        assert "A=B" not in said.out
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_agent_that_is_not_there_is_an_error_to_act_on(tmp_path: Path) -> None:
