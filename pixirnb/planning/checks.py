@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.ids import is_step_id
 from pixirnb.planning.availability import not_yet
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
 from pixirnb.planning.paths import Pattern
@@ -130,7 +131,9 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mi
                     did_you_mean(
                         spec.agent,
                         workflow.agents,
-                        otherwise=f"declare it under `agents`, or write roles/{spec.agent}.yaml",
+                        otherwise=f"declare it under `agents`, or write roles/{spec.agent}.yaml"
+                        if is_step_id(spec.agent)
+                        else "name an agent with letters, digits, `_` and `-`, declared under `agents`",
                     ),
                 )
         if step.posture == "read_only" and step.writes:

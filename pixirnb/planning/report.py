@@ -20,6 +20,7 @@ from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.prompts import preview
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.mistakes import Mistake, problems, refusal
+from pixirnb.spec.roles import at_home
 from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
 
@@ -145,20 +146,16 @@ def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
 def problems_of(loaded: Loaded, facts: Facts | None = None) -> tuple[Problem, ...]:
     """Every mistake in what was loaded, in the order of the text."""
     known = facts if facts is not None else Facts()
-    if loaded.workflow is not None:
-        found = analyse(loaded.workflow, known).mistakes
-    elif loaded.salvage is not None:
-        salvage = loaded.salvage
+    salvage = loaded.salvage
+    written = loaded.workflow or (None if salvage is None else salvage.workflow)
+    if written is None:
+        return problems(loaded.mistakes, loaded.places)
+    found = analyse(written, known).mistakes
+    if loaded.workflow is None and salvage is not None:
         # What was taken out must not be missed: of a damaged step, and of names that are lost, nothing more is said.
-        found = [
-            mistake
-            for mistake in analyse(salvage.workflow, known).mistakes
-            if not _is_echo(mistake, salvage.damaged, salvage.lost)
-        ]
-    else:
-        found = []
+        found = [each for each in found if not _is_echo(each, salvage.damaged, salvage.lost)]
     meant = [mistake for mistake in found if mistake.code != "not_yet_available"]
-    return problems([*loaded.mistakes, *meant], loaded.places)
+    return problems([*loaded.mistakes, *at_home(meant, written)], loaded.places)
 
 
 def _is_echo(mistake: Mistake, damaged: frozenset[int], lost: frozenset[str]) -> bool:
@@ -184,8 +181,8 @@ def report_of(analysis: Analysis) -> PlanReport:
     return PlanReport(
         workflow=workflow.name,
         spec=workflow,
-        errors=problems(analysis.mistakes, workflow.places),
-        warnings=problems(cautions(analysis), workflow.places),
+        errors=problems(at_home(analysis.mistakes, workflow), workflow.places),
+        warnings=problems(at_home(cautions(analysis), workflow), workflow.places),
         levels=tuple([tuple([ids[step] for step in level]) for level in analysis.levels]),
         waves=tuple([tuple([ids[step] for step in wave]) for wave in waves]),
         conflicts=tuple(
@@ -219,7 +216,8 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     """The Plan of an analysis. Raises InvalidSpec with every mistake."""
     workflow = analysis.workflow
     if analysis.mistakes:
-        raise refusal(problems(analysis.mistakes, workflow.places), workflow.places.source)
+        found = problems(at_home(analysis.mistakes, workflow), workflow.places)
+        raise refusal(found, workflow.places.source)
     graph = analysis.graph
     wave_of = [0] * len(graph.ids)
     for number, wave in enumerate(analysis.schedule.waves):

@@ -9,8 +9,8 @@ resume needs no file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from pixirnb.errors import Problem
 from pixirnb.ids import is_step_id
@@ -33,6 +33,8 @@ class Role:
     """None where it has mistakes."""
     problems: tuple[Problem, ...] = ()
     """With the lines and paths of the file."""
+    places: Places = field(default_factory=Places)
+    """Where in the file each key stands."""
 
 
 def missing(workflow: Workflow) -> dict[str, PathParts]:
@@ -68,7 +70,7 @@ def read_role(text: str, source: str, *, name: str = "role") -> Role:
         loaded = load_mapping(stand_in)
         found += [replace(wrong, parts=wrong.parts[2:]) for wrong in loaded.mistakes]
         if loaded.workflow is not None and not found:
-            return Role(source, loaded.workflow.agents[name])
+            return Role(source, loaded.workflow.agents[name], places=places)
     return Role(source, None, problems(found, places))
 
 
@@ -95,15 +97,44 @@ def _with_agents(workflow: Workflow, roles: Mapping[str, Role]) -> Workflow:
     known = {name: role.agent for name, role in roles.items() if role.agent is not None}
     if not known:
         return workflow
-    origins = {name: roles[name].source for name in known}
+    origins = {name: roles[name].places for name in known}
     copy = workflow.model_copy(update={"agents": {**workflow.agents, **known}})
-    return copy.with_origins({**workflow.origins, **origins})
+    return copy.with_origins({**workflow.adopted_places, **origins})
+
+
+def at_home(found: Iterable[Mistake], workflow: Workflow) -> Iterator[Mistake]:
+    """Mistakes and warnings; those of an adopted agent stand where a step names it, and say the file and line they are in."""
+    adopted = workflow.adopted_places
+    for wrong in found:
+        if len(wrong.parts) < 2 or wrong.parts[0] != "agents" or wrong.parts[1] not in adopted:
+            yield wrong
+            continue
+        name, *inside = wrong.parts[1:]
+        named = _named(workflow, str(name))
+        places = adopted[str(name)]
+        told = replace(wrong, parts=tuple(inside)).problem(places)
+        yield _elsewhere(told, named, places.source)
+
+
+def _named(workflow: Workflow, agent: str) -> PathParts:
+    """Where an agent is named first."""
+    for position, step in enumerate(workflow.steps):
+        if type(step) is not AgentStep:
+            continue
+        if "agent" in step.model_fields_set:
+            if step.agent == agent:
+                return ("steps", position, "agent")
+        elif workflow.defaults.agent == agent:
+            return ("defaults", "agent")
+    return ("agents", agent)
 
 
 def _told(role: Role, parts: PathParts) -> Iterator[Mistake]:
     for wrong in role.problems:
-        line = f", line {wrong.line}" if wrong.line is not None else ""
-        path = f", `{wrong.path}`" if wrong.path else ""
-        yield Mistake(
-            wrong.code, parts, f"in {role.source}{line}{path}: {wrong.message}", wrong.fix
-        )
+        yield _elsewhere(wrong, parts, role.source)
+
+
+def _elsewhere(wrong: Problem, parts: PathParts, source: str | None) -> Mistake:
+    line = f", line {wrong.line}" if wrong.line is not None else ""
+    path = f", `{wrong.path}`" if wrong.path else ""
+    return Mistake(wrong.code, parts, f"in {source}{line}{path}: {wrong.message}", wrong.fix)

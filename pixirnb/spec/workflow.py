@@ -52,7 +52,7 @@ class Workflow(SpecModel):
 
     _places: Places = PrivateAttr(default_factory=Places)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
-    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _origins: Mapping[str, Places] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
@@ -77,9 +77,14 @@ class Workflow(SpecModel):
     @property
     def origins(self) -> Mapping[str, str]:
         """The role files its agents were adopted from, as `{agent: file}`; those it declares itself have none."""
+        return {name: places.source or "" for name, places in self._origins.items()}
+
+    @property
+    def adopted_places(self) -> Mapping[str, Places]:
+        """Where in those files each of their keys stands, by agent."""
         return self._origins
 
-    def with_origins(self, origins: Mapping[str, str]) -> Workflow:
+    def with_origins(self, origins: Mapping[str, Places]) -> Workflow:
         """The same workflow, knowing which agents come from files. Changes this object: for who adopts only."""
         self._origins = dict(origins)
         return self

@@ -13,6 +13,7 @@ from pixirnb.planning.delegations import delegations
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.places import Places
 from pixirnb.views.display import plan_bundle
 
 SPEC: dict[str, Any] = {
@@ -33,7 +34,7 @@ SPEC: dict[str, Any] = {
 
 def planned(**keys: Any) -> PlanReport:
     workflow = load_mapping({**SPEC, **keys}).require()
-    return report(workflow.with_origins({"ai": "shared/roles/ai.yaml"}), Facts())
+    return report(workflow.with_origins({"ai": Places(source="shared/roles/ai.yaml")}), Facts())
 
 
 def test_a_plan_as_text_has_a_row_for_each_task() -> None:

@@ -107,9 +107,38 @@ def test_mistakes_of_role_and_workflow_are_told_together(spec: Path) -> None:
     assert codes == ["wrong_type", "step_kind"]
 
 
-def test_what_a_role_lacks_is_a_mistake_of_the_workflow(spec: Path) -> None:
-    put(spec.parent, "runner: llm\n")
-    assert [code for code, _, _ in refused(spec)] == ["agent_model_missing"]
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("role: x\nrunner: llm\n", "agent_model_missing", "line 2, `runner`"),
+        ("runner: llm\nmodel: big\n", "model_unreadable", "line 2, `model`"),
+        ("tools:\n  - read\n  - rm\n", "tool_unknown", "line 3, `tools[1]`"),
+    ],
+)
+def test_what_a_role_means_wrongly_is_told_with_its_file_and_line(
+    text: str, code: str, place: str, spec: Path
+) -> None:
+    put(spec.parent, text)
+    assert refused(spec) == [(code, "steps[0].agent", 4)]
+    assert told(spec).startswith(f"in roles/reviewer.yaml, {place}: ")
+    spec.write_text(SPEC + "  - {id: c, runn: x}\n")
+    assert (code, "steps[0].agent", 4) in refused(spec)
+
+
+def test_a_warning_of_a_role_is_told_with_its_file_and_line(spec: Path) -> None:
+    put(spec.parent, "role: x\nmodel: openai:m\n")
+    found = {each.code: each for each in pixirnb.plan(spec).warnings}
+    inert = found["agent_key_inert"]
+    assert (inert.path, inert.line) == ("steps[0].agent", 4)
+    assert inert.message.startswith("in roles/reviewer.yaml, line 2, `model`: ")
+
+
+def test_what_defaults_name_is_told_where_they_do(tmp_path: Path) -> None:
+    put(tmp_path, "runner: llm\n")
+    text = "name: w\ndefaults: {agent: reviewer}\nsteps:\n  - {id: a, task: Look.}\n"
+    with pytest.raises(InvalidSpec) as caught:
+        pixirnb.load(text, workspace=tmp_path)
+    assert [each.path for each in caught.value.problems] == ["defaults.agent"]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +193,7 @@ def test_names_that_could_lead_elsewhere_are_looked_for_nowhere(tmp_path: Path) 
     with pytest.raises(InvalidSpec) as caught:
         pixirnb.load(text, workspace=tmp_path)
     assert [each.code for each in caught.value.problems] == ["agent_unknown"]
+    assert "roles/" not in caught.value.problems[0].fix
     assert find_roles([], [tmp_path]) == {}
 
 
