@@ -35,7 +35,7 @@ from pixirnb.views.explain import explain
 from pixirnb.views.frame import frame
 from pixirnb.views.listings import History, Sentences
 from pixirnb.views.mermaid import mermaid
-from pixirnb.views.session_view import Sessions, SessionView
+from pixirnb.views.session_view import Sessions, SessionView, Standing
 from pixirnb.views.svg import picture
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
@@ -214,9 +214,18 @@ class Record:
                 return False
             return state.stage in {"scheduled", "running"} and self.status == "running"
 
-        def standing() -> str | None:
-            state = self.state.steps.get(step)
-            return None if state is None or state.attempt != attempt else state.checkpoint_status
+        def standing() -> Standing:
+            run = self.state
+            state = run.steps.get(step)
+            if state is None or state.attempt != attempt:
+                return Standing()
+            asked = [run.permissions[request] for request in state.open_requests]
+            keys = ("request_id", "tool", "args")
+            return Standing(
+                state.checkpoint_status,
+                tuple({key: each.get(key) for key in keys} for each in asked),
+                tuple(self.outcome.step(step).next_actions),
+            )
 
         def read() -> Reading:
             return self.store.read_session(self.id, name)

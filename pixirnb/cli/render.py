@@ -140,7 +140,7 @@ def _lines(answer: Answer) -> list[str]:
             found = [event_line(Event(**event)) for event in document["events"]]
             return [*found, *([f"! {damage['message']}"] if damage else [])]
         case "session":
-            return [session_text(document)]
+            return [session_text(document, command="pixirnb")]
         case "diagnosis":
             return [housework.diagnosis_text(_diagnosis_for_a_shell(document))]
         case "comparison":

@@ -18,7 +18,6 @@ from pixirnb.views.cards import card, hidden, top
 from pixirnb.views.dialogue import Dialogue
 from pixirnb.views.marks import Mark, step_mark
 from pixirnb.views.markup import block, code, text
-from pixirnb.views.phrases import action_phrase
 from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
 
@@ -243,11 +242,6 @@ def _failed_words(entry: Entry) -> str:
     return f"{word}{kind}{took}{of}"
 
 
-def _next_words(entry: Entry) -> str:
-    actions = [action_phrase({"action": name}) or name for name in entry.get("next_actions") or []]
-    return f"next: {'; '.join(actions)}" if actions else ""
-
-
 def _news_words(entry: Entry) -> str:
     whose = f" ({entry['whose']})" if entry.get("whose") else ""
     return f"{entry.get('title')}{whose}"
@@ -285,12 +279,7 @@ def _symbol(entry: Entry) -> str:
 
 def _failed_lines(entry: Entry) -> list[str]:
     mark = _failure_mark(entry)
-    after = _next_words(entry)
-    return [
-        f"{mark.symbol} {_failed_words(entry)}",
-        *_indented(entry),
-        *[f"  {after}"] * bool(after),
-    ]
+    return [f"{mark.symbol} {_failed_words(entry)}", *_indented(entry)]
 
 
 def _plainly(words: Callable[[Entry], str], limit: int = _LINES) -> Callable[[Entry], list[str]]:
@@ -351,10 +340,7 @@ def _tool_html(entry: Entry) -> str:
 
 def _failed_html(entry: Entry) -> str:
     mark = _failure_mark(entry)
-    after = _next_words(entry)
-    return _headed(f"{mark.symbol} {_failed_words(entry)}", entry, mark.tone) + (
-        f'<p class="pixirnb-mute">{text(after, 600)}</p>' if after else ""
-    )
+    return _headed(f"{mark.symbol} {_failed_words(entry)}", entry, mark.tone)
 
 
 def _report_html(entry: Entry) -> str:

@@ -6,6 +6,7 @@ It holds no truth: every question reads the session's log anew, which executes n
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pixirnb.history.events import Event
@@ -25,12 +26,25 @@ from pixirnb.views.conversation import (
 )
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.listings import Listing
-from pixirnb.views.markup import block, text
+from pixirnb.views.markup import block, code, text
 from pixirnb.views.plain import line, plain
+from pixirnb.views.session_next import next_steps
 
 _HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
 _TEXT = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the log of the run says of the attempt that a session is of."""
+
+    checkpoint_status: str | None = None
+    """What its step came to by it; None while that is open, and where another attempt followed."""
+    open_requests: tuple[dict[str, Any], ...] = ()
+    """What its agent waits to be allowed: `{request_id, tool, args}` each."""
+    next_actions: tuple[dict[str, Any], ...] = ()
+    """What a person can do about its step."""
 
 
 class SessionEvents(Listing[Event]):
@@ -53,9 +67,9 @@ class SessionView:
         session_id: str,
         read: Callable[[], Reading],
         is_open: Callable[[], bool],
-        standing: Callable[[], str | None],
+        standing: Callable[[], Standing],
     ) -> None:
-        """`read` reads its log; `is_open` says whether a process still writes it, `standing` what its step came to by it."""
+        """`read` reads its log; `is_open` says whether a process still writes it, `standing` what its run says of it."""
         step, _, attempt = session_id.rpartition(".")
         self.run_id = run_id
         self.session_id = session_id
@@ -76,7 +90,7 @@ class SessionView:
     @property
     def checkpoint_status(self) -> str | None:
         """What its step came to by this attempt; None while that is open, and of an attempt that was followed by another."""
-        return self._standing()
+        return self._standing().checkpoint_status
 
     @property
     def is_live(self) -> bool:
@@ -94,7 +108,7 @@ class SessionView:
         waits_for`.
         """
         # Whether it is open is asked first: what is written until then is read.
-        is_live, stands = self._is_open(), self._standing()
+        is_live, stands = self._is_open(), self._standing().checkpoint_status
         return conversation(self._read().events, is_live=is_live, checkpoint_status=stands)
 
     def events(self) -> SessionEvents:
@@ -110,7 +124,7 @@ class SessionView:
 
     def document(self) -> dict[str, Any]:
         """Its JSON, as `pixirnb show RUN --session … --json` prints it."""
-        reading = self._read()
+        reading, standing = self._read(), self._standing()
         damage = reading.damage
         return {
             "run_id": self.run_id,
@@ -118,7 +132,9 @@ class SessionView:
             "step": self.step,
             "attempt": self.attempt,
             "turn": fold_session(reading.events).turn,
-            "checkpoint_status": self._standing(),
+            "checkpoint_status": standing.checkpoint_status,
+            "open_requests": list(standing.open_requests),
+            "next_actions": list(standing.next_actions),
             "is_live": self._is_open(),
             "events": [
                 {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
@@ -163,10 +179,15 @@ class Sessions(Listing[SessionView]):
         }
 
 
-def session_text(document: dict[str, Any]) -> str:
-    """A `SessionView.document()` for a terminal."""
+def session_text(document: dict[str, Any], *, command: str = "%pixir") -> str:
+    """A `SessionView.document()` for a terminal. `command` is how the reader calls the verbs."""
+    steps = next_steps(document, command=command)
+    after = ["next", *table(["", ""], [list(step) for step in steps], widest=140)]
     told = _conversation(document)
-    return plain("\n".join([*conversation_lines(told), *_damage_lines(document)]), _TEXT)
+    return plain(
+        "\n".join([*conversation_lines(told), *(after if steps else []), *_damage_lines(document)]),
+        _TEXT,
+    )
 
 
 def session_html(document: dict[str, Any]) -> str:
@@ -175,7 +196,12 @@ def session_html(document: dict[str, Any]) -> str:
     damage = "".join(
         f'<p class="pixirnb-bad">{text(words, 600)}</p>' for words in _damage_lines(document)
     )
-    return conversation_html(told) + (cards.card(damage) if damage else "")
+    after = "".join(
+        f"<p>{text(words, 400)}: {code(cell, 300)}</p>"
+        for cell, words in next_steps(document, command="%pixir")
+    )
+    more = after + damage
+    return conversation_html(told) + (cards.card(more) if more else "")
 
 
 def _conversation(document: dict[str, Any]) -> Conversation:
