@@ -52,8 +52,9 @@ def refused(error: PixirnbError) -> Result:
     text = tool_text.refusal_text(document)
     if told["code"] == "invalid_args" and not told["details"].get("errors"):
         # The text has it already.
+        code = told["details"]["reason"]
         problem = Problem(
-            told["details"]["reason"],
+            code,
             told["path"] or "",
             told["message"],
             told["fix"],
