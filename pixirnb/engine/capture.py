@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from pixirnb.interruptions import unbroken
+from pixirnb.runners.agents.terminal_text import plain
 from pixirnb.runners.masking import Mask, StreamMask
 from pixirnb.work import Output
 
@@ -71,10 +72,10 @@ class Capture:
         return self.value().decode("utf-8", errors="replace")
 
     def summary(self) -> str:
-        """The last line of standard output that says something, at most 2,000 characters."""
+        """The last line of standard output that says something, without escape sequences, at most 2,000 characters."""
         size = self._value.tell()
         self._value.seek(max(0, size - 4 * SUMMARY_LIMIT))
-        lines = self._value.read().decode("utf-8", errors="replace").splitlines()
+        lines = plain(self._value.read().decode("utf-8", errors="replace")).splitlines()
         said = [line.strip() for line in lines if line.strip()]
         return said[-1][:SUMMARY_LIMIT] if said else ""
 

@@ -1,4 +1,7 @@
-"""Keeping secrets out of logs and views: values of variables whose names look secret become `***`, across chunk borders too."""
+"""Keeping secrets out of logs and views: values of variables whose names look secret become `***`.
+
+Across chunk borders too, and also where a terminal's escape sequences stand inside: those stay, behind the stars.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
+
+from pixirnb.runners.painted import PaintedMask
 
 STARS: Final = "***"
 SHORTEST: Final = 8
@@ -49,7 +54,14 @@ class Mask:
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
-        return text if self._text is None else self._text.sub(STARS, text)
+        if self._text is None:
+            return text
+        masked = self._text.sub(STARS, text)
+        if "\x1b" not in masked:
+            return masked
+        painted = PaintedMask(self.secrets)
+        data = masked.encode("utf-8", "surrogatepass")
+        return (painted.feed(data) + painted.flush()).decode("utf-8", "surrogatepass")
 
     def data(self, value: Any) -> Any:
         """Plain data with secrets masked in every text."""
@@ -73,6 +85,7 @@ class StreamMask:
     """
 
     def __init__(self, mask: Mask) -> None:
+        self._painted = PaintedMask(mask.secrets)
         self._secrets = mask.secrets
         self._find = re.compile(b"|".join(map(re.escape, self._secrets))) if self._secrets else None
         self._firsts = frozenset(secret[0] for secret in self._secrets)
@@ -81,8 +94,17 @@ class StreamMask:
 
     def feed(self, chunk: bytes) -> bytes:
         """What of the stream is safe to show now."""
+        return chunk if self._find is None else self._painted.feed(self._fed(chunk))
+
+    def flush(self) -> bytes:
+        """What was held back, at the end of the stream."""
+        held, self._held = self._held, b""
         if self._find is None:
-            return chunk
+            return held
+        return self._painted.feed(self._find.sub(STARS.encode(), held)) + self._painted.flush()
+
+    def _fed(self, chunk: bytes) -> bytes:
+        assert self._find is not None
         data = self._held + chunk
         shown: list[bytes] = []
         at = 0
@@ -96,11 +118,6 @@ class StreamMask:
         shown.append(data[at:safe_to])
         self._held = data[safe_to:]
         return b"".join(shown)
-
-    def flush(self) -> bytes:
-        """What was held back, at the end of the stream."""
-        held, self._held = self._held, b""
-        return held if self._find is None else self._find.sub(STARS.encode(), held)
 
     def _possible_beginning(self, data: bytes, start: int) -> int:
         """Where the last bytes begin that more bytes could make a secret; the end where there are none."""

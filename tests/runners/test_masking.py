@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pixirnb.runners.agents.terminal_text import plain
 from pixirnb.runners.masking import Mask, secret_values
 
 SECRET = "s3cret-s3cret-value"
@@ -59,6 +61,52 @@ def test_however_a_stream_is_cut_it_is_masked_as_if_it_came_whole(
     edges = [0, *sorted(cuts), len(data)]
     shown = b"".join(stream.feed(data[low:high]) for low, high in pairwise(edges))
     assert (shown + stream.flush()).decode() == mask.text(text)
+
+
+@given(
+    st.lists(st.text("ab", min_size=2, max_size=5), min_size=1, max_size=4),
+    st.lists(
+        st.sampled_from(
+            ["a", "b", "c", "\x1b[1m", "\x1b[0;38;5;2m", "\x1b]0;ab\x07", "\x1b(B", "\n"]
+        ),
+        max_size=40,
+    ),
+    st.lists(st.integers(0, 120), max_size=8),
+)
+def test_however_a_painted_stream_is_cut_it_is_masked_as_if_it_came_whole(
+    secrets: list[str], pieces: list[str], cuts: list[int]
+) -> None:
+    mask = Mask(secrets)
+    data = "".join(pieces).encode()
+    edges = [0, *sorted(cuts), len(data)]
+    stream = mask.stream()
+    shown = b"".join(stream.feed(data[low:high]) for low, high in pairwise(edges)) + stream.flush()
+    seen = plain(shown.decode())
+    assert not any(secret in seen for secret in secrets)
+    kept = [piece for piece in pieces if piece.startswith("\x1b[")]
+    assert re.findall(r"\x1b\[[0-9;]*m", shown.decode()) == kept
+    if not any(secret in piece for secret in secrets for piece in pieces):
+        assert shown.decode() == mask.text(data.decode())
+
+
+@pytest.mark.parametrize("escape", ["\x1b[1;31m", "\x1b[m", "\x1b]8;;http://h\x1b\\", "\x1b(B"])
+def test_a_secret_with_a_colour_inside_is_a_secret(escape: str) -> None:
+    mask = Mask([SECRET])
+    for at in range(1, len(SECRET)):
+        painted = f"a {SECRET[:at]}{escape}{SECRET[at:]} b"
+        assert mask.text(painted) == f"a ***{escape} b"
+        stream = mask.stream()
+        shown = b"".join(stream.feed(bytes([byte])) for byte in painted.encode())
+        assert (shown + stream.flush()).decode() == f"a ***{escape} b"
+
+
+def test_a_painted_line_passes_at_once_and_a_beginning_waits_for_no_more_than_it_must() -> None:
+    stream = Mask([SECRET]).stream()
+    assert stream.feed(b"\x1b[1mbold\x1b[0m\n") == b"\x1b[1mbold\x1b[0m\n"
+    assert stream.feed(SECRET[:3].encode() + b"\x1b[0") == b""
+    assert stream.feed(b"m.\n") == SECRET[:3].encode() + b"\x1b[0m.\n"
+    moves = b"\x1b[1A" * 50_000
+    assert stream.feed(SECRET[:3].encode() + moves) == SECRET[:3].encode() + moves
 
 
 def test_only_what_may_become_a_secret_is_held_back() -> None:
