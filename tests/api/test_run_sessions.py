@@ -110,7 +110,7 @@ def test_a_scripted_conversation_is_kept_in_the_order_in_which_it_was_held(tmp_p
     spec = {"name": "said", "readiness": "lenient", "agents": agents, "steps": steps}
     run = api.start(spec, workspace=tmp_path)
     assert run.wait().status == "completed"
-    told = {
+    told: dict[str, Callable[[dict[str, Any]], object]] = {
         "assistant_message": lambda data: (data["text"], data["final"]),
         "tool_call": lambda data: data["name"],
         "checkpoint_reported": lambda _: "report",
