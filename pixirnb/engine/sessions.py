@@ -211,7 +211,9 @@ class Session:
         if ended.status == "completed" and state.turn != "completed":
             for kind, data in orphan_results(state, "turn_ended", frozenset(self._unanswered)):
                 self.tell(kind, data)
-            self.tell("assistant_message", {"text": text, "partial": False, "final": True})
+            # One whose last word was its report has said that: a final message is never empty for want of more.
+            said = text if text.strip() else str((state.report or {}).get("summary") or text)
+            self.tell("assistant_message", {"text": said, "partial": False, "final": True})
         elif ended.status != "completed":
             ended = worded(ended, timeout_ms=self._attempt.timeout_ms, elapsed_ms=elapsed_ms)
             reason = str(ended.details.get("reason") or ended.error_kind or ended.status)

@@ -55,6 +55,8 @@ class _Voice:
         """Whether there is a message."""
         self._is_final = False
         """Whether the last one may be its last word."""
+        self._summary = ""
+        """Of its report: the last word of an agent that says nothing after it."""
 
     def say(self, text: str) -> None:
         rest = memoryview(f"{text}\n".encode(errors="backslashreplace"))
@@ -68,13 +70,18 @@ class _Voice:
             self._tell(is_final=is_final)
         self._is_final = self._is_final and is_final
 
+    def report(self, data: dict[str, Any]) -> None:
+        """What was said so far is a message, and a report follows."""
+        self.pause(is_final=True)
+        self._summary = str(data.get("summary") or "")
+
     def end(self) -> None:
         """The turn ends clean. Who never paused has said one thing, which is what was printed."""
         if self._is_heard and (self._pending or not self._is_final):
             self._tell(is_final=True)
 
     def _tell(self, *, is_final: bool) -> None:
-        text = "\n".join(self._pending).strip("\n")
+        text = "\n".join(self._pending).strip("\n") or self._summary
         data = {"text": text, "partial": False, "final": is_final}
         self._frames.write("session", kind="assistant_message", data=data)
         self._pending.clear()
@@ -98,7 +105,7 @@ def _perform(action: dict[str, Any], frames: FrameWriter, voice: _Voice) -> None
             data = {"name": name, "args": rest.get("args", {}), "result": rest.get("result")}
             frames.write("tool", data=data)
         case {"report": data}:
-            voice.pause(is_final=True)
+            voice.report(data)
             frames.write("checkpoint", data=data)
         case {"marker": status}:
             voice.say(f"checkpoint_status: {status}")

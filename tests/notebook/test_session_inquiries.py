@@ -108,10 +108,11 @@ def test_a_session_is_told_whole_and_then_only_what_is_new(rested: Run) -> None:
     answer = asked(asking, "talk")
     assert (answer["session_id"], answer["attempts"]) == ("talk.1", [1])
     assert (answer["turn"], answer["is_running"], answer["sentence"]) == ("completed", False, "")
-    assert kinds(answer) == ["started", "told", "tool", "report", "said"]
-    assert answer["count"] == 5
+    assert kinds(answer) == ["started", "told", "said", "tool", "report", "said"]
+    assert answer["entries"][-1]["text"] == REPORT["summary"]
+    assert answer["count"] == 6
     again = asked(asking, "talk", since=answer["seq"])
-    assert (again["entries"], again["count"]) == ([], 5)
+    assert (again["entries"], again["count"]) == ([], 6)
     assert kinds(asked(asking, "talk", before=3)) == ["started", "told"]
 
 

@@ -37,6 +37,7 @@ from pixirnb.tools.asker import Asker
 from pixirnb.tools.counter import use
 from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
 from pixirnb.views.display import mimebundle
+from pixirnb.views.session_view import Sessions
 
 pytestmark = pytest.mark.story
 
@@ -181,7 +182,9 @@ def modest(tmp_path_factory: pytest.TempPathFactory) -> Told:
     reports = {
         name: {"checkpoint_status": name, "summary": f"Which of two is {name}?"} for name in UNREADY
     }
-    turns = {name: [{"say": "I looked."}, {"report": report}] for name, report in reports.items()}
+    turns: dict[str, list[dict[str, Any]]] = {
+        name: [{"say": "I looked."}, {"report": report}] for name, report in reports.items()
+    }
     agents = scripted(**turns, silent=[{"say": "I looked."}], ready=[READY])
     steps = [task(name) for name in (*UNREADY, "silent", "ready")]
     run = api.start(spec(*steps, agents=agents), workspace=tmp_path_factory.mktemp("modest"))
@@ -341,7 +344,7 @@ def test_10_neither_the_run_of_such_agents_nor_the_list_of_their_sessions_says_c
     assert modest.outcome.status == "needs_orchestrator"
     (listed,) = (row for row in repr(modest.run.sessions()).splitlines() if "ready.1" in row)
     assert "completed" in listed
-    others = modest.run.sessions()[:4]
+    others = Sessions(modest.run.sessions()[:4])
     faces = modest.faces() | {
         "log": printed("log", modest.run.folder)[1],
         "sessions": repr(others),
