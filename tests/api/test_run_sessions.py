@@ -126,7 +126,7 @@ def test_a_scripted_conversation_is_kept_in_the_order_in_which_it_was_held(tmp_p
     last = "LAST\ncheckpoint_status: checkpoint_ready"
     assert found == {
         "a": [("FIRST", False), "read", ("THEN\nAND", True), "report"],
-        "b": [("FIRST", False), "read", "report", ("", True)],
+        "b": [("FIRST", False), "read", "report", ("fine", True)],
         "c": [("FIRST", True), "report", ("LAST", True)],
         "d": [("FIRST", False), "read", (last, True)],
         "e": [("FIRST", False), "read", ("LAST", True)],
