@@ -1,5 +1,7 @@
 """What `make unit` runs: two pytest processes side by side, since browsers and kernels mostly wait, and so do the others.
 
+Runners and the tool surface go with the browsers, so that the two take about as long.
+
     python .ci/unit.py [OPTION …]      options go to both
 
 What the first prints is shown when the second has ended. Exits 0 only where both passed.
@@ -13,8 +15,9 @@ import tempfile
 
 PYTEST = [sys.executable, "-m", "pytest"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/notebook/sanitize.cfg"]
-BROWSERS = [*PYTEST, "tests/browser", "notebooks", *NBVAL]
-OTHERS = [*PYTEST, "tests", "--ignore=tests/browser"]
+BESIDE = ["tests/browser", "tests/runners", "tests/tools"]
+BROWSERS = [*PYTEST, *BESIDE, "notebooks", *NBVAL]
+OTHERS = [*PYTEST, "tests", *(f"--ignore={place}" for place in BESIDE)]
 
 
 def main(options: list[str]) -> int:
@@ -28,7 +31,7 @@ def main(options: list[str]) -> int:
             browsers.wait()
             raise
         told.seek(0)
-        print("\nbrowsers and notebooks, run beside them:\n")
+        print("\nbrowsers, runners, tools and notebooks, run beside them:\n")
         print(told.read())
     return max(others, code)
 

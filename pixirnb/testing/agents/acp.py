@@ -273,8 +273,10 @@ class FakeAgent:
 
     def _write(self, text: str) -> None:
         with self._lock:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            # Not through the buffer of `sys.stdout`: a thread that speaks as the program ends would hold its lock.
+            rest = memoryview(text.encode())
+            while rest:
+                rest = rest[os.write(1, rest) :]
 
 
 if __name__ == "__main__":
