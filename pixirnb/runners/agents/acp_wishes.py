@@ -83,10 +83,6 @@ class Leaves:
             wanted.setdefault(places[change.path], []).append(change)
         self._open += [Leave(place, tuple(changes)) for place, changes in wanted.items()]
 
-    def is_waiting(self, path: str) -> bool:
-        """Whether leave was given for some write of this file."""
-        return any(leave.path == path for leave in self._open)
-
     def use(self, path: str, before: str, content: str) -> bool:
         """Whether leave was given for this write; it is used up."""
         for leave in self._open:

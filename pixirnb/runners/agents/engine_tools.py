@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pixirnb.runners.agents.grants import Grants
+from pixirnb.runners.agents.leave import Asks, refusal_of
 from pixirnb.runners.agents.line import Failed
-from pixirnb.runners.agents.toolbox import Asks
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.permissions import Limits, digest_of
 
@@ -72,23 +72,13 @@ class EngineTools:
         self, name: str, args: dict[str, Any], digest: str, call_id: str
     ) -> dict[str, Any] | None:
         """None where a person allows it, else what the agent is told. Raises Failed."""
-        why = f"use `{name}`, which starts work of its own"
+        why = "start or steer work of its own"
         asked = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
-        answer = self._line.ask("permit", asked)
-        verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()
-        if verdict == "allow":
-            return None
-        request = str(answer.get("request_id") or "")
-        if verdict == "unattended":
-            raise Failed(
-                "permission_required",
-                f"`{name}` has to be allowed, and nobody is there to do it. "
-                f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
-                {"request_id": request, "tool": name, "digest": digest, "wanted": why},
-            )
-        said = f" They said: {note}" if note else ""
-        return _refusal(
-            "permission_denied", f"A person did not allow this.{said} Go on without it.", {}
+        refused = refusal_of(self._line, asked)
+        return (
+            None
+            if refused is None
+            else _refusal("permission_denied", f"{refused} Go on without it.", {})
         )
 
 

@@ -16,11 +16,9 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from pixirnb.runners.frames import FrameWriter
-
-PROGRAMS: Final = ("llm", "acp", "cli", "pty")
 
 
 @dataclass(eq=False)

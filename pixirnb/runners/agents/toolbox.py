@@ -9,13 +9,14 @@ Only where a person would have to be asked and nobody is there does the turn end
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, shown
 from pixirnb.runners.agents.definitions import definition, mistake
 from pixirnb.runners.agents.excerpts import bounded
 from pixirnb.runners.agents.file_tools import edit, list_folder, read, write
 from pixirnb.runners.agents.grants import Grants
+from pixirnb.runners.agents.leave import Asks, refusal_of
 from pixirnb.runners.agents.line import Failed
 from pixirnb.runners.agents.search_tool import search
 from pixirnb.runners.agents.shell_tool import shell
@@ -33,18 +34,6 @@ _ACTS: Final[dict[str, Act]] = {
 }
 _NOT_THE_ACT: Final = frozenset({"timeout"})
 """Arguments that are no part of what is allowed: the same act, given longer."""
-
-
-class Asks(Protocol):
-    """What of a `Line` is needed."""
-
-    def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The engine's answer. Blocks. Raises Failed where nobody is there."""
-        ...
-
-    def tell(self, kind: str, **data: Any) -> None:
-        """An event of the session."""
-        ...
 
 
 class Toolbox:
@@ -109,23 +98,12 @@ class Toolbox:
         digest = digest_of(name, judged)
         wanted = _wanted(name, judged)
         asked = {"tool": name, "args": judged, "digest": digest, "call_id": call_id, "why": wanted}
-        answer = self._line.ask("permit", asked)
-        verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()
-        if verdict == "allow":
-            return
-        request = str(answer.get("request_id") or "")
-        if verdict == "unattended":
-            raise Failed(
-                "permission_required",
-                f"`{name}` wants to {wanted}, and nobody is there to allow it. "
-                f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
-                {"request_id": request, "tool": name, "digest": digest, "wanted": wanted},
+        refused = refusal_of(self._line, asked)
+        if refused is not None:
+            raise Refused(
+                "permission_denied",
+                f"{refused} Do not try it in another way: go on without it, or say so in your report.",
             )
-        said = f" They said: {note}" if note else ""
-        raise Refused(
-            "permission_denied",
-            f"A person did not allow this.{said} Do not try it in another way: go on without it, or say so in your report.",
-        )
 
 
 def _wanted(name: str, judged: Mapping[str, Any]) -> str:
