@@ -68,7 +68,7 @@ def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
     """Run one step to the end of its tree. `ends` are this process's own copies."""
     wake = watch_children()
     request = _receive(ends.control)
-    if request is None:
+    if request is None or _is_given_up(ends.control):
         return
     header, tail = request
     native.become_subreaper()
@@ -239,6 +239,13 @@ def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
     if header is None or tail is None:
         return None
     return json.loads(header), tail
+
+
+def _is_given_up(control: socket.socket) -> bool:
+    """Whether the engine hung up after its request: it has said already that nothing was started."""
+    poll = select.poll()
+    poll.register(control, 0)  # a hang-up is told whatever is asked for
+    return bool(poll.poll(0))
 
 
 def _receive_exactly(control: socket.socket, length: int) -> bytes | None:
