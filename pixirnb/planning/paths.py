@@ -34,7 +34,8 @@ MOST_CHOICES: Final = 1000
 DEEPEST: Final = 20
 """Braces within braces."""
 
-_REPO: Final = re.compile(r"repos\.([^/:]*):")
+REPO: Final = re.compile(r"repos\.([^/:]*):")
+"""How a pattern or a path begins that is relative to a repository."""
 _WILD: Final = re.compile(r"[*?\[\\]")
 _SPECIAL: Final = re.compile(r"[\\{}\[]")
 
@@ -94,7 +95,7 @@ def matches(pattern: Pattern, path: str) -> bool:
 
     False for what is in no set: paths outside the workspace, `.git` and `.pixirnb`.
     """
-    found = _REPO.match(path)
+    found = REPO.match(path)
     repo, rest = (found[1], path[found.end() :]) if found else (None, path)
     names = [name for name in rest.split("/") if name not in ("", ".")]
     if repo != pattern.repo or rest.startswith("/") or not names or ".." in names:
@@ -124,7 +125,7 @@ def _with_skips(places: set[int], choice: tuple[Segment | None, ...]) -> set[int
 
 
 def _repo(text: str) -> tuple[str | None, str]:
-    found = _REPO.match(text)
+    found = REPO.match(text)
     if found is None:
         return None, text
     if not is_step_id(found[1]):

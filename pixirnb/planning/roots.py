@@ -1,0 +1,224 @@
+"""The folders a run works on, and the names a file has by them: `src/a.py`, `repos.cloud:src/a.py`. Pure text.
+
+A *root* is the workspace (`.`) or a repository of `repos` (`repos.NAME`). Roots may lie in each other, and one folder may have
+two names. A file belongs to the innermost root that holds it, and may be claimed by its name from any root it lies in. So
+that two names for one folder never hide a conflict, patterns are compared as the outermost root would spell them:
+
+    repos: {cloud: libs/cloud}
+    canonical("repos.cloud:src/**") ──▶ "libs/cloud/src/**"
+
+What lies in the `.git` or `.pixirnb` of the root it belongs to is in no set. A pattern that reaches there by way of an outer
+root (`libs/cloud/.git/x`) claims nothing there, and still counts as overlapping what is all around it.
+
+Source: contract.md §1, §2, §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from pixirnb.planning.paths import REPO, Pattern, matches
+from pixirnb.planning.segments import RESERVED
+
+WORKSPACE: Final = "."
+
+_MAGIC: Final = re.compile(r"[\\*?\[\]{},]")
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder that a run works on."""
+
+    name: str
+    """`.` or `repos.NAME`."""
+    folder: str
+    """Absolute, links resolved; empty for a workspace that nobody looked at."""
+
+
+class Roots:
+    """The roots of one run. Two names for one folder are one root: the workspace wins, then the name declared first."""
+
+    __slots__ = ("_bases", "_by_name", "_is_plain", "_names", "roots")
+
+    roots: tuple[Root, ...]
+    """The workspace first, then repositories as declared."""
+
+    def __init__(self, roots: tuple[Root, ...], names: Mapping[str, Root]) -> None:
+        self.roots = roots
+        self._by_name = dict(names)
+        self._names = tuple((name, root.folder) for name, root in names.items())
+        self._bases = {name: self._base(root) for name, root in names.items()}
+        self._is_plain = all(base == (name, "") for name, base in self._bases.items())
+
+    @classmethod
+    def of(cls, workspace: str, repos: Mapping[str, str]) -> Self:
+        """The roots of a workspace and its repositories, `{name: folder}`; folders are absolute with links resolved."""
+        names: dict[str, Root] = {WORKSPACE: Root(WORKSPACE, _tidy(workspace))}
+        by_folder = {root.folder: root for root in names.values()}
+        for name, written in repos.items():
+            folder = _tidy(written)
+            root = by_folder.setdefault(folder, Root(f"repos.{name}", folder))
+            names[f"repos.{name}"] = root
+        return cls(tuple(by_folder.values()), names)
+
+    def __repr__(self) -> str:
+        return f"<Roots {', '.join(f'{root.name}={root.folder}' for root in self.roots)}>"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no root lies in another and no folder has two names: every pattern is canonical as written."""
+        return self._is_plain
+
+    def named(self, name: str) -> Root:
+        """The root of that name, `.` or `repos.NAME`; of a second name, the root it is. Raises KeyError."""
+        return self._by_name[name]
+
+    def nested(self, name: str) -> tuple[str, ...]:
+        """The folders below that root which are roots themselves, at any depth, relative to it. Raises KeyError."""
+        folder = self.named(name).folder
+        inside = (_relative(folder, root.folder) for root in self.roots)
+        return tuple(path for path in inside if path)
+
+    def shown(self, name: str, path: str) -> str:
+        """What people, logs and sets call a file: `path` is relative to the root `name`. Raises KeyError.
+
+        A path below a root that is nested in it is shown by the name of that root.
+        """
+        root, inside = self._innermost(_joined(self.named(name).folder, path))
+        return _spelled(root.name, inside)
+
+    def located(self, shown: str) -> tuple[Root, str]:
+        """The root that a named file belongs to, and its path there (empty for the root itself).
+
+        Accepts what `shown` gives, a path from the workspace, or an absolute path; `..` is followed. Raises KeyError for a
+        repository that there is none of, ValueError for a path that lies in no root.
+        """
+        found = REPO.match(shown)
+        if found:
+            folder, path = self.named(f"repos.{found[1]}").folder, shown[found.end() :]
+        else:
+            folder, path = self.named(WORKSPACE).folder, shown
+        return self._innermost(_followed(_joined(folder, path)))
+
+    def spellings(self, name: str, path: str) -> tuple[str, ...]:
+        """Every name that a set may claim a file by; `path` is relative to the root `name`. Raises KeyError.
+
+        None at all for a file in the `.git` or `.pixirnb` of its root.
+        """
+        whole = _joined(self.named(name).folder, path)
+        if _is_reserved(self._innermost(whole)[1]):
+            return ()
+        spelled: list[str] = []
+        for each, folder in self._names:
+            inside = _relative(folder, whole)
+            if inside and not _is_reserved(inside):
+                spelled.append(_spelled(each, inside))
+        return tuple(spelled)
+
+    def canonical(self, text: str) -> str:
+        """A glob that can be read, as the outermost root spells it that may claim what it claims.
+
+        Two globs overlap exactly where their canonical spellings do. Unchanged where nothing nests and no folder has two names,
+        and where nothing is known of its repository.
+        """
+        if self._is_plain:
+            return text
+        found = REPO.match(text)
+        base = self._bases.get(f"repos.{found[1]}" if found else WORKSPACE)
+        if base is None:
+            return text
+        name, prefix = base
+        glob = text[found.end() :] if found else text
+        whole = f"{_MAGIC.sub(_escaped, prefix)}/{glob}" if prefix else glob
+        return _spelled(name, whole)
+
+    def pattern(self, text: str) -> Pattern:
+        """A glob, read in canonical spelling, that goes by the text as written. Raises ValueError with a sentence."""
+        pattern = Pattern.parse(text)
+        if self._is_plain:
+            return pattern
+        canonical = self.canonical(text)
+        return pattern if canonical == text else replace(Pattern.parse(canonical), text=text)
+
+    def claims(self, globs: Iterable[str]) -> Callable[[str, str], bool]:
+        """Whether any of the globs claims a file, asked by root name and path. Raises ValueError for what is no glob.
+
+        A glob of a repository that there is none of claims nothing; a root that there is none of is a KeyError.
+        """
+        patterns = [Pattern.parse(text) for text in dict.fromkeys(globs)]
+
+        def claimed(name: str, path: str) -> bool:
+            spelled = self.spellings(name, path)
+            return any(matches(pattern, each) for each in spelled for pattern in patterns)
+
+        return claimed
+
+    def _innermost(self, whole: str) -> tuple[Root, str]:
+        best: tuple[Root, str] | None = None
+        for root in self.roots:
+            inside = "" if root.folder == whole else _relative(root.folder, whole)
+            if inside is not None and (best is None or len(inside) < len(best[1])):
+                best = root, inside
+        if best is None:
+            raise ValueError(f"`{whole}` lies in no folder that this run works on.")
+        return best
+
+    def _base(self, root: Root) -> tuple[str, str]:
+        """The outermost root that may claim what `root` holds, and where in it that lies."""
+        best = root.name, ""
+        for outer in self.roots:
+            inside = _relative(outer.folder, root.folder)
+            if inside and not _is_reserved(inside) and len(inside) > len(best[1]):
+                best = outer.name, inside
+        return best
+
+
+def _spelled(name: str, path: str) -> str:
+    if name != WORKSPACE:
+        return f"{name}:{path}"
+    # A folder may be called like a repository; the dot tells them apart and drops again in a pattern.
+    return f"./{path}" if REPO.match(path) else path
+
+
+def _tidy(folder: str) -> str:
+    return folder.rstrip("/") or folder[:1]
+
+
+def _relative(folder: str, whole: str) -> str | None:
+    """`whole` from `folder`; None where it is not below it. Nothing lies below a workspace that nobody looked at."""
+    if folder == "/":
+        return whole[1:] or None
+    if not folder:
+        return None if whole.startswith("/") else whole or None
+    return whole[len(folder) + 1 :] or None if whole.startswith(folder + "/") else None
+
+
+def _joined(folder: str, path: str) -> str:
+    if path.startswith("/"):
+        return path
+    names = "/".join(name for name in path.split("/") if name not in ("", "."))
+    if not names:
+        return folder
+    return f"{folder.rstrip('/')}/{names}" if folder else names
+
+
+def _followed(path: str) -> str:
+    """Without `..`, `.` and doubled slashes."""
+    names: list[str] = []
+    for name in path.split("/"):
+        if name == ".." and names and names[-1] != "..":
+            names.pop()
+        elif name not in ("", ".") and not (name == ".." and path.startswith("/")):
+            names.append(name)
+    return ("/" if path.startswith("/") else "") + "/".join(names)
+
+
+def _is_reserved(path: str) -> bool:
+    return path.partition("/")[0] in RESERVED
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
