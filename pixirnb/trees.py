@@ -183,10 +183,6 @@ class Clash:
     """The tree of the user's files that was merged into."""
 
 
-Sides = str | Mapping[str, str] | None
-"""Which side counts for a file in conflict, by its full name or for all of them: `workspace`, or a step's id."""
-
-
 def facts_of(changes: Sequence[Change], prefix: str = "") -> list[dict[str, Any]]:
     """Changes as the log holds them: `{path, change, added, deleted}`, and modes where they differ. `prefix`: `repos.NAME:`."""
     return [_fact(change, prefix) for change in changes]

@@ -34,9 +34,17 @@ def bundle(step_id: str, step: StepState, *, agent_id: str | None = None) -> dic
             "attempt": step.attempt,
         },
         "payload": _payload(step),
-        "changes": {"patch": None, "files": []},
+        "changes": changes(step),
         "artifacts": artifacts,
     }
+
+
+def changes(step: StepState) -> dict[str, Any]:
+    """The files a step changed apart from the user's, or brought into them: `{patch, files}`, with `count` and `more`."""
+    for event in (step.brought, step.captured):
+        if event is not None:
+            return dict(event["changes"])
+    return {"patch": None, "files": []}
 
 
 def stored_output(step: StepState) -> dict[str, Any]:

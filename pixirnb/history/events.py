@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
+from pixirnb.history.files import PathList
 from pixirnb.history.subagents import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 
 LOG_VERSION: Final = 1
@@ -195,6 +196,8 @@ class RunStarted(TypedDict):
     """Pinned source of each notebook function called: `{":name": text}`."""
     owner: Owner
     pixirnb: str
+    repos: NotRequired[dict[str, str]]
+    """Where each of the spec's `repos` lies, from the workspace; absent where it names none."""
     parent: NotRequired[Parent | None]
     """Absent for a run that a person started."""
 
@@ -265,6 +268,8 @@ class AttemptEnded(TypedDict):
     payload: NotRequired[PayloadRecord | None]
     """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
+    outside: NotRequired[PathList]
+    """Files that changed while a shared step ran, that it had not claimed and nobody else either."""
     tail: NotRequired[str]
     """The last of what it printed, where it was not clean: the next attempt's failure context."""
     session_id: NotRequired[str | None]

@@ -23,7 +23,7 @@ from typing import (
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from pixirnb.history import events
+from pixirnb.history import events, files
 
 Fits = Callable[[Any], bool]
 
@@ -80,6 +80,11 @@ _SHAPES: Final[dict[str, Fits]] = {
     "decision_requested": _compiled(events.DecisionRequested),
     "decision_recorded": _compiled(events.DecisionRecorded),
     "checkpoint_saved": _compiled(events.CheckpointSaved),
+    "workspace_captured": _compiled(files.WorkspaceCaptured),
+    "merge_applied": _compiled(files.MergeApplied),
+    "merge_conflicted": _compiled(files.MergeConflicted),
+    "seam_opened": _compiled(files.SeamOpened),
+    "seam_resolved": _compiled(files.SeamResolved),
     "warning_raised": _compiled(events.WarningRaised),
     "run_finished": _compiled(events.RunFinished),
 }

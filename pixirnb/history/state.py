@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.history import files
 from pixirnb.history.events import Event
+from pixirnb.history.files import CONFLICT, Merges, Seams, drop_seams
 from pixirnb.history.shapes import fits
-from pixirnb.history.step_state import StepState
+from pixirnb.history.step_state import StepState, forget, reset
 from pixirnb.history.subagents import WANTED, Permissions, end_grants, take_permission
 
 
@@ -50,6 +52,12 @@ class RunState:
     """Ids of the requests that were handled: asked again, they change nothing."""
     permissions: Permissions = field(default_factory=dict)
     """What agents asked to be allowed, by request id: data of `permission_requested`, and `verdict` (None: open) `by note`."""
+    repos: dict[str, str] = field(default_factory=dict)
+    """Where each of `repos` lies, from the workspace."""
+    seams: Seams = field(default_factory=dict)
+    seams_opened: int = 0
+    """Ever: numbers the next."""
+    merges: Merges = field(default_factory=list)
     parent: dict[str, Any] | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: dict[str, Any] | None = None
@@ -111,6 +119,7 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     run.parent = data.get("parent")
+    run.repos = data.get("repos") or {}
     _pin(run, data)
 
 
@@ -149,7 +158,9 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
             )  # a person wants it done anew: it asks again
         is_held = step.checkpoint_status == "held"
         if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
-            _reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
+            reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
+            if step.kept is None:
+                drop_seams(run.seams, entry["step_id"])
 
 
 def _pin(run: RunState, data: dict[str, Any]) -> None:
@@ -161,49 +172,16 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
     run.owner = data["owner"]
 
 
+AGAIN: Final = frozenset({WANTED, CONFLICT})
+"""Classes of a retry that a person's word brings about: the step had come to rest."""
 _MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
 """Reasons of a rerun that an equal fingerprint ends."""
-
-
-def _reset(step: StepState, reason: str, *, may_keep: bool) -> None:
-    """Back to idle, remembering what an equal fingerprint would let the step keep."""
-    if step.stage in {"settled", "asking"} and step.checkpoint_status != "held":
-        has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
-        step.kept = step.checkpoint_status if may_keep and has_worth else None
-    elif may_keep and step.stage == "settled":
-        step.subagent_status = step.kept_subagent
-    elif not may_keep or step.stage != "idle":
-        step.kept = None  # set back by a course that did not come to it, or held it, it may still keep what it had
-    step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
-    step.reason = reason
-    step.stage = "idle"
-    step.checkpoint_status = None
-    step.held_by = None
-    step.retry = None
-    step.open_requests = []
-    step.is_permitted = False
-    if step.kept is None:
-        _forget(step)
-
-
-def _forget(step: StepState) -> None:
-    """Drop all an earlier course left but the count of attempts, their errors and the last fingerprint."""
-    step.kept = None
-    step.subagent_status = "queued"
-    step.error = None
-    step.ended = None
-    step.checks = []
-    step.limitations = []
-    step.digest = None
-    step.request = None
-    step.decision = None
-    step.decided = False
 
 
 def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step = run.step(data["step"])
     if step.recheck:
-        _forget(step)
+        forget(step)
     step.stage = "scheduled"
     step.is_lost = False
     step.scheduled_seq = step.confirmed_seq = event.seq
@@ -220,6 +198,10 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.held_by = None
     step.open_requests = []
     step.is_permitted = False
+    step.captured = None
+    step.brought = None
+    step.merged_by = None
+    drop_seams(run.seams, data["step"])
 
 
 def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -251,11 +233,13 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
     step = run.step(data["step"])
     step.stage = "retrying"
     step.retry = data
-    if data["retry_class"] != WANTED:
+    if data["retry_class"] not in AGAIN:
         _remember(step, data["error"])
         return
-    # It had settled, and begins anew because a person allowed what it needed: that is no failed try.
+    # It had settled, and begins anew because a person allowed what it needed, or solved what it clashed over: no failed try.
     step.tried_before += 1
+    if data["retry_class"] == CONFLICT:
+        step.solution, step.decision, step.decided = step.decision, None, False
     step.checkpoint_status = None
     step.request = None
     step.is_permitted = False
@@ -314,7 +298,7 @@ def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> No
     step = run.step(data["step"])
     if data["reason"] in {"ask", "in_flight"}:
         if step.recheck:
-            _forget(step)
+            forget(step)
         step.stage = "asking"
         step.confirmed_seq = event.seq
         step.timeout_ms = data["timeout_ms"]
@@ -357,6 +341,10 @@ def _subagent_event(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.decided_after_end = run.decided_after_end or (was_decided and run.finished is not None)
 
 
+def _of_files(kind: str) -> Callable[[RunState, dict[str, Any], Event], None]:
+    return lambda run, data, _: files.take(run, kind, data)
+
+
 def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.finished = data
     run.ended_at = event.at
@@ -380,4 +368,9 @@ _HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] =
     "subagent_event": _subagent_event,
     "warning_raised": _warning_raised,
     "run_finished": _run_finished,
+    "workspace_captured": _of_files("workspace_captured"),
+    "merge_applied": _of_files("merge_applied"),
+    "merge_conflicted": _of_files("merge_conflicted"),
+    "seam_opened": _of_files("seam_opened"),
+    "seam_resolved": _of_files("seam_resolved"),
 }

@@ -61,6 +61,16 @@ class StepState:
     """Ids of the permissions its present attempt asked for that wait for a person's word; kept while it is parked for them."""
     is_permitted: bool = False
     """A person has allowed what it came to rest for want of, and it has not run since."""
+    captured: dict[str, Any] | None = None
+    """Data of the last attempt's `workspace_captured`; None where it worked in the user's files."""
+    brought: dict[str, Any] | None = None
+    """Data of the `merge_applied` that this merge step did, and that stands."""
+    merged_by: str | None = None
+    """The merge that brought those changes into the user's files, and stands."""
+    clash: dict[str, Any] | None = None
+    """Data of the `merge_conflicted` that keeps it from going on; kept until it has gone on."""
+    solution: dict[str, Any] | None = None
+    """A person's `decision_recorded` on that conflict, for the attempt to come."""
     errors: list[dict[str, Any]] = field(default_factory=list)
     """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
 
@@ -77,3 +87,43 @@ class StepState:
         if self.stage == "settled":
             return self.checkpoint_status in {"partial", "needs_orchestrator"}
         return self.stage == "asking"
+
+
+def reset(step: StepState, reason: str, *, may_keep: bool) -> None:
+    """Back to idle, remembering what an equal fingerprint would let the step keep."""
+    if step.stage in {"settled", "asking"} and step.checkpoint_status != "held":
+        has_worth = step.checkpoint_status == "checkpoint_ready" or step.decision is not None
+        step.kept = step.checkpoint_status if may_keep and has_worth else None
+    elif may_keep and step.stage == "settled":
+        step.subagent_status = step.kept_subagent
+    elif not may_keep or step.stage != "idle":
+        step.kept = None  # set back by a course that did not come to it, or held it, it may still keep what it had
+    step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
+    step.reason = reason
+    step.stage = "idle"
+    step.checkpoint_status = None
+    step.held_by = None
+    step.retry = None
+    step.open_requests = []
+    step.is_permitted = False
+    if step.kept is None:
+        forget(step)
+
+
+def forget(step: StepState) -> None:
+    """Drop all an earlier course left but the count of attempts, their errors and the last fingerprint."""
+    step.kept = None
+    step.subagent_status = "queued"
+    step.error = None
+    step.ended = None
+    step.checks = []
+    step.limitations = []
+    step.digest = None
+    step.request = None
+    step.decision = None
+    step.decided = False
+    step.captured = None
+    step.brought = None
+    step.merged_by = None
+    step.clash = None
+    step.solution = None

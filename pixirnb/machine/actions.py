@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from pixirnb.history.files import open_seams
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -48,10 +49,11 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[
 
 
 def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]:
-    """What can be done about the run as it stands, most useful first; nothing for a completed one."""
-    if status == "completed":
-        return []
+    """What can be done about the run as it stands, most useful first; for a completed one only to take its files."""
     run_id = run.run_id
+    merge = [_action("merge_changes", None, f"%pixir merge {run_id}")]
+    if status == "completed":
+        return merge if mergeable(plan, run) else []
     states = [(step, run.step(step.id)) for step in plan.steps]
     actions = [action for step, state in states for action in _approvals(step.id, state)]
     if status == "running":
@@ -77,10 +79,38 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
     has_more = any(_may_go_on(state) for _, state in states)
     if has_more and not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
         actions.append(_action("resume_run", None, f"%pixir resume {run_id}"))
+    actions += _seams(plan, run)
+    if mergeable(plan, run):
+        actions += merge
     actions += _decisions(run_id, states, "partial")
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def mergeable(plan: Plan, run: RunState) -> list[str]:
+    """Steps that are ready, whose changes lie apart from the user's files, in the order of the plan."""
+    return [
+        step.id
+        for step in plan.steps
+        if (state := run.steps.get(step.id)) is not None
+        and state.checkpoint_status == "checkpoint_ready"
+        and state.captured is not None
+        and state.captured["changes"]["count"] > 0
+        and state.merged_by is None
+    ]
+
+
+def _seams(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+    return [
+        _action(
+            "resolve_seam",
+            seam["between"][-1],
+            f"%pixir decide {run.run_id} {seam['id']} accept --note WHY",
+        )
+        for seam in open_seams(run.seams)
+        if seam["between"][-1] in plan.index
+    ]
 
 
 def _decisions(

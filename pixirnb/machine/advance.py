@@ -4,8 +4,8 @@
 them to the board, and asks again until no fact is left; then it makes them durable, and only then carries the instructions
 out. `advance` changes nothing, never raises for anything a log can hold, and answers the same question the same way.
 
-The order of its questions: verdicts on what ended → the human's decisions → what must stop → phases that are complete → what
-can start → whether the run has come to rest. Source: contract.md §2 (scheduling), §4, §5, §6.
+The order of its questions: verdicts on what ended → the human's decisions → seams → what must stop → phases that are
+complete → what can start → whether the run has come to rest. Source: contract.md §2 (scheduling), §4, §5, §6.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pixirnb.machine.board import Board, Moment
 from pixirnb.machine.instructions import Advance, StopAttempt
 from pixirnb.machine.outcome import conclude
 from pixirnb.machine.readiness import judge
+from pixirnb.machine.seams import after_settling
 from pixirnb.machine.settlement import (
     after_attempt,
     after_decision,
@@ -41,6 +42,7 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
         draft for index in sorted(board.permitted) for draft in after_permission(moment, index)
     ]
     # A layer at a time: what a verdict or a person's word settles can no longer expire or be given up.
+    facts = facts or _seams(moment)
     facts = facts or _given_up(moment)
     facts = facts or [
         _checkpoint(moment, plan.phases[phase][0], "phase") for phase in board.phases_done
@@ -54,6 +56,17 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
         return Advance(tuple(scheduled), (*stops, *starts))
     rest = _rest(moment)
     return Advance(tuple(rest), stops, None if rest else _wake_at(moment))
+
+
+def _seams(moment: Moment) -> list[Draft]:
+    """What the steps that have settled mean for seams: one step at a time, so that no two find the same seam."""
+    unseamed = moment.board.unseamed
+    while unseamed:
+        index = min(unseamed)
+        unseamed.remove(index)
+        if facts := after_settling(moment, index):
+            return facts
+    return []
 
 
 def _given_up(moment: Moment) -> list[Draft]:
@@ -107,7 +120,7 @@ def _checkpoint(moment: Moment, name: str, reason: Literal["phase", "end"]) -> D
 def _rest(moment: Moment) -> list[Draft]:
     """The last facts of a course, once nothing runs, nothing waits and nothing can start but for decisions."""
     plan, board = moment.plan, moment.board
-    if board.running or board.retrying:
+    if board.running or board.retrying or board.merging:
         return []
     if not moment.is_stopping and any(at is not None for at in board.asking.values()):
         return []

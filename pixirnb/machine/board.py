@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pixirnb.history.events import Event
+from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
@@ -49,6 +50,12 @@ class Board:
         """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
         self.phases_done: list[int] = []
         """Phases that became complete and have no checkpoint yet."""
+        self.unseamed: set[int] = set()
+        """Steps that have settled, and whose seams have not been looked for."""
+        self.merging = 0
+        """Merges under way that a person asked for: the run does not come to rest before they are recorded."""
+        self.touched: dict[str, frozenset[str]] = {}
+        """Files that steps changed, where their list is too long for the log, handed over by the engine."""
         self.reads: dict[int, str] = {}
         """Digests of what steps with `reuse: reads` are about to read, handed over by the engine while they are ready."""
         self._said: dict[tuple[object, ...], Claim | None] = {}
@@ -174,6 +181,7 @@ class Board:
         self._phase_of = {i: p for p, (_, members) in enumerate(plan.phases) for i in members}
         self._phase_left = [len(members) for _, members in plan.phases]
         self.phases_done = []
+        self.unseamed.clear()
         known = self.run.steps
         settled: list[int] = []
         for step in plan.steps:
@@ -191,6 +199,7 @@ class Board:
                 self.asking[index] = _after(now, state.timeout_ms)
             elif state.checkpoint_status == "checkpoint_ready":
                 settled.append(index)
+            self._look_for_seams(index)
         for index in settled:
             self._mark_ready(index)
         for step in plan.steps:
@@ -272,6 +281,9 @@ class Board:
     def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
         if data["retry_class"] == WANTED:  # it had settled
             self.permitted.discard(index)
+        elif data["retry_class"] == CONFLICT:  # so it had, and a person has spoken
+            if index in self.to_decide:
+                self.to_decide.remove(index)
         else:
             self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000
@@ -293,10 +305,16 @@ class Board:
         if index in self.to_decide:
             self.to_decide.remove(index)
         self.asking.pop(index, None)
+        self._look_for_seams(index)
         if data["status"] == "checkpoint_ready":
             self._mark_ready(index)
         elif data["status"] != "needs_orchestrator" and not data.get("reused"):
             self.has_failed = True
+
+    def _look_for_seams(self, index: int) -> None:
+        step, state = self.plan.steps[index], self.state(index)
+        if step.spec.seams or state.captured or (state.ended or {}).get("report"):
+            self.unseamed.add(index)
 
     def _on_request(self, index: int, data: dict[str, Any], now: float) -> None:
         if data["reason"] in {"ask", "in_flight"}:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pixirnb.history.bundles import produced, stored_output
+from pixirnb.history.bundles import changes, produced, stored_output
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.given import value_of
@@ -31,6 +31,8 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     seen["verify"] = written.get("verify", [])
     seen["artifacts"] = written.get("artifacts", [])
     seen["workspace"] = step.workspace
+    if "carry" in written:
+        seen["carry"] = written["carry"]
     if isinstance(step.spec, PythonStep):
         seen["source"] = sources.get(step.spec.call)
     asked = {check.python or "" for check in step.spec.verify}
@@ -75,7 +77,11 @@ def of_result(step: StepState) -> str:
     made = produced(step)
     payload = (step.ended or {}).get("payload")
     schema = None if payload is None else payload.get("schema_id")
-    return digest("result", {"produced": made, "schema": schema})
+    seen = {"produced": made, "schema": schema}
+    changed = changes(step)
+    if changed["patch"] is not None:
+        seen["changes"] = changed["patch"]
+    return digest("result", seen)
 
 
 # `json.dumps` makes an encoder a call; a step has three digests.

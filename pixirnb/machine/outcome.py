@@ -11,11 +11,13 @@ from typing import Any
 from pixirnb.history.bundles import bundle
 from pixirnb.history.codec import Damage
 from pixirnb.history.events import RunStatus
+from pixirnb.history.files import obligations, open_seams
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import next_actions, step_actions
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.proofs import proof_states
+from pixirnb.machine.reasons import holds, seams_of, step_reasons
 from pixirnb.machine.requirement import held_dependents, required
 from pixirnb.planning.plan import Plan, PlannedStep
 
@@ -143,7 +145,7 @@ def conclude(
     plan: Plan, run: RunState, *, stop: RunStop | None, is_timed_out: bool
 ) -> dict[str, Any]:
     """Status, reasons and counts of a run that has come to rest: the data of `run_finished`, time apart."""
-    reasons = _step_reasons(plan, run)
+    reasons = step_reasons(plan, run)
     if is_timed_out:
         reasons.insert(0, {"code": "run_timed_out", "step": None})
     if stop is not None:
@@ -151,7 +153,7 @@ def conclude(
     status = _status(plan, run, reasons)
     return {
         "status": status,
-        "reasons": [] if status == "completed" else reasons or _holds(plan, run),
+        "reasons": [] if status == "completed" else reasons or holds(plan, run),
         "counts": _counts(plan, run),
     }
 
@@ -160,7 +162,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
     """How the run stands: `is_live` says whether a process holds it now."""
     reasons: list[dict[str, Any]]
     if run.finished is None:
-        reasons = _step_reasons(plan, run)
+        reasons = step_reasons(plan, run)
         if is_live:
             status: RunStatus = "running"
         else:
@@ -169,11 +171,11 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
     else:
         written = run.finished["reasons"]
         kept = [r for r in written if r["code"] in {*_OPERATOR.values(), "run_timed_out"}]
-        reasons = kept + _step_reasons(plan, run)
+        reasons = kept + step_reasons(plan, run)
         if run.decided_after_end:
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
-        reasons = reasons or _holds(plan, run)
+        reasons = reasons or holds(plan, run)
     warnings = list(run.warnings)
     if status == "completed":
         reasons = []
@@ -188,7 +190,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
         reasons=reasons,
         steps=steps,
         held_dependents=held_dependents(plan, run),
-        seam_obligations=[],
+        seam_obligations=obligations(seams_of(plan, run)),
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, status=status),
         summary=_summary(plan, run, counts, reasons),
@@ -226,51 +228,19 @@ def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStat
     codes = {reason["code"] for reason in reasons}
     states = [run.step(step.id) for step in plan.steps]
     must = required(plan, run)
-    if all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
+    seams = open_seams(seams_of(plan, run))
+    if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
         return "completed"
     if codes & {"owner_died", *_OPERATOR.values()}:
         return "interrupted"
     statuses = {state.checkpoint_status for state in states}
-    if "needs_orchestrator" in statuses:
+    if "needs_orchestrator" in statuses or seams:
         return "needs_orchestrator"
     if statuses & {"checkpoint_ready", "partial"}:
         return "partial"
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-_HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
-"""Holds that are their own reason; all others follow from a step, a `when` or the run, which says so itself."""
-
-
-def _step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
-    codes = {
-        "failed": "step_failed",
-        "partial": "step_partial",
-        "needs_orchestrator": "step_needs_decision",
-    }
-    reasons: list[dict[str, Any]] = []
-    for step in plan.steps:
-        state = run.step(step.id)
-        code = codes.get(state.checkpoint_status or "")
-        if code is not None:
-            timed_out = code == "step_failed" and state.subagent_status == "timed_out"
-            reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
-        elif state.held_by is not None:
-            held = _HELD_REASONS.get(state.held_by["kind"])
-            if held is not None:
-                reasons.append({"code": held, "step": step.id})
-    return reasons
-
-
-def _holds(plan: Plan, run: RunState) -> list[dict[str, Any]]:
-    """Why a run stands where it stands when nothing else says so: the failure that stopped it was accepted since."""
-    return [
-        {"code": "step_run_stopped", "step": step.id}
-        for step in plan.steps
-        if (run.step(step.id).held_by or {}).get("kind") == "run_stopped"
-    ]
 
 
 def _counts(plan: Plan, run: RunState) -> dict[str, int]:

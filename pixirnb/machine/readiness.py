@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
+from pixirnb.history.files import CONFLICT, OUTSIDE
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
@@ -42,9 +43,9 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     """Judge the ended attempt in `state.ended` and its checks."""
     ended = state.ended or {}
     report = ended.get("report")
-    limitations = _texts((report or {}).get("limitations"))
+    limitations = [*_texts((report or {}).get("limitations")), *_file_limitations(state)]
     error = ended.get("error")
-    if ended.get("status") == "failed" and error is not None and error["kind"] == WANTED:
+    if error is not None and error["kind"] in {WANTED, CONFLICT}:
         return Verdict("needs_orchestrator", error, limitations)
     if ended.get("status") != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
@@ -62,8 +63,39 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         error = _error("output_invalid", f"The output is not as declared: {why}")
         return Verdict(fallen, error, limitations)
     if not is_agent:
-        return Verdict("checkpoint_ready", None, limitations)
-    return _judge_agent(report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient)
+        return _within(state, Verdict("checkpoint_ready", None, limitations))
+    found = _judge_agent(report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient)
+    return _within(state, found)
+
+
+def _within(state: StepState, found: Verdict) -> Verdict:
+    """What is ready but for files that an isolated step had not claimed: a person says whether it counts."""
+    outside = (state.captured or {}).get("outside")
+    if found.status != "checkpoint_ready" or not outside:
+        return found
+    message = f"It changed files outside its write_set: {_listed(outside)}."
+    error = {"kind": OUTSIDE, "message": message, "details": outside}
+    return Verdict("needs_orchestrator", error, found.limitations)
+
+
+def _file_limitations(state: StepState) -> list[str]:
+    """What a reader of the bundle must know of files: what it touched without a claim, what it made that goes nowhere."""
+    told: list[str] = []
+    outside = (state.ended or {}).get("outside")
+    if outside:
+        told.append(f"{OUTSIDE}: {_listed(outside)} changed while it ran")
+    left = (state.captured or {}).get("left_behind")
+    if left:
+        told.append(
+            f"files_left_behind: {_listed(left)} (ignored or secret: not part of its changes)"
+        )
+    return told
+
+
+def _listed(paths: dict[str, Any]) -> str:
+    shown = ", ".join(str(path) for path in paths["paths"][:5])
+    more = paths["count"] - min(5, len(paths["paths"]))
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _judge_agent(

@@ -17,10 +17,11 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
+from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import is_run_id, is_step_id
-from pixirnb.machine import permission
+from pixirnb.machine import merges, permission
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
@@ -40,7 +41,7 @@ class Request:
 
     id: str
     verb: str
-    """`decide`, `approve`, `deny`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others
+    """`decide`, `approve`, `deny`, `merge`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others
     are refused."""
     arguments: dict[str, Any] = field(default_factory=dict)
     by: str = "unknown"
@@ -62,6 +63,8 @@ class Grant:
     """The wish that the whole run end."""
     cancelled: str | None = None
     """The step that is given up."""
+    merge: merges.MergeWish | None = None
+    """What the engine is to do with files."""
 
 
 def grant(request: Request, plan: Plan, run: RunState) -> Grant:
@@ -73,8 +76,12 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
         return Grant()
     said = request.arguments
     match request.verb:
+        case "decide" if said.get("step") in run.seams and said.get("step") not in plan.index:
+            return Grant((_seam(request, run),))
         case "decide":
             return Grant((_decision(request, plan, run),))
+        case "merge":
+            return Grant(merge=merges.wish(said, plan, run, by=request.by, request_id=request.id))
         case "approve" | "deny":
             verdict: Literal["allow", "deny"] = "allow" if request.verb == "approve" else "deny"
             said_of = str(said.get("request_id"))
@@ -142,6 +149,8 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             fix="Leave out the value, or say it in the note.",
             code="value_not_taken",
         )
+    if verdict == "accept" and (state.error or {}).get("kind") == CONFLICT:
+        merges.require_sides(value, state)
     choices = (state.request or {}).get("choices") or []
     if verdict == "accept" and choices and value not in choices:
         shown = ", ".join(json.dumps(choice) for choice in choices)
@@ -179,6 +188,26 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             "request_id": request.id,
         },
     )
+
+
+def _seam(request: Request, run: RunState) -> Draft:
+    """A person's word that the work on both sides of a seam fits."""
+    said = request.arguments
+    seam, note = run.seams[str(said.get("step"))], _note(said)
+    if seam["state"] == "resolved":
+        raise InvalidArguments(
+            f"The seam `{seam['id']}` is resolved already: {seam['resolution']}.",
+            fix="There is nothing more to say about it.",
+            code="nothing_to_decide",
+        )
+    if said.get("verdict") != "accept" or not note.strip() or said.get("value") is not None:
+        raise InvalidArguments(
+            f"The seam `{seam['id']}` is resolved with a note that says why it fits, or stays open.",
+            fix=f"`decide RUN {seam['id']} accept --note WHY`; what does not fit is done anew: `resume RUN --from STEP`.",
+            code="seam_needs_note",
+        )
+    data = {"id": seam["id"], "by": request.by, "note": note, "request_id": request.id}
+    return Draft("seam_resolved", data)
 
 
 def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pixirnb.history.events import Draft, SubagentStatus
+from pixirnb.history.files import CONFLICT
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.machine import fingerprint, permission, retry
@@ -34,7 +35,6 @@ def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft
         digest = fingerprint.of_result(state)
     drafts = [decided(step, state, verdict, digest)]
     if verdict.status == "needs_orchestrator":
-        message = (verdict.error or {}).get("message", "")
         drafts.append(
             Draft(
                 "decision_requested",
@@ -42,7 +42,7 @@ def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft
                     "step": step.id,
                     "attempt": state.attempt,
                     "reason": (verdict.error or {}).get("kind", "needs_orchestrator"),
-                    "question": f"Accept what `{step.id}` left as it is? {message}".strip(),
+                    "question": _question(step, verdict),
                     "choices": [],
                     "timeout_ms": None,
                     "fingerprint": state.fingerprint or {},
@@ -50,6 +50,14 @@ def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft
             )
         )
     return drafts
+
+
+def _question(step: PlannedStep, verdict: Verdict) -> str:
+    error = verdict.error or {}
+    message = error.get("message", "")
+    if error.get("kind") == CONFLICT:
+        return f"Try `{step.id}` again, with the files in conflict as you have made them? {message}"
+    return f"Accept what `{step.id}` left as it is? {message}".strip()
 
 
 def decided(
@@ -104,23 +112,27 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
 
 def after_permission(moment: Moment, index: int) -> list[Draft]:
     """A step that came to rest for want of a permission has it now: it begins anew, at no cost to its retries."""
-    step, state = moment.plan.steps[index], moment.board.state(index)
+    state = moment.board.state(index)
     if not state.is_permitted or moment.is_stopping or index in moment.board.cancelled:
         return []
+    return [_again(moment, index, WANTED)]
+
+
+def _again(moment: Moment, index: int, why: str) -> Draft:
+    """The step begins anew by a person's word, at no cost to its retries."""
+    step, state = moment.plan.steps[index], moment.board.state(index)
     tries = state.attempt - state.tried_before - 1
-    return [
-        Draft(
-            "retry_planned",
-            {
-                "step": step.id,
-                "attempt": state.attempt + 1,
-                "delay_ms": 0,
-                "timeout_ms": retry.timeout_ms(step, retries=tries),
-                "retry_class": WANTED,
-                "error": state.error,
-            },
-        )
-    ]
+    return Draft(
+        "retry_planned",
+        {
+            "step": step.id,
+            "attempt": state.attempt + 1,
+            "delay_ms": 0,
+            "timeout_ms": retry.timeout_ms(step, retries=max(0, tries)),
+            "retry_class": why,
+            "error": state.error,
+        },
+    )
 
 
 _A: Final = {"human": "a human", "agent": "an agent"}
@@ -139,6 +151,8 @@ def after_decision(moment: Moment, index: int) -> list[Draft]:
             note = decision.get("note") or "no reason given"
             error = {"kind": "rejected", "message": f"Rejected by {_A[who]}: {note}", "details": {}}
         return [decided(step, state, Verdict("failed", error, list(state.limitations)), None)]
+    if (state.error or {}).get("kind") == CONFLICT:
+        return [_again(moment, index, CONFLICT)]
     limits = list(state.limitations)
     if step.kind != "decision":
         limits.append(f"accepted_by_{who} ({by})")

@@ -1,0 +1,309 @@
+"""What a run's log knows of files: what isolated attempts changed, what was brought back, and which seams are open.
+
+    Seams     `{id: {…data of seam_opened, "state": "open" | "resolved", "resolved_by", "resolution"}}`, in order of opening
+    Merges    every `merge_applied`, in order; one that was taken back says `undone: true`
+
+A change lies in the store of trees it was captured in; the log names the trees, and keeps the changes as a patch.
+Source: contract.md §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+
+from pixirnb.history.step_state import StepState, reset
+
+if TYPE_CHECKING:
+    from pixirnb.history.state import RunState
+
+Seams = dict[str, dict[str, Any]]
+Merges = list[dict[str, Any]]
+
+CONFLICT: Final = "merge_conflict"
+"""Error kind of a step that cannot go on because two sides want a file otherwise."""
+OUTSIDE: Final = "writes_outside_write_set"
+"""Error kind of an isolated step that changed files it had not claimed; limitation of a shared one."""
+
+
+class FileChange(TypedDict):
+    """One file that was changed."""
+
+    path: str
+    """From the workspace, `src/a.py`, or from a repository, `repos.cloud:src/a.py`."""
+    change: str
+    """`added`, `modified` or `deleted`."""
+    added: int | None
+    """Lines; null for what is not text."""
+    deleted: int | None
+    """Lines; null for what is not text."""
+    mode: NotRequired[list[str | None]]
+    """`[before, after]` where they differ: `100644`, `100755`, `120000` (a link), null for nothing."""
+
+
+class Changes(TypedDict):
+    """What changed, for people and for the bundle; the trees hold it exactly."""
+
+    patch: str | None
+    """Blob of a patch that `git apply` takes; null where nothing changed."""
+    files: list[FileChange]
+    """The first 200."""
+    count: int
+    """All of them."""
+    more: str | None
+    """Blob of the whole list as JSON where it is longer than what stands here."""
+
+
+class PathList(TypedDict):
+    """Paths that need a person's eye."""
+
+    paths: list[str]
+    """The first 100."""
+    count: int
+    """All of them."""
+
+
+class CapturedRoot(TypedDict):
+    """One root of an isolated attempt. Trees are named by the store that keeps them."""
+
+    root: str
+    """`.` for the workspace, or `repos.NAME`."""
+    folder: str
+    """Where it lies."""
+    method: str
+    """Which store keeps its trees: `git` or `copy`."""
+    seen: str
+    """The user's files as the attempt began."""
+    base: str
+    """What the attempt was given: the same, with the changes it builds on merged in."""
+    left: str
+    """What was there at its end."""
+
+
+class WorkspaceCaptured(TypedDict):
+    """What an isolated attempt began from and what it left, whatever became of it."""
+
+    step: str
+    attempt: int
+    roots: list[CapturedRoot]
+    built_on: list[str]
+    """Steps whose changes were merged into what it was given."""
+    changes: Changes
+    outside: NotRequired[PathList]
+    """Changes to files that it had not claimed."""
+    left_behind: NotRequired[PathList]
+    """Ignored files and secrets that it changed: they go nowhere."""
+
+
+class MergedRoot(TypedDict):
+    """One root of a merge."""
+
+    root: str
+    folder: str
+    method: str
+    before: str
+    """The user's files as they were."""
+    after: str
+    """As they are since."""
+
+
+class MergeApplied(TypedDict):
+    """Changes were brought into the user's files, or taken out again, whole."""
+
+    merge: str
+    """Names this merge in its run: `m1`, `m2` …"""
+    step: str | None
+    """The `merge` step that did it; null where a person asked."""
+    by: str
+    steps: list[str]
+    """Whose changes were brought, in order."""
+    attempts: dict[str, int]
+    """Which attempt of each."""
+    roots: list[MergedRoot]
+    changes: Changes
+    undoes: NotRequired[str | None]
+    """The merge that was taken back by this one."""
+    solved: NotRequired[list[str]]
+    """Files in conflict that a person had solved."""
+    request_id: NotRequired[str | None]
+
+
+class Side(TypedDict):
+    """A file as one side has it."""
+
+    name: str
+    """`workspace`, or a step."""
+    mode: str | None
+    """Null: it is not there."""
+    bytes: int | None
+
+
+class ConflictedFile(TypedDict):
+    """One file that two sides want otherwise."""
+
+    path: str
+    kind: str
+    """`content both_added changed_and_deleted not_text kind`."""
+    sides: list[Side]
+    marked: NotRequired[str | None]
+    """Blob of both sides in one text, with markers; null where it is no text."""
+
+
+class SeenRoot(TypedDict):
+    """The user's files of a root as a conflict found them: a file that differs since was solved by a person."""
+
+    root: str
+    seen: str
+
+
+class MergeConflicted(TypedDict):
+    """A merge was not done: nothing changed."""
+
+    step: str | None
+    """The step that could not go on: a `merge`, or one that was to begin from merged files; null where a person asked."""
+    attempt: int | None
+    steps: list[str]
+    """Whose changes were to be merged."""
+    between: list[str]
+    """The two sides that clash: steps, or `workspace`."""
+    files: list[ConflictedFile]
+    """The first 50."""
+    count: int
+    roots: list[SeenRoot]
+    request_id: NotRequired[str | None]
+
+
+class SeamOpened(TypedDict):
+    """Somebody has to say that the work of these steps fits together: until then the run is not completed."""
+
+    id: str
+    """`s1`, `s2` …: names it in its run; no step has the name."""
+    reason: Literal["declared", "reported", "met", "conflict"]
+    """A step declares it · its agent reported it · the changes of two steps touch one file · a merge conflicts."""
+    between: list[str]
+    """The steps whose work meets; the one that opened it last."""
+    paths: list[str]
+    """Files it is about; the first 50."""
+    count: int
+    """All of them."""
+    note: str
+    """What was declared or reported; empty for what was found."""
+
+
+class SeamResolved(TypedDict):
+    """Somebody, or something, has said that it fits."""
+
+    id: str
+    by: str
+    """`step`, `merge`, or the person."""
+    step: NotRequired[str | None]
+    """The step that resolved it."""
+    merge: NotRequired[str | None]
+    """The merge that brought both sides back."""
+    note: str
+    request_id: NotRequired[str | None]
+
+
+def last_merge(merges: Merges) -> dict[str, Any] | None:
+    """The merge that can be taken back: the last that stands."""
+    standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
+    return standing[-1] if standing else None
+
+
+def open_seams(seams: Seams) -> list[dict[str, Any]]:
+    """Seams that nobody has resolved, oldest first."""
+    return [seam for seam in seams.values() if seam["state"] == "open"]
+
+
+def drop_seams(seams: Seams, step: str) -> None:
+    """A step begins anew: what was open of its last work is opened again by its next, or not at all."""
+    for name in [n for n, seam in seams.items() if step in seam["between"]]:
+        del seams[name]
+
+
+def obligations(seams: Seams) -> list[dict[str, Any]]:
+    """The seams of an outcome: `{id, between, paths, state, note, reason}`."""
+    return [
+        {
+            "id": seam["id"],
+            "between": seam["between"],
+            "paths": seam["paths"],
+            "state": seam["state"],
+            "note": seam["resolution"] if seam["state"] == "resolved" else seam["note"],
+            "reason": seam["reason"],
+        }
+        for seam in seams.values()
+    ]
+
+
+def paths_of(captured: dict[str, Any] | None) -> frozenset[str]:
+    """The files an attempt changed, as far as its event names them."""
+    files: Iterable[dict[str, Any]] = () if captured is None else captured["changes"]["files"]
+    return frozenset(file["path"] for file in files)
+
+
+def take(run: RunState, kind: str, data: dict[str, Any]) -> None:
+    """Fold one event of these kinds."""
+    _HANDLERS[kind](run, data)
+    if data.get("request_id") is not None:
+        run.requests.add(data["request_id"])
+
+
+def _captured(run: RunState, data: dict[str, Any]) -> None:
+    step = run.step(data["step"])
+    if step.attempt == data["attempt"]:
+        step.captured = data
+        step.merged_by = None
+
+
+def _merged(run: RunState, data: dict[str, Any]) -> None:
+    undone = data.get("undoes")
+    run.merges.append({**data, "undone": False})
+    if undone is None:
+        if data["step"] is not None:
+            run.step(data["step"]).brought = data
+        for name, attempt in data["attempts"].items():
+            if name in run.steps and run.steps[name].attempt == attempt:
+                run.steps[name].merged_by = data["merge"]
+        return
+    for merge in run.merges:
+        if merge["merge"] != undone:
+            continue
+        merge["undone"] = True
+        for step in run.steps.values():
+            if step.merged_by == undone:
+                step.merged_by = None
+        if merge["step"] is not None:
+            undo_step(run.step(merge["step"]))
+
+
+def undo_step(step: StepState) -> None:
+    """What a merge step did was taken back: it is to be done again, and says so."""
+    if step.stage == "settled" and step.brought is not None:
+        reset(step, "selected", may_keep=False)
+
+
+def _conflicted(run: RunState, data: dict[str, Any]) -> None:
+    if data["step"] is not None:
+        run.step(data["step"]).clash = data
+
+
+def _opened(run: RunState, data: dict[str, Any]) -> None:
+    run.seams_opened += 1
+    run.seams[data["id"]] = {**data, "state": "open", "resolved_by": None, "resolution": ""}
+
+
+def _resolved(run: RunState, data: dict[str, Any]) -> None:
+    seam = run.seams.get(data["id"])
+    if seam is not None and seam["state"] == "open":
+        told = {"state": "resolved", "resolved_by": data["by"], "resolution": data["note"]}
+        run.seams[data["id"]] = {**seam, **told}
+
+
+_HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any]], None]]] = {
+    "workspace_captured": _captured,
+    "merge_applied": _merged,
+    "merge_conflicted": _conflicted,
+    "seam_opened": _opened,
+    "seam_resolved": _resolved,
+}

@@ -1,0 +1,129 @@
+"""What a person may ask of a run's files: to bring changes back, to take a merge back, to say which side of a conflict counts.
+
+Pure: whether it can be asked, and what exactly is asked. The engine carries it out. Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.files import last_merge
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.actions import mergeable
+from pixirnb.planning.plan import Plan
+
+MINE = "workspace"
+"""The side of a conflict that is the user's own files."""
+
+Sides = str | Mapping[str, str] | None
+"""Which side counts for files in conflict: for all of them, or by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeWish:
+    """Changes to bring into the user's files, or a merge to take back."""
+
+    steps: tuple[str, ...]
+    """Whose changes, in the order of the plan; empty: there is nothing to bring."""
+    sides: Sides
+    undoes: str | None
+    """The merge to take back."""
+    by: str
+    request_id: str
+
+
+def wish(
+    said: Mapping[str, Any], plan: Plan, run: RunState, *, by: str, request_id: str
+) -> MergeWish:
+    """What is asked for by `{steps, undo, sides}`. Raises InvalidArguments."""
+    if said.get("undo"):
+        last = last_merge(run.merges)
+        if last is None:
+            raise InvalidArguments(
+                "No merge of this run stands, so there is none to take back.",
+                fix="See what was merged with `pixirnb show RUN`.",
+                code="nothing_to_undo",
+            )
+        return MergeWish((), None, last["merge"], by, request_id)
+    steps, sides = chosen(said.get("steps"), plan, run), said.get("sides")
+    names = {MINE, *steps}
+    if not _are_sides(sides, names):
+        raise _no_side(sides, names)
+    return MergeWish(steps, sides, None, by, request_id)
+
+
+def chosen(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
+    """The steps whose changes are to be brought back: those named, or all that can be. Raises InvalidArguments.
+
+    What is merged already is left out: merging twice changes nothing.
+    """
+    possible = mergeable(plan, run)
+    if not named:
+        return tuple(possible)
+    wanted = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+    for name in wanted:
+        _require_changes(name, plan, run)
+    steps = tuple(name for name in possible if name in wanted)
+    for name in steps:
+        below = ((run.step(name).captured or {}).get("built_on")) or []
+        missing = [other for other in below if other in possible and other not in steps]
+        if missing:
+            listed = ", ".join(missing)
+            raise InvalidArguments(
+                f"`{name}` builds on changes of {listed}, which are not merged.",
+                fix=f"Merge {listed} with it, or all: `pixirnb merge {run.run_id}`.",
+                code="merge_incomplete",
+            )
+    return steps
+
+
+def _require_changes(name: str, plan: Plan, run: RunState) -> None:
+    if name not in plan.index:
+        raise InvalidArguments(
+            f"The run has no step `{name}`.",
+            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+            code="unknown_step",
+        )
+    state, step = run.step(name), plan.steps[plan.index[name]]
+    if step.workspace != "isolated":
+        raise InvalidArguments(
+            f"`{name}` works in the shared workspace: its changes are there already.",
+            fix="Merge isolated steps.",
+            code="merge_not_isolated",
+        )
+    if state.checkpoint_status != "checkpoint_ready":
+        stands = state.checkpoint_status or state.subagent_status
+        raise InvalidArguments(
+            f"`{name}` is {stands}: only what is ready is merged.",
+            fix=f"Accept it first: `pixirnb decide {run.run_id} {name} accept`, or run it again.",
+            code="merge_not_ready",
+        )
+
+
+def require_sides(value: Any, state: StepState) -> None:
+    """Refuse what names no side of the conflict a step waits for. None: the files as the person has made them."""
+    clash = state.clash or {}
+    names = {MINE, *clash.get("between", ()), *clash.get("steps", ())}
+    if not _are_sides(value, names):
+        raise _no_side(value, names)
+
+
+def _are_sides(value: Any, names: set[str]) -> bool:
+    if value is None or value in ("", {}):
+        return True
+    if isinstance(value, Mapping):
+        return all(isinstance(side, str) and side in names for side in value.values())
+    return isinstance(value, str) and value in names
+
+
+def _no_side(value: Any, names: set[str]) -> InvalidArguments:
+    listed = ", ".join(sorted(names))
+    return InvalidArguments(
+        f"{value!r:.80} names no side of the conflict.",
+        fix=f"Name one of {listed} for all files, or a mapping of path to side, or solve the files by hand and leave it out.",
+        code="not_a_side",
+    )

@@ -1,0 +1,201 @@
+"""Seams: obligations that somebody says the work of several steps fits together. When they open, and what resolves them.
+
+    after_settling   a step has settled: what it declares, what its agent reports, whose changes its own meet, what it resolves
+    after_merge      changes were brought back: what met in them is one thing now
+    clash            a merge conflicts
+
+No run is `completed` over an open seam. Source: contract.md §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from pixirnb.history.events import Draft
+from pixirnb.history.files import open_seams, paths_of
+from pixirnb.history.state import RunState
+from pixirnb.machine.board import Board, Moment
+from pixirnb.planning.plan import Plan
+
+SHOWN: Final = 50
+"""Paths that a seam names."""
+_NOTE_LIMIT: Final = 2000
+_USABLE: Final = frozenset({"checkpoint_ready", "partial", "needs_orchestrator"})
+"""A step that settled so has work that may be built on, or be accepted."""
+
+
+def after_settling(moment: Moment, index: int) -> list[Draft]:
+    """The seams that a settled step opens and resolves, as far as they are not known already."""
+    plan, run = moment.plan, moment.board.run
+    step = plan.steps[index]
+    status = run.step(step.id).checkpoint_status
+    if status not in _USABLE:
+        return []
+    before = _ancestors(plan, index)
+    is_ready = status == "checkpoint_ready"
+    facts = _resolved_by_step(plan, run, index, before) if is_ready else []
+    known = list(run.seams.values())
+    wanted: list[dict[str, Any]] = []
+    for note, reason in _notes(moment, index):
+        others = _declaring(plan, run, index, note)
+        if not any(seam["note"] == note and step.id in seam["between"] for seam in known):
+            is_answer = any(before >= {plan.index[o]} for o in others) and is_ready
+            if not is_answer:
+                between = [*(o for o in others if plan.index[o] not in before), step.id]
+                wanted.append({"reason": reason, "between": between, "note": note, "paths": []})
+    for other, paths in _meetings(moment, index, before):
+        between = [other, step.id]
+        if not any(_is_between(seam, between) for seam in known):
+            wanted.append({"reason": "met", "between": between, "note": "", "paths": paths})
+    return [*facts, *_opened(plan, run, wanted)]
+
+
+def after_merge(
+    run: RunState, merge: str, steps: Iterable[str], *, step: str | None, by: str
+) -> list[Draft]:
+    """The seams that a merge resolves: what met or clashed in files, once all sides of it are brought back."""
+    brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
+    facts = []
+    for seam in open_seams(run.seams):
+        sides = set(seam["between"]) - {"workspace", step}
+        if seam["reason"] in {"met", "conflict"} and sides <= brought:
+            facts.append(
+                Draft(
+                    "seam_resolved",
+                    {
+                        "id": seam["id"],
+                        "by": "merge" if step is None else "step",
+                        "step": step,
+                        "merge": merge,
+                        "note": f"brought back together in {merge}, by {by}",
+                    },
+                )
+            )
+    return facts
+
+
+def after_building(run: RunState, step: str) -> list[Draft]:
+    """The seams of conflicts that a step's start was held up by, once its files could be merged after all."""
+    return [
+        Draft(
+            "seam_resolved",
+            {
+                "id": seam["id"],
+                "by": "step",
+                "step": step,
+                "merge": None,
+                "note": f"solved: {step} began from both",
+            },
+        )
+        for seam in open_seams(run.seams)
+        if seam["reason"] == "conflict" and step in seam["between"]
+    ]
+
+
+def clash(
+    plan: Plan, run: RunState, between: list[str], paths: list[str], count: int
+) -> list[Draft]:
+    """The seam of a merge that conflicts, unless it is open already."""
+    if any(set(seam["between"]) >= set(between) for seam in open_seams(run.seams)):
+        return []
+    seam = {"reason": "conflict", "between": between, "note": "", "paths": paths, "count": count}
+    return _opened(plan, run, [seam])
+
+
+def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list[Draft]:
+    number, facts = run.seams_opened, []
+    for seam in wanted:
+        number += 1
+        while f"s{number}" in plan.index or f"s{number}" in run.seams:
+            number += 1
+        paths = seam["paths"]
+        data = {
+            "id": f"s{number}",
+            "reason": seam["reason"],
+            "between": seam["between"],
+            "paths": paths[:SHOWN],
+            "count": seam.get("count", len(paths)),
+            "note": seam["note"],
+        }
+        facts.append(Draft("seam_opened", data))
+    return facts
+
+
+def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -> list[Draft]:
+    """What a step that is ready resolves: seams of steps before it that it names too, or had both sides of in its files."""
+    step, state = plan.steps[index], run.step(plan.steps[index].id)
+    built_on = set((state.captured or {}).get("built_on") or ())
+    facts: list[Draft] = []
+    for seam in open_seams(run.seams):
+        sides = [name for name in seam["between"] if name in plan.index]
+        if not sides or not all(plan.index[name] in before for name in sides):
+            continue
+        names_it = bool(seam["note"]) and seam["note"] in step.spec.seams
+        if names_it or (seam["reason"] == "met" and built_on >= set(sides)):
+            why = "names it" if names_it else "had both sides in its files"
+            data = {"id": seam["id"], "by": "step", "step": step.id, "merge": None}
+            note = f"{step.id} {why} and is ready"
+            facts.append(Draft("seam_resolved", {**data, "note": note}))
+    return facts
+
+
+def _notes(moment: Moment, index: int) -> list[tuple[str, str]]:
+    """The seams a step declares, and those its agent reports."""
+    step, state = moment.plan.steps[index], moment.board.state(index)
+    said = [(note, "declared") for note in step.spec.seams]
+    reported = ((state.ended or {}).get("report") or {}).get("seams")
+    if isinstance(reported, list):
+        said += [(str(note)[:_NOTE_LIMIT], "reported") for note in reported[:SHOWN] if note]
+    return list({note: (note, reason) for note, reason in reversed(said)}.values())[::-1]
+
+
+def _declaring(plan: Plan, run: RunState, index: int, note: str) -> list[str]:
+    """Other steps that have settled and name the same seam."""
+    return [
+        step.id
+        for step in plan.steps
+        if step.index != index
+        and note in step.spec.seams
+        and run.steps.get(step.id) is not None
+        and run.steps[step.id].checkpoint_status in _USABLE
+    ]
+
+
+def _meetings(moment: Moment, index: int, before: set[int]) -> list[tuple[str, list[str]]]:
+    """Steps that are not ordered with this one and changed files that it changed too."""
+    plan, board = moment.plan, moment.board
+    ours = _touched(board, plan.steps[index].id)
+    if not ours:
+        return []
+    found = []
+    for other in plan.steps:
+        state = board.run.steps.get(other.id)
+        if state is None or state.captured is None or other.index in before or other.index == index:
+            continue
+        if state.checkpoint_status not in _USABLE or index in _ancestors(plan, other.index):
+            continue
+        paths = sorted(ours & _touched(board, other.id))
+        if paths:
+            found.append((other.id, paths))
+    return found
+
+
+def _touched(board: Board, step: str) -> frozenset[str]:
+    known = board.touched.get(step)
+    return paths_of(board.run.step(step).captured) if known is None else known
+
+
+def _is_between(seam: dict[str, Any], steps: Collection[str]) -> bool:
+    return seam["reason"] in {"met", "conflict"} and set(seam["between"]) >= set(steps)
+
+
+def _ancestors(plan: Plan, index: int) -> set[int]:
+    reached: set[int] = set()
+    pending = list(plan.steps[index].depends_on)
+    while pending:
+        at = pending.pop()
+        if at not in reached:
+            reached.add(at)
+            pending.extend(plan.steps[at].depends_on)
+    return reached
