@@ -6,8 +6,8 @@ Pure: whether it can be asked, and what exactly is asked. The engine carries it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.files import last_merge
@@ -127,3 +127,35 @@ def _no_side(value: Any, names: set[str]) -> InvalidArguments:
         fix=f"Name one of {listed} for all files, or a mapping of path to side, or solve the files by hand and leave it out.",
         code="not_a_side",
     )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MergeReport:
+    """What a merge came to, or would come to."""
+
+    run_id: str
+    status: Literal["merged", "clean", "nothing", "conflict", "undone"]
+    """Done · a preview that could be done · all is merged already · two sides want a file otherwise · taken back."""
+    steps: list[str]
+    merge: str | None = None
+    """Its name in the run; None where nothing was changed."""
+    undoes: str | None = None
+    preview: bool = False
+    changes: dict[str, Any] = field(default_factory=lambda: {"patch": None, "files": []})
+    """Of the user's files, as a bundle has them."""
+    between: list[str] = field(default_factory=list)
+    """The sides that clash."""
+    conflicts: list[dict[str, Any]] = field(default_factory=list)
+    """Each file in conflict: `{path, kind, sides, marked_text}`."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands against it."""
+        return self.status != "conflict"
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON, as `--json` prints it."""
+        return {"ok": self.ok, **{name: getattr(self, name) for name in self.__slots__}}
+
+    def __repr__(self) -> str:
+        return f"<MergeReport {self.run_id}: {self.status}>"

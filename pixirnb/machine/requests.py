@@ -41,8 +41,8 @@ class Request:
 
     id: str
     verb: str
-    """`decide`, `approve`, `deny`, `merge`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files); others
-    are refused."""
+    """`decide`, `approve`, `deny`, `merge`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files);
+    others are refused."""
     arguments: dict[str, Any] = field(default_factory=dict)
     by: str = "unknown"
     is_awaited: bool = True
