@@ -7,7 +7,7 @@ hold surrogate escapes where a file's name is no UTF-8. Source: contract.md §8;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -201,3 +201,124 @@ def _fact(change: Change, prefix: str) -> dict[str, Any]:
     if modes[0] != modes[1] and not (None in modes and set(modes) <= {None, FILE}):
         fact["mode"] = modes
     return fact
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is wanted of files for one attempt or one merge."""
+
+    run_id: str
+    name: str
+    """Of the attempt, `step.2`, or of the merge, `m1`."""
+    roots: tuple[str, ...]
+    layers: tuple[Layer, ...] = ()
+    """Changes to merge in, those that others build on first."""
+    sides: str | Mapping[str, str] | None = None
+    """Which side counts for files in conflict: for all, or by the file's full name; `workspace`, or a step."""
+    seen: Mapping[str, str] = field(default_factory=dict)
+    """By root: the user's files as a conflict before found them. What differs since was solved by a person."""
+    claimed: tuple[str, ...] = ()
+    """The step's written `write_set`."""
+    carry: tuple[str, ...] = ()
+    """Ignored files and folders that are copied along, `sub/folder` or `repos.NAME:folder`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Folders of its own that an attempt works in, laid out as the roots lie to each other."""
+
+    order: Order
+    workspace: Path
+    """Stands for the workspace; empty where the step does not use it."""
+    folders: Mapping[str, Path]
+    """By root."""
+    seen: Mapping[str, str]
+    """By root: the user's files as they were."""
+    base: Mapping[str, str]
+    """By root: what was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What an attempt left, or a merge brought."""
+
+    trees: Mapping[str, str]
+    """By root: what is there at its end."""
+    changes: Mapping[str, Sequence[Change]]
+    """By root, from what was given."""
+    patch: bytes
+    """All of it, paths from the root; several roots one after the other, each with a line that names it."""
+    left_behind: tuple[str, ...] = ()
+    """Full names of files that it changed and that go nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """A merge that can be done: by root, the user's files as they are and as they shall be."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    taken: Taken
+    solved: tuple[str, ...] = ()
+    """Full names of files in conflict that a person had solved."""
+
+
+class Files(Protocol):
+    """What the engine asks of the files of one run. Blocking. Raises Cannot where a promise cannot be kept."""
+
+    def give(self, order: Order) -> Given | Clash:
+        """Folders for an isolated attempt, with the layers merged in; the user's files are not touched."""
+        ...
+
+    def take(self, given: Given) -> Taken:
+        """What the attempt left in its folders; kept durably before this returns."""
+        ...
+
+    def drop(self, given: Given) -> None:
+        """Delete the folders of an attempt."""
+        ...
+
+    def sweep(self, run_id: str) -> None:
+        """Delete what dead owners of the run left of such folders."""
+        ...
+
+    def preview(self, order: Order) -> Merging | Clash:
+        """What merging the layers into the user's files would come to."""
+        ...
+
+    def merge(
+        self, order: Order, describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """Merge the layers into the user's files, whole or not at all.
+
+        `describe` makes the data of `merge_applied`, which is kept beside the files until `recorded` is called: where the
+        process dies before the log has it, `unrecorded` finds it.
+        """
+        ...
+
+    def undo(
+        self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """Take a merge, `merge_applied`, out of the user's files again; what was changed since stays. As `merge`."""
+        ...
+
+    def recorded(self, run_id: str, merge: str) -> None:
+        """The log has a merge."""
+        ...
+
+    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+        """The data of merges that were done and may not be in the log; ones that were not finished are rolled back first."""
+        ...
+
+    def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
+        """Every file of the roots, `(root, path)`, with something that changes when it is written. No content is read."""
+        ...
+
+
+def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
+    """The layers of a `workspace_captured`; roots that it left as they were are none."""
+    return [
+        Layer(step, captured["attempt"], root["root"], root["base"], root["left"])
+        for root in captured["roots"]
+        if root["base"] != root["left"]
+    ]

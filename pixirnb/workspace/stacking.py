@@ -1,0 +1,112 @@
+"""Merging the changes of several attempts into one tree, in order, with a person's word on what conflicts.
+
+A file in conflict is solved by naming a side for it, or by having been edited in the user's files since the conflict was told:
+then what is there now is what was meant. Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pixirnb.planning.roots import Roots
+from pixirnb.trees import Clash, Conflict, Entry, Layer, TreeStore
+
+MINE: Final = "workspace"
+"""The side that is the user's own files."""
+
+
+@dataclass(slots=True, eq=False)
+class Stack:
+    """One root, with layers put on the user's files."""
+
+    store: TreeStore
+    roots: Roots
+    root: str
+    start: str
+    """The user's files."""
+    sides: str | Mapping[str, str] | None
+    seen: str | None
+    """The user's files as a conflict before found them."""
+    tree: str = ""
+    """What it has come to."""
+    put: list[Layer] = field(default_factory=list)
+    solved: set[str] = field(default_factory=set)
+    _known: dict[str, dict[str, Entry]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tree = self.start
+
+    def put_on(self, layers: Iterable[Layer]) -> Clash | None:
+        """Merge layers in, one after the other; the clash that stops it, or None."""
+        for layer in layers:
+            if layer.root == self.root and (clash := self._put(layer)) is not None:
+                return clash
+        return None
+
+    def _put(self, layer: Layer) -> Clash | None:
+        merged = self.store.merge(layer.base, self.tree, layer.left)
+        if merged.tree is None:
+            chosen: dict[str, Entry | None] = {}
+            open_: list[Conflict] = []
+            for conflict in merged.conflicts:
+                if not self._solve(conflict, layer, chosen):
+                    open_.append(conflict)
+            if open_:
+                return self._clash(layer, open_)
+            # Where both sides hold the same, there is nothing left to conflict.
+            ours = self.store.edited(self.tree, chosen)
+            theirs = self.store.edited(layer.left, chosen)
+            merged = self.store.merge(layer.base, ours, theirs)
+            if merged.tree is None:
+                return self._clash(layer, merged.conflicts)
+            self.solved.update(self.roots.shown(self.root, path) for path in chosen)
+        self.tree = merged.tree
+        self.put.append(layer)
+        return None
+
+    def _solve(self, conflict: Conflict, layer: Layer, chosen: dict[str, Entry | None]) -> bool:
+        path = conflict.path
+        side = self.sides
+        if isinstance(side, Mapping):
+            side = side.get(self.roots.shown(self.root, path))
+        if side:
+            return self._take_side(side, layer, path, chosen)
+        if self.seen is None:
+            return False
+        now = self._entries(self.start).get(path)
+        if now == self._entries(self.seen).get(path):
+            return False
+        chosen[path] = now
+        return True
+
+    def _take_side(
+        self, side: str, layer: Layer, path: str, chosen: dict[str, Entry | None]
+    ) -> bool:
+        if side == layer.step:
+            chosen[path] = self._entries(layer.left).get(path)
+            return True
+        if side == MINE:
+            chosen[path] = self._entries(self.start).get(path)
+            return True
+        for before in reversed(self.put):
+            if before.step == side:
+                chosen[path] = self._entries(self.tree).get(path)
+                return True
+        return False
+
+    def _clash(self, layer: Layer, conflicts: Sequence[Conflict]) -> Clash:
+        paths = [conflict.path for conflict in conflicts]
+        other = MINE
+        for before in self.put:
+            was, is_ = self._entries(before.base), self._entries(before.left)
+            if any(was.get(path) != is_.get(path) for path in paths):
+                other = before.step
+        return Clash(self.root, (other, layer.step), tuple(conflicts), self.start)
+
+    def _entries(self, tree: str) -> dict[str, Entry]:
+        known = self._known.get(tree)
+        if known is None:
+            known = self._known[tree] = self.store.entries(tree)
+        return known
