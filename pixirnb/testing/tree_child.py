@@ -1,0 +1,67 @@
+"""A store of trees in a process of its own, for tests of what two processes, or one that was killed, leave behind.
+
+    python -m pixirnb.testing.tree_child MODULE:CLASS FOLDER ROOT ACT [ARGUMENT]…
+
+ACT is `snapshot`, which prints the tree; `give TREE FOLDER`; or `churn`, which says `ready` and then edits and captures the
+root until it is killed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pixirnb.trees import Belonging, TreeStore
+
+
+def command(store: TreeStore, folder: Path, *act: str) -> list[str]:
+    """The argv of a child with a store of the same kind, folder and root; its environment is `environment()`."""
+    kind = f"{type(store).__module__}:{type(store).__qualname__}"
+    return [sys.executable, "-m", __name__, kind, str(folder), str(store.root), *act]
+
+
+def environment() -> dict[str, str]:
+    """What the child is started with: it finds the modules that this process finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def run(store: TreeStore, folder: Path, *act: str) -> str:
+    """What the child printed. Raises CalledProcessError where it failed."""
+    done = subprocess.run(
+        command(store, folder, *act), env=environment(), check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def churn(store: TreeStore) -> None:
+    """Edit the root and capture it, for ever."""
+    for number in itertools.count():
+        file = store.root / f"churned-{number % 7}"
+        if number % 5 == 4:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_bytes(b"%d %d\n" % (os.getpid(), number) * 400)
+        store.snapshot(Belonging())
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the arguments say."""
+    kind, folder, root, act, *rest = arguments
+    module, _, name = kind.partition(":")
+    store: TreeStore = getattr(importlib.import_module(module), name)(Path(folder), Path(root))
+    if act == "give":
+        store.give(rest[0], Path(rest[1]))
+    elif act == "churn":
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        churn(store)
+    else:
+        sys.stdout.write(store.snapshot(Belonging()) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
