@@ -49,12 +49,13 @@ class Stack:
         merged = self.store.merge(layer.base, self.tree, layer.left)
         if merged.tree is None:
             chosen: dict[str, Entry | None] = {}
-            open_: list[Conflict] = []
-            for conflict in merged.conflicts:
-                if not self._solve(conflict, layer, chosen):
-                    open_.append(conflict)
-            if open_:
-                return self._clash(layer, open_)
+            unsolved = [
+                conflict
+                for conflict in merged.conflicts
+                if not self._solve(conflict, layer, chosen)
+            ]
+            if unsolved:
+                return self._clash(layer, unsolved)
             # Where both sides hold the same, there is nothing left to conflict.
             ours = self.store.edited(self.tree, chosen)
             theirs = self.store.edited(layer.left, chosen)

@@ -1,0 +1,285 @@
+"""The files of a run: folders for isolated attempts, and their changes brought back. What the engine's `Files` is on this machine.
+
+    state/trees/…                     a store of trees for each root
+    state/isolated/RUN/STEP.N/…       the folders of one attempt, laid out as the roots lie to each other
+    state/merges/RUN.mN.json          the journal of a merge under way, or done and not yet in the log
+
+Source: contract.md §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pixirnb.errors import Cannot
+from pixirnb.planning.paths import Pattern
+from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.trees import (
+    Belonging,
+    Change,
+    Clash,
+    Given,
+    Merging,
+    Order,
+    Taken,
+    TreeStore,
+)
+from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
+from pixirnb.workspace.carrying import carry
+from pixirnb.workspace.listing import marks_of
+from pixirnb.workspace.root_locks import locked
+from pixirnb.workspace.stacking import Stack
+from pixirnb.workspace.tree_stores import tree_store
+
+
+class LocalFiles:
+    """The files of runs that work on these roots. Used from any thread."""
+
+    def __init__(self, state: Path, roots: Roots, *, never_copy: Sequence[str] = ()) -> None:
+        """`state`: the state folder of the runs."""
+        self._state = state
+        self._roots = roots
+        self._never_copy = tuple(never_copy)
+        self._stores: dict[str, TreeStore] = {}
+
+    # --- isolated attempts --------------------------------------------------------------------------------------
+
+    def give(self, order: Order) -> Given | Clash:
+        """See `Files.give`."""
+        top = self._state / "isolated" / order.run_id / order.name
+        _remove(top)
+        folders = self._laid_out(top, order.roots)
+        seen: dict[str, str] = {}
+        base: dict[str, str] = {}
+        for root in order.roots:
+            with locked([self._folder(root)]):
+                start = self._store(root).snapshot(self._belonging(root, order.claimed))
+            stack = self._stack(root, start, order)
+            clash = stack.put_on(order.layers)
+            if clash is not None:
+                self._store(root).keep(f"{order.run_id}/{order.name}/seen", [start])
+                return clash
+            seen[root], base[root] = start, stack.tree
+        # Outer folders first: the inner ones are put into them.
+        for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
+            store, folder = self._store(root), folders[root]
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            store.give(base[root], folder)
+        for path in order.carry:
+            root, inner = self._roots.located(path)
+            if root.name in folders:
+                carry(Path(root.folder), folders[root.name], inner)
+        workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
+        workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Given(order, workspace, folders, seen, base)
+
+    def take(self, given: Given) -> Taken:
+        """See `Files.take`."""
+        order = given.order
+        trees: dict[str, str] = {}
+        behind: list[str] = []
+        for root, folder in given.folders.items():
+            store, belonging = self._store(root), self._belonging(root, order.claimed)
+            trees[root] = store.capture(folder, given.base[root], belonging)
+            left = store.left_behind(folder, given.base[root], belonging)
+            behind += [self._roots.shown(root, path) for path in left]
+            kept = [given.seen[root], given.base[root], trees[root]]
+            store.keep(f"{order.run_id}/{order.name}", kept)
+        return self._taken(given.base, trees, tuple(sorted(behind)))
+
+    def drop(self, given: Given) -> None:
+        """See `Files.drop`."""
+        _remove(self._state / "isolated" / given.order.run_id / given.order.name)
+
+    def sweep(self, run_id: str) -> None:
+        """See `Files.sweep`."""
+        _remove(self._state / "isolated" / run_id)
+
+    # --- merging ------------------------------------------------------------------------------------------------
+
+    def preview(self, order: Order) -> Merging | Clash:
+        """See `Files.preview`."""
+        return self._merged(order)
+
+    def merge(
+        self, order: Order, describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """See `Files.merge`."""
+        return self._carried_out(order, partial(self._merged, order), describe)
+
+    def undo(
+        self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """See `Files.undo`."""
+        return self._carried_out(order, partial(self._undone, order, merge), describe)
+
+    def recorded(self, run_id: str, merge: str) -> None:
+        """See `Files.recorded`."""
+        finished(self._journal(run_id, merge))
+
+    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+        """See `Files.unrecorded`."""
+        found: list[dict[str, Any]] = []
+        for left in left_over(self._state / "merges"):
+            if left.about.get("run_id") != run_id:
+                continue
+            if left.state == "done":
+                found.append(left.about["data"])
+                continue
+            folders = [Path(folder) for folder in left.about["folders"]]
+            with locked(folders):
+                # Whoever took the lock first may have rolled it back by now.
+                if left.journal.exists():
+                    roll_back(left, partial(tree_store, self._state))
+        return found
+
+    def _carried_out(
+        self,
+        order: Order,
+        found: Callable[[], Merging | Clash],
+        describe: Callable[[Merging], dict[str, Any]],
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        folders = [self._folder(root) for root in order.roots]
+        with locked(folders):
+            merging = found()
+            if isinstance(merging, Clash):
+                return merging
+            data = describe(merging)
+            parts = [
+                Part(self._store(root), merging.before[root], merging.after[root])
+                for root in order.roots
+            ]
+            for root in order.roots:
+                kept = [merging.before[root], merging.after[root]]
+                self._store(root).keep(f"{order.run_id}/{order.name}", kept)
+            about = {
+                "run_id": order.run_id,
+                "data": data,
+                "folders": [str(folder) for folder in folders],
+            }
+            apply(parts, self._journal(order.run_id, order.name), about)
+        return data, merging
+
+    def _merged(self, order: Order) -> Merging | Clash:
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        solved: list[str] = []
+        for root in order.roots:
+            store = self._store(root)
+            ours = [layer for layer in order.layers if layer.root == root]
+            also = frozenset(
+                change.path for layer in ours for change in store.diff(layer.base, layer.left)
+            )
+            start = store.snapshot(self._belonging(root, (), also))
+            stack = self._stack(root, start, order)
+            clash = stack.put_on(ours)
+            if clash is not None:
+                store.keep(f"{order.run_id}/{order.name}/seen", [start])
+                return clash
+            before[root], after[root] = start, stack.tree
+            solved += sorted(stack.solved)
+        return Merging(before, after, self._taken(before, after), tuple(solved))
+
+    def _undone(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        for entry in merge["roots"]:
+            root, store = entry["root"], self._store(entry["root"])
+            also = frozenset(change.path for change in store.diff(entry["before"], entry["after"]))
+            start = store.snapshot(self._belonging(root, (), also))
+            merged = store.merge(entry["after"], start, entry["before"])
+            if merged.tree is None:
+                sides = ("workspace", str(merge["merge"]))
+                return Clash(root, sides, merged.conflicts, start)
+            before[root], after[root] = start, merged.tree
+        return Merging(before, after, self._taken(before, after))
+
+    # --- shared steps -------------------------------------------------------------------------------------------
+
+    def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
+        """See `Files.marks`."""
+        found: dict[tuple[str, str], object] = {}
+        for root in roots:
+            folder = self._folder(root)
+            for path, mark in marks_of(folder, self._belonging(root, ())).items():
+                found[root, path] = mark
+        return found
+
+    # --- what lies where ----------------------------------------------------------------------------------------
+
+    def _stack(self, root: str, start: str, order: Order) -> Stack:
+        store, seen = self._store(root), order.seen.get(root)
+        return Stack(store, self._roots, root, start, order.sides, seen)
+
+    def _store(self, root: str) -> TreeStore:
+        store = self._stores.get(root)
+        if store is None:
+            store = self._stores[root] = tree_store(self._state, self._folder(root))
+        return store
+
+    def _folder(self, root: str) -> Path:
+        return Path(self._roots.named(root).folder)
+
+    def _journal(self, run_id: str, merge: str) -> Path:
+        return self._state / "merges" / f"{run_id}.{merge}.json"
+
+    def _belonging(
+        self, root: str, claimed: Sequence[str], also: frozenset[str] = frozenset()
+    ) -> Belonging:
+        patterns = [Pattern.parse(text) for text in claimed]
+        name = None if root == WORKSPACE else root.removeprefix("repos.")
+        return Belonging(
+            never_copy=self._never_copy,
+            nested=self._roots.nested(root),
+            # What claims everything says nothing of ignored files.
+            claimed=tuple(p for p in patterns if p.repo == name and not p.is_universal),
+            also=also,
+        )
+
+    def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
+        return {root: self._place(top, self._roots.named(root).folder) for root in roots}
+
+    def _place(self, top: Path, folder: str) -> Path:
+        """Where the copy of a folder lies: below the nearest folder that all roots have in common."""
+        common = os.path.commonpath([str(Path(root.folder).parent) for root in self._roots.roots])
+        return top / os.path.relpath(folder, common)
+
+    def _taken(
+        self, before: Mapping[str, str], after: Mapping[str, str], behind: tuple[str, ...] = ()
+    ) -> Taken:
+        changes: dict[str, Sequence[Change]] = {}
+        patches: list[bytes] = []
+        for root, tree in after.items():
+            store = self._store(root)
+            changes[root] = store.diff(before[root], tree)
+            patch = store.patch(before[root], tree)
+            if patch:
+                header = b"" if len(after) == 1 else f"# {root}\n".encode()
+                patches.append(header + patch)
+        return Taken(dict(after), changes, b"".join(patches), behind)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder of ours with all in it, also what a step has made read-only. Raises Cannot."""
+
+    def insist(function: Callable[[str], object], path: str, _error: object) -> None:
+        for place in (Path(path).parent, Path(path)):
+            if place.exists() and not place.is_symlink() and place.is_relative_to(folder):
+                place.chmod(0o700)
+        function(path)
+
+    if not folder.exists() and not folder.is_symlink():
+        return
+    try:
+        shutil.rmtree(folder, onerror=insist)
+    except OSError as error:
+        raise Cannot(
+            f"The folder of an isolated step could not be deleted: {error}.",
+            fix=f"Delete {folder} by hand.",
+            code="workspace_not_removed",
+        ) from error
