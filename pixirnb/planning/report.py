@@ -16,12 +16,12 @@ from pixirnb.planning.analysis import Analysis, analyse
 from pixirnb.planning.cautions import cautions
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts, PathFact
-from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts import preview
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.mistakes import Mistake, problems, refusal
 from pixirnb.spec.roles import at_home
-from pixirnb.spec.steps import AgentStep
+from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 
 
@@ -134,8 +134,7 @@ def compile_plan(workflow: Workflow, facts: Facts, sources: Mapping[str, str]) -
 def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
     """The workflow that was loaded. Raises InvalidSpec with the mistakes of its structure and of its meaning.
 
-    What this version cannot do yet is for the plan to say: such a workflow loads. Without `facts`, paths and
-    notebook functions are not looked at.
+    Without `facts`, paths and notebook functions are not looked at.
     """
     found = problems_of(loaded, facts)
     if loaded.workflow is None or found:
@@ -154,8 +153,17 @@ def problems_of(loaded: Loaded, facts: Facts | None = None) -> tuple[Problem, ..
     if loaded.workflow is None and salvage is not None:
         # What was taken out must not be missed: of a damaged step, and of names that are lost, nothing more is said.
         found = [each for each in found if not _is_echo(each, salvage.damaged, salvage.lost)]
-    meant = [mistake for mistake in found if mistake.code != "not_yet_available"]
-    return problems([*loaded.mistakes, *at_home(meant, written)], loaded.places)
+    return problems([*loaded.mistakes, *at_home(found, written)], loaded.places)
+
+
+def _warnings(analysis: Analysis) -> tuple[Problem, ...]:
+    """What the plan has to say, and what the reader of another format had, in the order of the text."""
+    workflow = analysis.workflow
+    found = problems(at_home(cautions(analysis), workflow), workflow.places)
+    notes = workflow.places.notes
+    if not notes:
+        return found
+    return tuple(sorted((*notes, *found), key=lambda problem: problem.line or 0))
 
 
 def _is_echo(mistake: Mistake, damaged: frozenset[int], lost: frozenset[str]) -> bool:
@@ -182,7 +190,7 @@ def report_of(analysis: Analysis) -> PlanReport:
         workflow=workflow.name,
         spec=workflow,
         errors=problems(at_home(analysis.mistakes, workflow), workflow.places),
-        warnings=problems(at_home(cautions(analysis), workflow), workflow.places),
+        warnings=_warnings(analysis),
         levels=tuple([tuple([ids[step] for step in level]) for level in analysis.levels]),
         waves=tuple([tuple([ids[step] for step in wave]) for wave in waves]),
         conflicts=tuple(
@@ -200,7 +208,7 @@ def report_of(analysis: Analysis) -> PlanReport:
         agent_minutes=round(minutes, 3),
         agents=agents,
         repos={
-            name: _repo(path, analysis.facts.paths.get(path))
+            name: _repo(path, analysis.facts.repos.get(name))
             for name, path in workflow.repos.items()
         },
         timeouts={
@@ -223,6 +231,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     for number, wave in enumerate(analysis.schedule.waves):
         for step in wave:
             wave_of[step] = number
+    used = _roots_used(analysis)
     phase_of = [""] * len(graph.ids)
     for name, members in analysis.phases:
         for step in members:
@@ -248,8 +257,9 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
             phase,
             found.when,
             found.references,
+            roots,
         )
-        for position, (step, edges, dependents, wave, phase, found) in enumerate(
+        for position, (step, edges, dependents, wave, phase, found, roots) in enumerate(
             zip(
                 analysis.resolved,
                 graph.depends_on,
@@ -257,6 +267,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
                 wave_of,
                 phase_of,
                 analysis.references,
+                used,
                 strict=True,
             )
         )
@@ -269,7 +280,25 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
         workflow.max_concurrency,
         workflow.timeout,
         dict(sources),
+        {name: fact.resolved for name, fact in analysis.facts.repos.items()},
+        analysis.placement.roots,
+        analysis.facts.origin,
     )
+
+
+def _roots_used(analysis: Analysis) -> list[tuple[str, ...]]:
+    placement, resolved = analysis.placement, analysis.resolved
+    if not analysis.workflow.repos:
+        return [ONLY_WORKSPACE] * len(resolved)
+    used = [
+        placement.used(step.root, (*step.reads, *step.writes, *step.spec.artifacts))
+        for step in resolved
+    ]
+    for position, step in enumerate(resolved):
+        if type(step.spec) is MergeStep:
+            merged = [used[analysis.graph.index[name]] for name in step.spec.merge]
+            used[position] = placement.with_nested(name for names in merged for name in names)
+    return used
 
 
 def _critical_path(analysis: Analysis) -> list[int]:

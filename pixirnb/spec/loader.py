@@ -2,6 +2,9 @@
 
     text ──read_yaml──▶ mapping ──load_mapping──▶ Loaded(workflow | None, mistakes, salvage)
 
+A workflow file of agent-relay is known by its shape and read through `relay`: its mistakes have the paths and lines of that
+file.
+
 `Loaded` is not raised but returned, because planning has more to say about a workflow with mistakes: it checks what could
 be salvaged, so that an author sees a misspelt key and an unknown dependency in one go. `planning.checks.require` does both.
 """
@@ -16,9 +19,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from pixirnb.errors import Problem
-from pixirnb.spec import limits
+from pixirnb.spec import limits, relay
 from pixirnb.spec.mistakes import Mistake, loc_parts, problems, refusal, translate
 from pixirnb.spec.places import PathParts, Places
+from pixirnb.spec.relay import Surroundings
 from pixirnb.spec.steps import KIND_KEYS
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml_text import lines_of, read_yaml
@@ -57,8 +61,13 @@ class Loaded:
         return self.workflow
 
 
-def load_text(text: str | bytes, source: str | None = None) -> Loaded:
-    """Read YAML (JSON is YAML). `source` names the text for people. Never raises for what the text says."""
+def load_text(
+    text: str | bytes, source: str | None = None, around: Surroundings | None = None
+) -> Loaded:
+    """Read YAML (JSON is YAML). `source` names the text for people. Never raises for what the text says.
+
+    `around`: what a relay file takes from around it.
+    """
     places = Places(None, source)
     decoded = _decoded(text)
     if isinstance(decoded, Mistake):
@@ -72,21 +81,27 @@ def load_text(text: str | bytes, source: str | None = None) -> Loaded:
             "empty", (), "there is no workflow in the text", "write `name` and `steps`", 1
         )
         return Loaded(None, (empty,), None, places)
-    return _load(reading.value, reading.mistakes, places)
+    return _load(reading.value, reading.mistakes, places, around)
 
 
-def load_mapping(mapping: Mapping[str, Any], source: str | None = None) -> Loaded:
+def load_mapping(
+    mapping: Mapping[str, Any], source: str | None = None, around: Surroundings | None = None
+) -> Loaded:
     """Read a workflow written as a dict, in the same spelling as YAML."""
-    return _load(mapping, [], Places(None, source))
+    return _load(mapping, [], Places(None, source), around)
 
 
-def load(source: Workflow | Mapping[str, Any] | str | bytes, name: str | None = None) -> Loaded:
+def load(
+    source: Workflow | Mapping[str, Any] | str | bytes,
+    name: str | None = None,
+    around: Surroundings | None = None,
+) -> Loaded:
     """Read whatever a workflow may come as; text is YAML, not a path."""
     if isinstance(source, Workflow):
         return Loaded(source, (), None, source.places)
     if isinstance(source, str | bytes):
-        return load_text(source, name)
-    return load_mapping(source, name)
+        return load_text(source, name, around)
+    return load_mapping(source, name, around)
 
 
 def _decoded(text: str | bytes) -> str | Mistake:
@@ -112,7 +127,9 @@ def _decoded(text: str | bytes) -> str | Mistake:
         )
 
 
-def _load(value: Any, found: list[Mistake], places: Places) -> Loaded:
+def _load(
+    value: Any, found: list[Mistake], places: Places, around: Surroundings | None = None
+) -> Loaded:
     if not isinstance(value, Mapping):
         what = "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
         wrong = Mistake(
@@ -124,6 +141,30 @@ def _load(value: Any, found: list[Mistake], places: Places) -> Loaded:
         )
         return Loaded(None, (*found, wrong), None, places)
     value = value if isinstance(value, dict) else dict(value)
+    if (dialect := relay.dialect(value)) is not None:
+        return _of_relay(dialect, value, found, places, around)
+    return _of_native(value, found, places)
+
+
+def _of_relay(
+    dialect: relay.Dialect,
+    value: dict[str, Any],
+    found: list[Mistake],
+    places: Places,
+    around: Surroundings | None,
+) -> Loaded:
+    if dialect == "v2":
+        return Loaded(None, (*found, relay.not_v1(value)), None, places)
+    read = relay.translate(value, around)
+    places.moved = read.moved
+    places.notes = problems(read.notes, places)
+    mistakes = [*found, *read.mistakes]
+    if not read.native.get("steps"):
+        return Loaded(None, tuple(mistakes), None, places)
+    return _of_native(read.native, mistakes, places)
+
+
+def _of_native(value: dict[str, Any], found: list[Mistake], places: Places) -> Loaded:
     try:
         workflow = _validated(value)
     except ValidationError as error:

@@ -43,7 +43,8 @@ class Mistake:
     def problem(self, places: Places) -> Problem:
         """With its line looked up, where there is text."""
         line = self.line if self.line is not None else places.line(self.parts)
-        return Problem(self.code, spelled(self.parts), self.message, self.fix, line)
+        path = spelled(places.written(self.parts))
+        return Problem(self.code, path, self.message, self.fix, line)
 
 
 def problems(mistakes: Iterable[Mistake], places: Places) -> tuple[Problem, ...]:

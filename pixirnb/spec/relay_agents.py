@@ -1,0 +1,215 @@
+"""The agents of a relay file as agents of ours: `cli` is a command that runner `cli` knows, `permissions.access` a posture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.relay_keys import AGENT, CONSTRAINTS, FILES, PERMISSIONS
+from pixirnb.spec.relay_places import Folders
+from pixirnb.spec.relay_reading import Reading, safe_names
+from pixirnb.spec.suggestions import did_you_mean
+
+COMMANDS: Final[dict[str, str]] = {
+    "agent": "cursor",
+    "claude": "claude",
+    "codex": "codex",
+    "copilot": "copilot",
+    "cursor": "cursor",
+    "cursor-agent": "cursor",
+    "gemini": "gemini",
+    "goose": "goose",
+    "opencode": "opencode",
+    "qwen": "qwen",
+}
+"""`cli` in the file to the command that runner `cli` knows by name."""
+PASSED: Final[dict[str, tuple[str, ...]]] = {
+    "claude": ("ANTHROPIC_API_KEY",),
+    "codex": ("OPENAI_API_KEY", "CODEX_API_KEY"),
+    "copilot": ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+    "cursor": ("CURSOR_API_KEY",),
+    "gemini": ("GEMINI_API_KEY",),
+    "goose": ("GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+    "opencode": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+    "qwen": ("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
+}
+"""What is passed on to each: its own runner hands agents all of its environment, here they get what they usually need."""
+_ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """What the steps of an agent take from it."""
+
+    name: str
+    """Its name here."""
+    preface: str = ""
+    """Its own `task`, which stands before those of its steps."""
+    writes: tuple[str, ...] = ()
+    """Globs that `permissions.files.write` lets it write."""
+    writes_at: PathParts = ()
+    cwd: str | None = None
+
+
+@dataclass(slots=True)
+class Team:
+    """The agents of one file."""
+
+    native: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hands: dict[str, Hand] = field(default_factory=dict)
+    """By the name in the file."""
+
+
+def read_agents(
+    reading: Reading, top: Mapping[str, Any], folders: Folders, retry: Mapping[str, Any]
+) -> Team:
+    """The agents of a file. `retry` is what `errorHandling` says, without a number of attempts."""
+    team = Team()
+    found: list[tuple[str, PathParts, dict[str, Any]]] = []
+    for parts, item in reading.mappings(top, "agents", ()):
+        reading.keys(item, parts, AGENT)
+        name = reading.needed(item, "name", parts)
+        if name is None:
+            continue
+        if any(name == other for other, _, _ in found):
+            fix = "give it another name"
+            message = f"there is already an agent `{name:.80}`"
+            reading.wrong("duplicate_id", (*parts, "name"), message, fix)
+            continue
+        found.append((name, parts, item))
+    profiles = _profiles(reading, top)
+    safe = safe_names(name for name, _, _ in found)
+    for name, parts, item in found:
+        reading.renamed((*parts, "name"), name, safe[name])
+        reading.moved["agents", safe[name]] = parts
+        agent, hand = _agent(
+            reading, item, parts, name=safe[name], folders=folders, profiles=profiles, retry=retry
+        )
+        team.native[safe[name]] = agent
+        team.hands[name] = hand
+    return team
+
+
+def _agent(
+    reading: Reading,
+    item: Mapping[str, Any],
+    parts: PathParts,
+    *,
+    name: str,
+    folders: Folders,
+    profiles: Mapping[str, dict[str, Any]],
+    retry: Mapping[str, Any],
+) -> tuple[dict[str, Any], Hand]:
+    moved, own = reading.moved, ("agents", name)
+    agent: dict[str, Any] = {"runner": "cli"}
+    cli = reading.needed(item, "cli", parts)
+    if cli is not None:
+        agent["command"] = _command(reading, cli, (*parts, "cli"))
+    moved[*own, "command"] = moved[*own, "runner"] = (*parts, "cli")
+    for position in range(len(PASSED.get(str(agent.get("command")), ()))):
+        moved[*own, "pass_env", position] = (*parts, "cli")
+    if passed := PASSED.get(str(agent.get("command"))):
+        agent["pass_env"] = list(passed)
+    role = reading.text(item, "role", parts)
+    if role:
+        agent["role"] = role
+    constraints = reading.mapping(item, "constraints", parts)
+    at = (*parts, "constraints")
+    reading.keys(constraints, at, CONSTRAINTS)
+    model = reading.text(constraints, "model", at)
+    if model:
+        agent["model"] = model
+    timeout = reading.span(constraints, "timeoutMs", at)
+    if timeout is not None:
+        agent["timeout"] = timeout
+        moved[*own, "timeout"] = (*at, "timeoutMs")
+    retries = reading.count(constraints, "retries", at)
+    if retries is not None:
+        agent["retry"] = {"max_attempts": retries + 1, **retry}
+        moved[*own, "retry"] = (*at, "retries")
+    cwd = folders.folder(item, parts)
+    if cwd is not None and cwd != ".":
+        agent["cwd"] = cwd
+        moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in item else "cwd")
+    paths = reading.texts(item, "additionalPaths", parts)
+    if paths:
+        agent["additional_paths"] = paths
+        moved[*own, "additional_paths"] = (*parts, "additionalPaths")
+    moved[*own, "posture"] = (*parts, "permissions", "access")
+    writes, writes_at = _permissions(reading, item, parts, profiles, agent)
+    if cwd is not None and cwd != ".":
+        prefix = cwd.replace("/", ":", 1) if cwd.startswith("repos.") and "/" in cwd else cwd
+        prefix += ":" if prefix == cwd and cwd.startswith("repos.") else "/"
+        writes = tuple(prefix + glob for glob in writes)
+    preface = reading.text(item, "task", parts) or ""
+    return agent, Hand(name, preface, writes, writes_at, cwd)
+
+
+def _command(reading: Reading, cli: str, parts: PathParts) -> str:
+    if cli == "api":
+        reading.wrong(
+            "relay_unsupported",
+            parts,
+            "`cli: api` asks a model by itself, which a relay file cannot say how to do here",
+            "name a coding agent, or convert the file and write `runner: llm` with `model: provider:name`",
+        )
+    elif cli not in COMMANDS:
+        reading.note(
+            "relay_differs",
+            parts,
+            f"pixirnb brings no way to call `{cli:.60}`: it must be in your agents.toml, as [cli.{cli:.60}]",
+            did_you_mean(cli, COMMANDS, otherwise="write how it is called there"),
+        )
+    return COMMANDS.get(cli, cli)
+
+
+def _profiles(reading: Reading, top: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    legacy = reading.mapping(reading.mapping(top, "permissions", ()), "profiles", ("permissions",))
+    found = {**legacy, **reading.mapping(top, "permission_profiles", ())}
+    return {name: value for name, value in found.items() if isinstance(value, dict)}
+
+
+def _permissions(
+    reading: Reading,
+    item: Mapping[str, Any],
+    parts: PathParts,
+    profiles: Mapping[str, dict[str, Any]],
+    agent: dict[str, Any],
+) -> tuple[tuple[str, ...], PathParts]:
+    """Put posture and permission mode on `agent`; returns the globs it may write, and where they stand."""
+    own = reading.mapping(item, "permissions", parts)
+    at = (*parts, "permissions")
+    reading.keys(own, at, PERMISSIONS)
+    profile = reading.text(own, "profile", at)
+    if profile is not None and profile not in profiles:
+        reading.wrong(
+            "relay_profile_unknown",
+            (*at, "profile"),
+            f"there is no permission profile `{profile:.80}`",
+            did_you_mean(profile, profiles, otherwise="declare it under `permission_profiles`"),
+        )
+    said = {**profiles.get(profile or "", {}), **own}
+    access = reading.text(said, "access", at)
+    if access is not None and access not in _ACCESS:
+        known = ", ".join(_ACCESS)
+        reading.wrong(
+            "not_a_choice",
+            (*at, "access"),
+            f"`{access:.80}` is no kind of access",
+            did_you_mean(access, _ACCESS, otherwise=f"write one of {known}"),
+        )
+    elif access == "readonly":
+        agent["posture"] = "read_only"
+    elif access is not None:
+        agent["posture"] = "writer"
+        if access != "restricted":
+            # It is written that it may: nobody needs to be asked each time.
+            agent["permission_mode"] = "auto"
+    files = reading.mapping(said, "files", at)
+    reading.keys(files, (*at, "files"), FILES)
+    writes = reading.texts(files, "write", (*at, "files"))
+    if access == "readonly":
+        writes = []
+    return tuple(glob.removeprefix("./") for glob in writes), (*at, "files", "write")
