@@ -26,6 +26,7 @@ _INVISIBLE: Final = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_UNSEEN: Final = re.compile(f"[\n\u2028\u2029]|{_INVISIBLE.pattern}|{_SURROGATES.pattern}")
 _BREAKS: Final = re.compile("\r\n|[\r\u0085\u2028\u2029\x0b\x0c]")
 
 
@@ -43,6 +44,13 @@ def plain(text: object, limit: int = 2_000) -> str:
 def visible(text: str) -> str:
     """`text` without control, bidi and invisible characters, tabs as blanks; newlines and sequences are the caller's."""
     return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text)).replace("\t", "    ")
+
+
+def spelled(text: str, limit: int = 500) -> str:
+    """One line of a file, or a path: what `visible` leaves out is named, `<U+202E>`, since it may be what was changed."""
+    shown = text[:limit].replace("\t", "    ")
+    shown = _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", shown)
+    return shown + "…" if len(text) > limit else shown
 
 
 def line(text: object, limit: int = 200) -> str:
