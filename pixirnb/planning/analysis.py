@@ -12,18 +12,22 @@ from typing import Final
 
 from pixirnb.planning import checks
 from pixirnb.planning.agent_checks import check_agents
-from pixirnb.planning.availability import check_availability
 from pixirnb.planning.conflicts import Claim, ConflictReport, find_conflicts
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.graph import Graph, build_graph, topological_levels
+from pixirnb.planning.isolation_checks import check_isolation, check_merges
+from pixirnb.planning.lineage import Inherited, inheritance
 from pixirnb.planning.path_checks import check_functions, check_paths
 from pixirnb.planning.paths import Pattern
+from pixirnb.planning.placement import Placement
 from pixirnb.planning.plain_sets import PlainSets
 from pixirnb.planning.reference_checks import StepReferences, check_targets, read_references
+from pixirnb.planning.repo_checks import check_repos
 from pixirnb.planning.resolution import Resolved, Resolver
+from pixirnb.planning.roots import Roots
 from pixirnb.planning.waves import Schedule, play
 from pixirnb.spec.mistakes import Mistake
-from pixirnb.spec.steps import MergeStep, Step
+from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow
 
 NO_CONFLICTS: Final = ConflictReport((), 0, frozenset())
@@ -43,6 +47,9 @@ class Analysis:
     conflicts: ConflictReport
     schedule: Schedule
     phases: Phases
+    placement: Placement
+    inherited: tuple[Inherited, ...]
+    """Steps that do not find what isolated steps before them changed."""
     mistakes: list[Mistake]
     """Errors: where there is one, nothing runs."""
 
@@ -52,11 +59,12 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     found: list[Mistake] = []
     graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
     levels = topological_levels(graph)
-    resolver = Resolver(workflow)
-    by_id: dict[str, Step] = {}
-    if any(type(step) is MergeStep for step in workflow.steps):
-        by_id = {step.id: step for step in workflow.steps}
-    resolved = [resolver.resolve(step, by_id) for step in workflow.steps]
+    placement = Placement(workflow, facts)
+    resolved = _resolved(workflow, placement)
+    # Nothing but an isolated step or a merge has to do with whose files reach whom.
+    inherited: tuple[Inherited, ...] = ()
+    if any(step.workspace == "isolated" or type(step.spec) is MergeStep for step in resolved):
+        inherited = tuple(inheritance(resolved, graph, levels))
     references = [
         read_references(step.spec, ("steps", position)) for position, step in enumerate(resolved)
     ]
@@ -67,18 +75,20 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     found += checks.check_roles(workflow, resolved)
     found += check_agents(workflow)
     found += checks.check_phases(workflow, graph)
-    found += checks.check_patterns(workflow, plain, patterns)
+    found += checks.check_patterns(workflow, plain, patterns, placement.roots)
     found += checks.check_schemas(workflow)
     found += checks.check_inputs(workflow)
     found += _reference_mistakes(workflow, references, graph)
-    found += check_availability(workflow)
+    found += check_isolation(workflow, resolved)
+    found += check_merges(resolved, graph, inherited)
     found += check_paths(workflow, facts)
+    found += check_repos(workflow, facts, resolved)
     found += check_functions(workflow, facts)
     # Where plain paths prove that nobody meets anybody, nobody needs a claim to be kept apart.
     claims: list[Claim | None] = []
     conflicts = NO_CONFLICTS
     if not plain.are_disjoint([(step.reads, step.writes) for step in resolved]):
-        claims = _claims(resolved, patterns)
+        claims = _claims(resolved, patterns, placement.roots)
         conflicts = find_conflicts(claims, graph, levels=levels)
     schedule = play(graph, claims, conflicts, workflow.max_concurrency)
     return Analysis(
@@ -91,8 +101,25 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
         conflicts,
         schedule,
         _phases(workflow, graph),
+        placement,
+        inherited,
         found,
     )
+
+
+def _resolved(workflow: Workflow, placement: Placement) -> list[Resolved]:
+    """The steps, each with all levels applied; merges last, for they claim what those claim that they bring back."""
+    resolver = Resolver(workflow, placement)
+    if not any(type(step) is MergeStep for step in workflow.steps):
+        return [resolver.resolve(step, {}) for step in workflow.steps]
+    found = [
+        None if type(step) is MergeStep else resolver.resolve(step, {}) for step in workflow.steps
+    ]
+    merged = {step.spec.id: step for step in found if step is not None}
+    return [
+        resolver.resolve(step, merged) if known is None else known
+        for step, known in zip(workflow.steps, found, strict=True)
+    ]
 
 
 def _reference_mistakes(
@@ -104,7 +131,9 @@ def _reference_mistakes(
         yield from found.mistakes
 
 
-def _claims(resolved: list[Resolved], patterns: dict[str, Pattern]) -> list[Claim | None]:
+def _claims(
+    resolved: list[Resolved], patterns: dict[str, Pattern], roots: Roots
+) -> list[Claim | None]:
     shared: dict[tuple[object, ...], Claim] = {}
     claims: list[Claim | None] = []
     for step in resolved:
@@ -115,21 +144,23 @@ def _claims(resolved: list[Resolved], patterns: dict[str, Pattern]) -> list[Clai
         claim = shared.get(key)
         if claim is None:
             claim = shared[key] = Claim(
-                _patterns(step.reads, patterns),
-                _patterns(step.writes, patterns),
+                _patterns(step.reads, patterns, roots),
+                _patterns(step.writes, patterns, roots),
                 step.workspace == "shared",
             )
         claims.append(claim)
     return claims
 
 
-def _patterns(texts: tuple[str, ...], known: dict[str, Pattern]) -> tuple[Pattern, ...]:
+def _patterns(
+    texts: tuple[str, ...], known: dict[str, Pattern], roots: Roots
+) -> tuple[Pattern, ...]:
     found: list[Pattern] = []
     for text in texts:
         pattern = known.get(text)
         if pattern is None:
             try:
-                pattern = known[text] = Pattern.parse(text)
+                pattern = known[text] = roots.pattern(text)
             except ValueError:
                 # It is among the mistakes already; without it the rest can still be shown.
                 continue

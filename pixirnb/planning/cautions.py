@@ -8,6 +8,8 @@ from typing import Final
 
 from pixirnb.planning.agent_cautions import agent_cautions
 from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.isolation_cautions import isolation_cautions
+from pixirnb.planning.repo_checks import written_repos
 from pixirnb.planning.resolution import STANDARD_TIMEOUT_MS
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.mistakes import Mistake
@@ -29,6 +31,7 @@ def cautions(analysis: Analysis) -> Iterator[Mistake]:
     yield from _writers(analysis)
     yield from _widths(analysis)
     yield from _places(analysis)
+    yield from isolation_cautions(analysis)
     yield from agent_cautions(analysis)
     yield from _phases(analysis)
     yield from _secrets(analysis)
@@ -77,7 +80,11 @@ def _timeouts(analysis: Analysis) -> Iterator[Mistake]:
 
 
 def _writers(analysis: Analysis) -> Iterator[Mistake]:
-    undeclared = [number for number, step in enumerate(analysis.resolved) if step.is_undeclared]
+    undeclared = [
+        number
+        for number, step in enumerate(analysis.resolved)
+        if step.is_undeclared and step.workspace == "shared"
+    ]
     if undeclared and analysis.workflow.undeclared_writers == "allow":
         names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
         more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
@@ -115,17 +122,25 @@ def _widths(analysis: Analysis) -> Iterator[Mistake]:
 
 
 def _places(analysis: Analysis) -> Iterator[Mistake]:
-    paths = analysis.facts.paths
     for name, path in analysis.workflow.repos.items():
-        fact = paths.get(path)
-        if fact is not None and fact.exists and not fact.is_git:
+        fact = analysis.facts.repos.get(name)
+        if fact is None or not fact.is_directory:
+            continue
+        if not fact.is_git:
             yield Mistake(
                 "repo_not_git",
                 ("repos", name),
                 f"`{path}` is not a git repository",
                 "run `git init` there, or correct the path",
             )
-    root = paths.get(".")
+        if not fact.is_writable and name not in written_repos(analysis.resolved):
+            yield Mistake(
+                "repo_not_writable",
+                ("repos", name),
+                f"`{path}` cannot be written; no step says that it does",
+                "make it writable before a step has to write there",
+            )
+    root = analysis.facts.paths.get(".")
     if root is not None and not root.is_writable:
         yield Mistake(
             "workspace_not_writable",

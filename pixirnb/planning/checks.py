@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.ids import is_step_id
-from pixirnb.planning.availability import not_yet
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
+from pixirnb.planning.isolation_checks import unknown_repo
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.plain_sets import PlainSets, plain_path
 from pixirnb.planning.resolution import Resolved
+from pixirnb.planning.roots import Roots, repo_of
 from pixirnb.spec.fields import Texts
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.mistakes import Mistake
@@ -193,9 +194,12 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[Mistake]:
 
 
 def check_patterns(
-    workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern]
+    workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern], roots: Roots
 ) -> Iterator[Mistake]:
-    """Globs that cannot be read. Fills `patterns` with those that can and are not plain paths, by their text."""
+    """Globs that cannot be read, and those of repositories that nobody declared.
+
+    Fills `patterns` with those that can be read and are not plain paths, by their text.
+    """
     paths = plain.paths
     for parts, step in _sharing(workflow, _SETS):
         for key in _SETS:
@@ -205,11 +209,19 @@ def check_patterns(
             for text in texts:
                 if text not in paths:
                     paths[text] = plain_path(text)
-                if paths[text] is None and text not in patterns:
-                    yield from _pattern(text, (*parts, key, texts.index(text)), patterns)
+                if paths[text] is not None:
+                    continue
+                where = (*parts, key, texts.index(text))
+                if text not in patterns:
+                    yield from _pattern(text, where, patterns, roots)
+                repo = repo_of(text)
+                if repo is not None and text in patterns and repo not in workflow.repos:
+                    yield unknown_repo(repo, where, workflow)
 
 
-def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Iterator[Mistake]:
+def _pattern(
+    text: str, parts: PathParts, patterns: dict[str, Pattern], roots: Roots
+) -> Iterator[Mistake]:
     if "{{" in text:
         yield Mistake(
             "reference_not_allowed",
@@ -219,7 +231,7 @@ def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Itera
         )
         return
     try:
-        patterns[text] = Pattern.parse(text)
+        patterns[text] = roots.pattern(text)
     except ValueError as wrong:
         yield Mistake(
             "bad_pattern",
@@ -227,9 +239,6 @@ def _pattern(text: str, parts: PathParts, patterns: dict[str, Pattern]) -> Itera
             str(wrong).rstrip("."),
             "write a glob relative to the workspace, such as src/**",
         )
-        return
-    if patterns[text].repo is not None:
-        yield not_yet(parts, f"`{text}`", "keep to paths of the workspace")
 
 
 def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathParts, Shared]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.roots import in_repo
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.steps import PythonStep
@@ -17,17 +18,20 @@ def check_paths(workflow: Workflow, facts: Facts) -> Iterator[Mistake]:
     if not facts.paths:
         return
     for name, path in workflow.repos.items():
-        yield from _folder(facts, path, ("repos", name), may_leave=True)
+        yield from _folder(facts.repos.get(name), path, ("repos", name))
     for name, agent in workflow.agents.items():
         if agent.cwd is not None:
-            yield from _folder(facts, agent.cwd, ("agents", name, "cwd"), may_leave=True)
+            fact = facts.beside.get(agent.cwd)
+            around = "the repository" if in_repo(agent.cwd) else None
+            yield from _folder(fact, agent.cwd, ("agents", name, "cwd"), around)
         for place, path in enumerate(agent.additional_paths):
             yield from _there(facts, path, ("agents", name, "additional_paths", place))
     shared = [(("defaults",), workflow.defaults)]
     shared += [(("steps", number), step) for number, step in enumerate(workflow.steps)]  # type: ignore[misc]  # because steps inherit from what defaults are
     for parts, step in shared:
         if step.cwd is not None:
-            yield from _folder(facts, step.cwd, (*parts, "cwd"), may_leave=False)
+            around = "the repository" if in_repo(step.cwd) else f"the workspace {facts.workspace}"
+            yield from _folder(facts.paths.get(step.cwd), step.cwd, (*parts, "cwd"), around)
         for place, path in enumerate(step.additional_paths):
             yield from _there(facts, path, (*parts, "additional_paths", place))
 
@@ -55,19 +59,21 @@ def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[Mi
         )
 
 
-def _folder(facts: Facts, path: str, parts: PathParts, *, may_leave: bool) -> Iterator[Mistake]:
-    fact = facts.paths.get(path)
+def _folder(
+    fact: PathFact | None, path: str, parts: PathParts, around: str | None = None
+) -> Iterator[Mistake]:
+    """`around`: what it must stay in."""
     if fact is None:
         return
-    if not may_leave and not fact.is_inside:
+    if around is not None and not fact.is_inside:
         yield Mistake(
             "path_escapes",
             parts,
-            f"`{path}` is outside the workspace {facts.workspace}",
-            "name a folder of the workspace",
+            f"`{path}` is outside {around}",
+            "name a folder in it",
         )
     elif not fact.exists:
-        yield from _there(facts, path, parts)
+        yield _missing(path, fact, parts)
     elif not fact.is_directory:
         yield Mistake(
             "path_not_directory", parts, f"`{path}` is not a folder", "name the folder around it"
@@ -75,11 +81,17 @@ def _folder(facts: Facts, path: str, parts: PathParts, *, may_leave: bool) -> It
 
 
 def _there(facts: Facts, path: str, parts: PathParts) -> Iterator[Mistake]:
-    fact = facts.paths.get(path)
-    if fact is not None and not fact.exists:
-        yield Mistake(
-            "path_missing",
-            parts,
-            f"`{path}` does not exist in {facts.workspace}",
-            "create it, or correct the path",
-        )
+    fact = facts.beside.get(path)
+    if fact is not None and in_repo(path) and not fact.is_inside:
+        yield from _folder(fact, path, parts, "the repository")
+    elif fact is not None and not fact.exists:
+        yield _missing(path, fact, parts)
+
+
+def _missing(path: str, fact: PathFact, parts: PathParts) -> Mistake:
+    return Mistake(
+        "path_missing",
+        parts,
+        f"`{path}` does not exist: nothing is at {fact.resolved}",
+        "create it, or correct the path",
+    )

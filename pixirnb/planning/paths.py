@@ -54,12 +54,12 @@ class Pattern:
     """Of each, the segments that decide whether it overlaps another: up to `**`, trailing `*` cut."""
 
     @classmethod
-    def parse(cls, text: str) -> Pattern:
+    def parse(cls, text: str, *, longest: int = LONGEST) -> Pattern:
         """Read a glob. Raises ValueError with a sentence."""
         if "\0" in text:
             raise ValueError("A pattern holds a NUL character, which no path has.")
-        if len(text) > LONGEST:
-            raise ValueError(f"A pattern has {len(text)} characters; {LONGEST} is the most.")
+        if len(text) > longest:
+            raise ValueError(f"A pattern has {len(text)} characters; {longest} is the most.")
         repo, glob = _repo(text)
         spelled = spellings(glob) if _SPECIAL.search(glob) else [glob]
         choices = tuple(dict.fromkeys(_segments(choice, text) for choice in spelled))

@@ -6,9 +6,10 @@ in force, time-outs chosen. It is made once by `planning.report.compile_plan` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeVar, dataclass_transform
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeVar, dataclass_transform
 
+from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.spec.conditions import Condition
 from pixirnb.spec.policies import Agent, Retry
 from pixirnb.spec.references import Reference
@@ -17,6 +18,8 @@ from pixirnb.spec.workflow import Workflow
 
 Kind = Literal["shell", "python", "agent", "decision", "merge"]
 Posture = Literal["read_only", "writer", "undeclared"]
+
+ONLY_WORKSPACE: Final = (WORKSPACE,)
 
 T = TypeVar("T")
 
@@ -62,6 +65,8 @@ class PlannedStep:
     when: Condition | None
     references: tuple[Reference, ...]
     """Every reference in the step's payload, env, cwd and checks, in order of appearance."""
+    roots: tuple[str, ...] = ONLY_WORKSPACE
+    """Names of the roots it uses: that of its folder, those of its sets, all that lie in them; a merge's: of what it merges."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,3 +84,9 @@ class Plan:
     """Of the whole run."""
     sources: dict[str, str]
     """Pinned source of notebook functions: `{":name": text}`."""
+    repos: dict[str, str] = field(default_factory=dict)
+    """Repositories by name, as absolute folders with links resolved; empty where nothing was surveyed."""
+    roots: Roots = field(default_factory=lambda: Roots.of("", {}))
+    """The folders it works on: the workspace and the repositories."""
+    origin: str = ""
+    """Absolute folder that agents' `cwd` and all `additional_paths` are relative to; empty where nothing was surveyed."""

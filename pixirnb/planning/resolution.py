@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.placement import Placement
 from pixirnb.planning.plan import Posture
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.spec.fields import Texts
 from pixirnb.spec.policies import Agent, Retry
 from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
 from pixirnb.spec.workflow import Workflow
 
 STANDARD_TIMEOUT_MS: Final = 30 * 60_000
-EVERYTHING: Final = ("**/*",)
 NOTHING: Final[tuple[str, ...]] = ()
 ONE_ATTEMPT: Final = Retry()
 
@@ -43,13 +45,16 @@ class Resolved:
     """A shell step that says nothing about what it reads and writes."""
     is_wide: bool
     """Claims to write everything only because it names nothing."""
+    root: str | None = WORKSPACE
+    """Name of the root its folder lies in; None for an agent's folder that lies in none."""
 
 
 class Resolver:
     """Resolves the steps of one workflow; levels shared by all steps are looked up once."""
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: Workflow, placement: Placement | None = None) -> None:
         self.workflow = workflow
+        self.placement = placement or Placement(workflow, Facts())
         self.defaults = workflow.defaults
         # Time-outs and retries have an agent between step and defaults: they cannot be merged into the step.
         self.merged = frozenset(workflow.defaults.model_fields_set - {"timeout", "retry"})
@@ -57,8 +62,8 @@ class Resolver:
         self.retry = workflow.defaults.retry or ONE_ATTEMPT
         self.serialize = workflow.undeclared_writers == "serialize"
 
-    def resolve(self, step: Step, by_id: Mapping[str, Step]) -> Resolved:
-        """The step with all levels applied. `by_id` finds the steps a merge brings back."""
+    def resolve(self, step: Step, merged: Mapping[str, Resolved]) -> Resolved:
+        """The step with all levels applied. `merged` finds the steps a merge brings back, which are resolved before it."""
         if type(step) is ShellStep and self.is_bare:
             return self._shell(step)
         spec = self._with_defaults(step) if self.merged else step
@@ -69,7 +74,8 @@ class Resolver:
         retry = spec.retry
         if retry is None:
             retry = self.retry if agent is None else agent.retry or self.retry
-        posture, reads, writes, is_undeclared, is_wide = self._claims(spec, agent, by_id)
+        posture, reads, writes, is_undeclared, is_wide = self._claims(spec, agent, merged)
+        workspace = _workspace(spec, posture)
         return Resolved(
             spec,
             agent,
@@ -79,15 +85,18 @@ class Resolver:
             posture,
             reads,
             writes,
-            spec.workspace or "shared",
+            workspace,
+            # A thread has no folder of its own and cannot be killed.
             isinstance(spec, PythonStep)
             and (
                 posture == "writer"
+                or workspace == "isolated"
                 or bool(spec.process)
                 or (retry.max_attempts > 1 and "timeout" in retry.classes)
             ),
             is_undeclared,
             is_wide,
+            self.placement.root_of(spec, agent),
         )
 
     def _shell(self, step: ShellStep) -> Resolved:
@@ -107,6 +116,7 @@ class Resolver:
             False,
             is_undeclared,
             is_wide,
+            WORKSPACE if step.cwd is None else self.placement.root_of(step, None),
         )
 
     def _with_defaults(self, step: Step) -> Step:
@@ -129,20 +139,16 @@ class Resolver:
             return self.defaults.timeout, "defaults"
         return STANDARD_TIMEOUT_MS, "standard"
 
-    def _claims(self, spec: Step, agent: Agent | None, by_id: Mapping[str, Step]) -> Claims:
+    def _claims(self, spec: Step, agent: Agent | None, merged: Mapping[str, Resolved]) -> Claims:
         reads, writes = spec.read_set, spec.write_set
+        everything = self.placement.everything(spec, agent)
         match spec:
             case DecisionStep():
                 return "read_only", NOTHING, NOTHING, False, False
             case MergeStep():
-                brought = [
-                    pattern
-                    for name in spec.merge
-                    if name in by_id
-                    for pattern in by_id[name].write_set or EVERYTHING
-                ]
-                merged = tuple(dict.fromkeys(brought)) or EVERYTHING
-                return "writer", reads or NOTHING, merged, False, False
+                brought = [glob for name in spec.merge for glob in self._brought(merged.get(name))]
+                whole = tuple(dict.fromkeys(brought)) or everything
+                return "writer", reads or NOTHING, whole, False, False
             case ShellStep():
                 return self._shell_claims(spec)
             case PythonStep():
@@ -152,17 +158,32 @@ class Resolver:
             case _:
                 assert_never(spec)
         if posture == "writer":
-            return "writer", reads or NOTHING, writes or EVERYTHING, False, not writes
+            return "writer", reads or NOTHING, writes or everything, False, not writes
         if reads is None:
-            reads = NOTHING if isinstance(spec, PythonStep) else EVERYTHING
+            reads = NOTHING if isinstance(spec, PythonStep) else everything
         return "read_only", reads, writes or NOTHING, False, False
+
+    def _brought(self, step: Resolved | None) -> Texts:
+        """What a merge may write for one of the steps it brings back."""
+        if step is None or step.posture == "read_only":
+            return NOTHING
+        return step.writes or self.placement.everything(step.spec, step.agent)
 
     def _shell_claims(self, spec: ShellStep) -> Claims:
         posture, reads, writes = spec.posture, spec.read_set, spec.write_set
+        everything = self.placement.everything(spec, None)
         if writes and posture != "read_only":
             return "writer", reads or NOTHING, writes, False, False
         if posture == "writer":
-            return "writer", reads or NOTHING, EVERYTHING, False, True
+            return "writer", reads or NOTHING, everything, False, True
         if posture is None and reads is None and writes is None:
-            return "undeclared", NOTHING, EVERYTHING if self.serialize else NOTHING, True, False
-        return "read_only", EVERYTHING if reads is None else reads, writes or NOTHING, False, False
+            return "undeclared", NOTHING, everything if self.serialize else NOTHING, True, False
+        return "read_only", everything if reads is None else reads, writes or NOTHING, False, False
+
+
+def _workspace(spec: Step, posture: Posture) -> Literal["shared", "isolated"]:
+    if isinstance(spec, DecisionStep | MergeStep):
+        return "shared"
+    if spec.workspace is not None:
+        return spec.workspace
+    return "isolated" if isinstance(spec, AgentStep) and posture == "writer" else "shared"

@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from pixirnb.planning.paths import REPO, Pattern, matches
+from pixirnb.planning.paths import LONGEST, REPO, Pattern, matches
 from pixirnb.planning.segments import RESERVED
 
 WORKSPACE: Final = "."
 
+_FOLDER: Final = re.compile(r"repos\.([^/:]*)(?:/(.*))?", re.DOTALL)
+_LONGEST_CANONICAL: Final = 4 * LONGEST
 _MAGIC: Final = re.compile(r"[\\*?\[\]{},]")
 
 
@@ -141,7 +143,10 @@ class Roots:
         if self._is_plain:
             return pattern
         canonical = self.canonical(text)
-        return pattern if canonical == text else replace(Pattern.parse(canonical), text=text)
+        if canonical == text:
+            return pattern
+        # A folder's path may be as long as a pattern may be.
+        return replace(Pattern.parse(canonical, longest=_LONGEST_CANONICAL), text=text)
 
     def claims(self, globs: Iterable[str]) -> Callable[[str, str], bool]:
         """Whether any of the globs claims a file, asked by root name and path. Raises ValueError for what is no glob.
@@ -174,6 +179,18 @@ class Roots:
             if inside and not _is_reserved(inside) and len(inside) > len(best[1]):
                 best = outer.name, inside
         return best
+
+
+def in_repo(folder: str) -> tuple[str, str] | None:
+    """The name and what follows it of a folder written `repos.NAME` or `repos.NAME/sub`; None for any other."""
+    found = _FOLDER.fullmatch(folder)
+    return None if found is None else (found[1], found[2] or "")
+
+
+def repo_of(glob: str) -> str | None:
+    """The repository that a glob or a file's name begins with; None for the workspace."""
+    found = REPO.match(glob)
+    return found[1] if found else None
 
 
 def _spelled(name: str, path: str) -> str:

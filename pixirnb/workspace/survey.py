@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.roots import in_repo
 from pixirnb.spec.workflow import Workflow
 
 
-def survey(workflow: Workflow, workspace: Path, sources: Mapping[str, str]) -> Facts:
-    """Facts about every path the workflow names, relative to `workspace`; reads only metadata, runs nothing.
+def survey(
+    workflow: Workflow,
+    workspace: Path,
+    sources: Mapping[str, str],
+    origin: Path | None = None,
+) -> Facts:
+    """Facts about every path the workflow names; reads only metadata, runs nothing.
 
-    `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
+    Steps' `cwd` is looked up from `workspace`, everything else from `origin`, the folder of the spec's file (None: the
+    workspace). `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
     """
     root = Path(os.path.realpath(workspace))
+    home = root if origin is None else Path(os.path.realpath(origin))
+    repos = {name: _fact(home, path) for name, path in workflow.repos.items()}
     return Facts(
         workspace=str(root),
-        paths={path: _fact(root, path) for path in dict.fromkeys(named_paths(workflow))},
+        paths=dict(_looked_up([".", *worked_in(workflow)], root, repos)),
+        beside=dict(_looked_up(looked_at(workflow), home, repos)),
+        repos=repos,
+        origin=str(home),
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
     )
@@ -30,36 +42,48 @@ def passed_names(workflow: Workflow) -> Iterator[str]:
         yield from agent.pass_env
 
 
-def named_paths(workflow: Workflow) -> Iterator[str]:
-    """The paths a workflow names as written; those with references are known only when the step runs."""
-    yield "."
-    for path in _written_paths(workflow):
-        if "{{" not in path and not path.startswith("repos."):
-            yield path
+def worked_in(workflow: Workflow) -> Iterator[str]:
+    """The folders that steps work in, as written."""
+    for step in [workflow.defaults, *workflow.steps]:
+        if step.cwd is not None:
+            yield step.cwd
 
 
-def _written_paths(workflow: Workflow) -> Iterator[str]:
-    yield from workflow.repos.values()
+def looked_at(workflow: Workflow) -> Iterator[str]:
+    """The folders that agents work in and that anybody may look at, as written."""
     for agent in workflow.agents.values():
         yield from agent.additional_paths
         if agent.cwd is not None:
             yield agent.cwd
     for step in [workflow.defaults, *workflow.steps]:
         yield from step.additional_paths
-        if step.cwd is not None:
-            yield step.cwd
 
 
-def _fact(root: Path, written: str) -> PathFact:
+def _looked_up(
+    paths: Iterable[str], base: Path, repos: Mapping[str, PathFact]
+) -> Iterator[tuple[str, PathFact]]:
+    """Those that can be known before the run: no references, and no repository that is not there."""
+    for path in dict.fromkeys(paths):
+        if "{{" in path:
+            continue
+        named = in_repo(path)
+        if named is None:
+            yield path, _fact(base, path)
+        elif named[0] in repos and repos[named[0]].is_directory:
+            house = Path(repos[named[0]].resolved)
+            yield path, _fact(house, f"./{named[1]}")
+
+
+def _fact(base: Path, written: str) -> PathFact:
     try:
-        resolved = Path(os.path.realpath(root / Path(written).expanduser()))
+        resolved = Path(os.path.realpath(base / Path(written).expanduser()))
         exists = resolved.exists()
         return PathFact(
             exists=exists,
             is_directory=resolved.is_dir(),
             is_writable=exists and os.access(resolved, os.W_OK),
             is_git=any((folder / ".git").exists() for folder in (resolved, *resolved.parents)),
-            is_inside=resolved == root or root in resolved.parents,
+            is_inside=resolved == base or base in resolved.parents,
             resolved=str(resolved),
         )
     except (OSError, ValueError, RuntimeError):
@@ -70,5 +94,5 @@ def _fact(root: Path, written: str) -> PathFact:
             is_writable=False,
             is_git=False,
             is_inside=True,
-            resolved=str(root / written),
+            resolved=str(base / written),
         )

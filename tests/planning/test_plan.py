@@ -101,7 +101,8 @@ def test_a_step_claims_what_it_says_or_what_its_kind_does(
 ) -> None:
     found = only(step, **keys)
     assert (found.posture, found.read_set, found.write_set) == expected
-    assert found.workspace == "shared"
+    is_isolated = found.kind == "agent" and found.posture == "writer"
+    assert found.workspace == ("isolated" if is_isolated else "shared")
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,8 @@ def test_a_step_claims_what_it_says_or_what_its_kind_does(
     [
         ({"call": "m:f"}, False),
         ({"call": "m:f", "process": True}, True),
+        ({"call": "m:f", "workspace": "isolated"}, True),
+        ({"call": "m:f", "workspace": "isolated", "process": False}, True),
         ({"call": "m:f", "write_set": ["o"]}, True),
         ({"call": "m:f", "write_set": ["o"], "process": False}, True),
         ({"call": "m:f", "retry": {"max_attempts": 2}}, True),

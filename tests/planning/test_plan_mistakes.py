@@ -8,8 +8,8 @@ import pytest
 
 from pixirnb.errors import InvalidSpec
 from pixirnb.planning.facts import Facts, PathFact
-from pixirnb.planning.report import compile_plan, problems_of, report, require
-from pixirnb.spec.loader import load_mapping, load_text
+from pixirnb.planning.report import problems_of, report, require
+from pixirnb.spec.loader import load_text
 
 
 def codes(text: str, facts: Facts | None = None) -> list[tuple[str, str, int | None]]:
@@ -139,22 +139,6 @@ BROKEN = {
         "name: w\nphases: [{name: p}, {name: p}]\nsteps: [{id: a, run: x}]\n",
         [("duplicate_phase", "phases[1].name", 2)],
     ),
-    "an isolated step": (
-        HEAD + "- {id: a, run: x, workspace: isolated}\n",
-        [("not_yet_available", "steps[0].workspace", 3)],
-    ),
-    "a merge": (
-        HEAD + "- {id: a, run: x}\n- {id: b, merge: [a], depends_on: [a]}\n",
-        [("not_yet_available", "steps[1].merge", 4)],
-    ),
-    "another repository": (
-        "name: w\nrepos: {c: ../c}\nsteps:\n- {id: a, run: x, cwd: repos.c, write_set: ['repos.c:**']}\n",
-        [
-            ("not_yet_available", "repos", 2),
-            ("not_yet_available", "steps[0].write_set[0]", 4),
-            ("not_yet_available", "steps[0].cwd", 4),
-        ],
-    ),
     "a model's agent without a model": (
         "name: w\nagents: {b: {runner: llm}}\nsteps: [{id: a, task: x, agent: b}]\n",
         [("agent_model_missing", "agents.b.runner", 2)],
@@ -186,18 +170,6 @@ BROKEN = {
         "name: w\nagents: {b: {runner: llm, model: 'openai:m', tools: [raed, hammer]}}\n"
         "steps: [{id: a, task: x, agent: b}]\n",
         [("tool_unknown", "agents.b.tools[0]", 2), ("tool_unknown", "agents.b.tools[1]", 2)],
-    ),
-    "carried folders": (
-        "name: w\nnever_copy: []\nsteps:\n- {id: a, run: x, carry: [n], seams: [s]}\n",
-        [
-            ("not_yet_available", "never_copy", 2),
-            ("not_yet_available", "steps[0].carry", 4),
-            ("not_yet_available", "steps[0].seams", 4),
-        ],
-    ),
-    "isolation by default": (
-        "name: w\ndefaults: {workspace: isolated}\nsteps: [{id: a, run: x}]\n",
-        [("not_yet_available", "defaults.workspace", 2)],
     ),
     "broken and unknown in one go": (
         HEAD
@@ -231,16 +203,6 @@ def test_a_broken_name_is_not_missed_a_second_time() -> None:
     text = "name: w\nagents: {b: {runner: x}}\nsteps:\n- {id: 'a a', run: x}\n"
     text += "- {id: c, task: x, agent: b, depends_on: ['a a']}\n"
     assert [code for code, _, _ in codes(text)] == ["not_a_choice", "bad_name"]
-
-
-def test_what_is_not_yet_there_loads_and_does_not_plan() -> None:
-    loaded = load_mapping(
-        {"name": "w", "steps": [{"id": "a", "run": "x", "workspace": "isolated"}]}
-    )
-    workflow = require(loaded)
-    with pytest.raises(InvalidSpec) as raised:
-        compile_plan(workflow, Facts(), {})
-    assert [each.code for each in raised.value.problems] == ["not_yet_available"]
 
 
 def test_loading_refuses_a_reference_to_a_stranger() -> None:
@@ -284,9 +246,8 @@ def test_an_agent_may_work_outside_where_something_is() -> None:
         "name: w\nagents: {b: {cwd: ../c, additional_paths: [../d]}}\n"
         "steps: [{id: a, task: x, agent: b}]\n"
     )
-    facts = Facts(
-        "/w", {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
-    )
+    beside = {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
+    facts = Facts("/w", {".": fact()}, beside)
     assert codes(text, facts) == [("path_missing", "agents.b.additional_paths[0]", 2)]
 
 

@@ -237,7 +237,7 @@ def root(**keys: Any) -> Facts:
     return Facts("/w", {".": PathFact(**kept)})
 
 
-AGENT: dict[str, Any] = {"agents": {"b": {}}}
+AGENT: dict[str, Any] = {"agents": {"b": {}}, "defaults": {"workspace": "shared"}}
 WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, str]]]] = {
     "nothing": ([step("a")], {}, []),
     "five dependencies": (
@@ -295,12 +295,12 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
     "an agent without work": ([step("a")], AGENT, [("agent_unused", "agents.b")]),
     "a script for nobody": (
         [{"id": "ask", "task": "x", "agent": "b", "output": {}}],
-        {"agents": {"b": {"script": {"aks": [[]], "*": [[]]}}}},
+        {**AGENT, "agents": {"b": {"script": {"aks": [[]], "*": [[]]}}}},
         [("script_unknown_step", "agents.b.script.aks")],
     ),
     "a scripted agent with what only others use": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
-        {"agents": {"b": {"model": "openai:m", "command": ["x"], "tools": ["read"]}}},
+        {**AGENT, "agents": {"b": {"model": "openai:m", "command": ["x"], "tools": ["read"]}}},
         [
             ("agent_key_inert", "agents.b.model"),
             ("agent_key_inert", "agents.b.command"),
@@ -310,25 +310,29 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
     "a coding agent with tools and a script": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
         {
+            **AGENT,
             "agents": {
                 "b": {"runner": "cli", "command": "c", "tools": ["read"], "script": {"*": [[]]}}
-            }
+            },
         },
         [("agent_key_inert", "agents.b.tools"), ("agent_key_inert", "agents.b.script")],
     ),
     "an agent with all its runner needs": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
-        {"agents": {"b": {"runner": "llm", "model": "openai:m", "tools": ["read", "shell"]}}},
+        {
+            **AGENT,
+            "agents": {"b": {"runner": "llm", "model": "openai:m", "tools": ["read", "shell"]}},
+        },
         [],
     ),
     "leave to write anything": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
-        {"agents": {"b": {"permission_mode": "auto"}}},
+        {**AGENT, "agents": {"b": {"permission_mode": "auto"}}},
         [("auto_without_write_set", "steps[0]")],
     ),
     "leave to write something": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}, "write_set": ["o"]}],
-        {"agents": {"b": {"permission_mode": "auto"}}},
+        {**AGENT, "agents": {"b": {"permission_mode": "auto"}}},
         [],
     ),
     "phases side by side": (

@@ -94,7 +94,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_variable_an_agent_is_passed_and_that_is_not_set_is_told_by_name(tmp_path: Path) -> None:
     agent = {"pass_env": ["PATH", "PIXIRNB_NO_SUCH_NAME"]}
-    task = {"id": "a", "task": "x", "agent": "b", "output": {}}
+    task = {"id": "a", "task": "x", "agent": "b", "output": {}, "posture": "read_only"}
     spec = load_mapping({"name": "w", "agents": {"b": agent}, "steps": [task]}).require()
     facts = survey(spec, tmp_path, {})
     assert facts.environment == frozenset({"PATH"})

@@ -1,0 +1,70 @@
+"""Warnings about copies of the workspace: changes that stay there, and steps that do not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.lineage import changes_files
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.steps import MergeStep
+
+_NAMED: Final = 3
+
+
+def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
+    """Every warning about isolated steps. Says nothing of a workflow that has none."""
+    resolved, ids = analysis.resolved, analysis.graph.ids
+    isolated = [position for position, step in enumerate(resolved) if changes_files(step)]
+    if not isolated:
+        return
+    merged = {name for step in resolved if type(step.spec) is MergeStep for name in step.spec.merge}
+    if left := [position for position in isolated if ids[position] not in merged]:
+        one = len(left) == 1
+        yield Mistake(
+            "changes_not_merged",
+            ("steps", left[0]),
+            f"{_named(ids, left)} {'works in a copy' if one else 'work in copies'} of the workspace, "
+            "and no step brings the changes back",
+            f"add a step with `merge: [{ids[left[0]]}{'' if one else ', …'}]`, or run `%pixir merge` afterwards",
+        )
+    for found in analysis.inherited:
+        if found.unseen:
+            unseen = _named(ids, found.unseen)
+            yield Mistake(
+                "changes_not_seen",
+                ("steps", found.step),
+                f"`{ids[found.step]}` works in the shared workspace, where the changes of {unseen} "
+                "have not been merged yet",
+                "merge them in a step before it, or write `workspace: isolated`: it then begins with them",
+            )
+    for position in isolated:
+        step = resolved[position]
+        if step.is_undeclared:
+            yield Mistake(
+                "isolated_undeclared",
+                ("steps", position),
+                f"`{ids[position]}` says nothing about the files it writes, so nothing it changes is unexpected",
+                "add `write_set`: changes elsewhere are then told before they are merged",
+            )
+        if step.root is None:
+            yield Mistake(
+                "cwd_not_isolated",
+                ("steps", position),
+                f"`{ids[position]}` works in `{_folder(analysis, position)}`, which is no repository of this workflow: "
+                "what it changes there is changed at once and is not kept apart",
+                "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
+            )
+
+
+def _folder(analysis: Analysis, position: int) -> str:
+    step = analysis.resolved[position]
+    return step.spec.cwd or (step.agent and step.agent.cwd) or "."
+
+
+def _named(ids: Sequence[str], steps: Sequence[int]) -> str:
+    names = [f"`{ids[step]}`" for step in steps[:_NAMED]]
+    if len(steps) > _NAMED:
+        return f"{', '.join(names)} and {len(steps) - _NAMED} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

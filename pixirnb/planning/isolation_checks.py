@@ -1,0 +1,158 @@
+"""What is wrong with copies of the workspace: who cannot have one, what it is given, what no merge could bring back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pixirnb.planning.graph import Graph
+from pixirnb.planning.lineage import Inherited, changes_files
+from pixirnb.planning.paths import Pattern
+from pixirnb.planning.resolution import Resolved
+from pixirnb.planning.roots import repo_of
+from pixirnb.spec.mistakes import Mistake
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import DecisionStep, MergeStep
+from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.workflow import Workflow
+
+_MAGIC: Final = re.compile(r"[*?\[{\\]")
+_NAMED: Final = 5
+
+
+def check_isolation(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mistake]:
+    """Copies for steps that touch no files, what is carried where there is no copy, and secrets by patterns that are none."""
+    yield from _never_copied(workflow)
+    defaults = workflow.defaults
+    if defaults.carry:
+        yield from _carried(("defaults", "carry"), defaults.carry, workflow)
+        if not any(step.workspace == "isolated" for step in resolved):
+            yield Mistake(
+                "carry_without_isolation",
+                ("defaults", "carry"),
+                "no step of this workflow works in a copy that something could be carried into",
+                "take `carry` out, or write `workspace: isolated` where it is needed",
+            )
+    for position, step in enumerate(workflow.steps):
+        written = step.__pydantic_fields_set__
+        if "carry" in written and step.carry:
+            parts: PathParts = ("steps", position, "carry")
+            yield from _carried(parts, step.carry, workflow)
+            if resolved[position].workspace == "shared":
+                yield Mistake(
+                    "carry_without_isolation",
+                    parts,
+                    f"`{step.id}` works in the shared workspace, where everything already is",
+                    "take `carry` out, or write `workspace: isolated`",
+                )
+        if step.workspace == "isolated" and isinstance(step, DecisionStep | MergeStep):
+            what = "asks a question" if step.kind == "decision" else "merges into the workspace"
+            yield Mistake(
+                "isolation_not_taken",
+                ("steps", position, "workspace"),
+                f"`{step.id}` {what}, so it has no copy to work in",
+                "take `workspace` out",
+            )
+
+
+def _never_copied(workflow: Workflow) -> Iterator[Mistake]:
+    for place, glob in enumerate(workflow.never_copy):
+        try:
+            if "{{" in glob:
+                raise ValueError(f"`{glob}` holds a reference, and must be known before the run.")
+            if Pattern.parse(glob).repo is not None:
+                raise ValueError(f"`{glob}` names a repository: it counts in all of them.")
+        except ValueError as wrong:
+            yield Mistake(
+                "bad_pattern",
+                ("never_copy", place),
+                str(wrong).rstrip("."),
+                'write a glob such as "*.pem", or one with a slash from the top of a folder',
+            )
+
+
+def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iterator[Mistake]:
+    for place, path in enumerate(paths):
+        wrong = ""
+        if "{{" in path:
+            wrong = f"`{path}` holds a reference, and must be known before the run"
+        elif _MAGIC.search(path):
+            wrong = f"`{path}` is a pattern, and `carry` takes paths by the letter"
+        else:
+            try:
+                Pattern.parse(path)
+            except ValueError as error:
+                wrong = str(error).rstrip(".")
+        if wrong:
+            fix = "write a path of the workspace or of a repository, such as node_modules"
+            yield Mistake("bad_carry", (*parts, place), wrong, fix)
+        elif (repo := repo_of(path)) is not None and repo not in workflow.repos:
+            yield unknown_repo(repo, (*parts, place), workflow)
+
+
+def unknown_repo(name: str, parts: PathParts, workflow: Workflow) -> Mistake:
+    """The mistake of naming a repository that `repos` does not declare."""
+    return Mistake(
+        "unknown_repo",
+        parts,
+        f"there is no repository `{name}`",
+        did_you_mean(name, workflow.repos, otherwise=f"declare it: `repos: {{{name}: ../folder}}`"),
+    )
+
+
+def check_merges(
+    resolved: Sequence[Resolved], graph: Graph, inherited: Sequence[Inherited]
+) -> Iterator[Mistake]:
+    """Merges of nobody, of steps without a copy, before what they merge, and without what that builds on."""
+    for position, step in enumerate(resolved):
+        if type(step.spec) is MergeStep:
+            for place, name in enumerate(step.spec.merge):
+                parts: PathParts = ("steps", position, "merge", place)
+                yield from _merged(name, position, parts, resolved, graph)
+    for found in inherited:
+        if found.left_out:
+            spec = resolved[found.step].spec
+            merged = ", ".join(f"`{graph.ids[each]}`" for each in found.left_out[:_NAMED])
+            rest = len(found.left_out) - _NAMED
+            more = f" and {rest} more" if rest > 0 else ""
+            yield Mistake(
+                "merge_incomplete",
+                ("steps", found.step, "merge"),
+                f"what `{spec.id}` merges builds on {merged}{more}, which no merge brings back before",
+                f"add {merged}{more} to `merge`, or merge before",
+            )
+
+
+def _merged(
+    name: str, position: int, parts: PathParts, resolved: Sequence[Resolved], graph: Graph
+) -> Iterator[Mistake]:
+    own = graph.ids[position]
+    other = graph.index.get(name)
+    if other is None:
+        yield Mistake(
+            "merge_unknown_step",
+            parts,
+            f"there is no step `{name}`",
+            did_you_mean(name, graph.ids, otherwise="take it out of `merge`"),
+        )
+        return
+    if not changes_files(resolved[other]):
+        has_copy = resolved[other].workspace == "isolated"
+        yield Mistake(
+            "merge_not_isolated",
+            parts,
+            f"`{name}` only reads, so it leaves nothing to merge"
+            if has_copy
+            else f"`{name}` works in the shared workspace, so it leaves nothing to merge",
+            "take it out of `merge`"
+            if has_copy or resolved[other].spec.kind in {"decision", "merge"}
+            else f"write `workspace: isolated` on `{name}`, or take it out of `merge`",
+        )
+    if not graph.is_ancestor(other, position):
+        yield Mistake(
+            "merge_not_after",
+            parts,
+            f"`{own}` merges `{name}` and does not wait for it",
+            f"add `{name}` to its depends_on",
+        )
