@@ -25,11 +25,13 @@ from pixirnb.resumption import Edit, history_at, resumption
 from pixirnb.sources import (
     Source,
     adopted,
+    converted,
     is_path,
     notebook_functions,
     read,
     required,
     store_of,
+    surroundings,
     workspace_of,
 )
 from pixirnb.spec.workflow import Workflow
@@ -316,6 +318,7 @@ __all__ = [
     "Listener",
     "Source",
     "adopted",
+    "converted",
     "expect",
     "is_path",
     "load",
@@ -331,6 +334,7 @@ __all__ = [
     "runs",
     "start",
     "store_of",
+    "surroundings",
     "wait",
     "workspace_of",
 ]

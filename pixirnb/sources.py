@@ -11,19 +11,24 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.planning.report import require
 from pixirnb.resumption import called
 from pixirnb.spec import loader, roles
+from pixirnb.spec.relay import Surroundings
+from pixirnb.spec.relay_custom import DEFINITIONS
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
+from pixirnb.spec.yaml_writer import write
 from pixirnb.store.files import FileStore
 from pixirnb.store.state import find_state
 from pixirnb.values import config_folder
 from pixirnb.workspace.roles import find_roles
 from pixirnb.workspace.survey import survey
+
+_DEFINITIONS_BYTES: Final = 1024 * 1024
 
 Source = Workflow | Mapping[str, Any] | str | Path
 """What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
@@ -66,8 +71,33 @@ def _loaded(source: Source) -> loader.Loaded:
                 fix="Name a workflow's file, or give the YAML itself.",
                 code="spec_unreadable",
             ) from error
-        return loader.load_text(text, str(path.resolve()))
-    return loader.load(source)
+        whole = path.resolve()
+        return loader.load_text(text, str(whole), surroundings(whole.parent))
+    return loader.load(source, around=surroundings())
+
+
+def surroundings(*folders: Path) -> Surroundings:
+    """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of the current one."""
+    for folder in (*folders, Path.cwd()):
+        try:
+            with (folder / DEFINITIONS).open("rb") as file:
+                text = file.read(_DEFINITIONS_BYTES)
+        except OSError:
+            continue  # none there, or none that can be read: a step that uses one then says so
+        return Surroundings(text.decode("utf-8", "replace"), os.environ)
+    return Surroundings(None, os.environ)
+
+
+def converted(source: Source) -> tuple[str, tuple[Problem, ...]]:
+    """A workflow as YAML of ours, and what its reader had to say of a file in another format.
+
+    Loads back to an equal workflow. Agents that come from role files stay in those. Raises InvalidSpec, InvalidArguments.
+    """
+    loaded = _loaded(source)
+    required(adopted(loaded, None), None)
+    assert loaded.workflow is not None
+    notes = loaded.places.notes
+    return write(loaded.workflow, notes), notes
 
 
 def required(

@@ -145,6 +145,8 @@ def _lines(answer: Answer) -> list[str]:
             return [housework.diagnosis_text(_diagnosis_for_a_shell(document))]
         case "comparison":
             return [comparison_text(document)]
+        case "conversion":
+            return [document["yaml"].removesuffix("\n")]
         case "export":
             return [housework.export_text(document)]
         case "prune":

@@ -36,7 +36,7 @@ def define(body: str, *, name: str | None = None, workspace: str | Path | None =
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
     text = _text(body, name)
-    loaded = load_text(text)
+    loaded = load_text(text, around=api.surroundings())
     header = _header(text, loaded)
     has_own_steps, loaded = header is None, api.adopted(header or loaded, workspace)
     differs = _name_differs(text, loaded.places, name)

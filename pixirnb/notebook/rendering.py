@@ -75,6 +75,8 @@ def answer_bundle(answer: Answer) -> Bundle:
             return {"text/plain": session_text(document), "text/html": session_html(document)}
         case "message":
             return {"text/plain": plain(document["message"])}
+        case "conversion":
+            return {"text/plain": document["yaml"]}
         case "export":
             return {"text/plain": export_text(document)}
         case "smoke":

@@ -68,7 +68,14 @@ def write(workflow: Workflow, notes: Iterable[Problem] = ()) -> str:
         default_flow_style=False,
         width=2**31,
     )
+    # Only quoted texts hold such a character: there it is an escape, which a terminal shows and does not obey.
+    text = "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
     return (comments + "\n" if comments else "") + _spaced(text)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _comment(note: Problem) -> str:
@@ -124,7 +131,8 @@ def _text(writer: yaml.SafeDumper, value: str) -> Node:
     if "\n" in value.rstrip("\n") and _is_block(value):
         return writer.represent_scalar("tag:yaml.org,2002:str", value, style="|")
     # YAML 1.1, which the emitter quotes for, does not know these numbers of 1.2.
-    style = '"' if _NUMBERS.fullmatch(value) or "\n" in value else None
+    is_quoted = _NUMBERS.fullmatch(value) or not value.isprintable()
+    style = '"' if is_quoted else None
     return writer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

@@ -13,7 +13,7 @@ from pixirnb.handle import Run, opened
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.resumption import Edit, resumption
-from pixirnb.sources import adopted, notebook_functions, read, required
+from pixirnb.sources import adopted, notebook_functions, read, required, surroundings
 from pixirnb.spec import loader
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.workflow import Workflow
@@ -91,7 +91,7 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         )
     if "file" not in args:
         # A text is never taken for a path here: what may be read is for `file` to say.
-        loaded = adopted(loader.load(args["workflow"]), asker.workspace)
+        loaded = adopted(loader.load(args["workflow"], around=surroundings(asker.workspace)), asker.workspace)
         return required(loaded, asker.workspace), asker.workspace
     place = asker.workspace.resolve()
     path = (place / args["file"]).resolve()

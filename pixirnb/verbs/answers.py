@@ -41,6 +41,7 @@ Kind = Literal[
     "diagnosis",
     "comparison",
     "export",
+    "conversion",
     "prune",
     "smoke",
 ]

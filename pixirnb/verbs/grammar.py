@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
-from pixirnb.verbs import housekeeping, permissions, serving, smoke
+from pixirnb.verbs import converting, housekeeping, permissions, serving, smoke
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -301,6 +301,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         opened.checkpoint(name, note, take_over=take_over)
         return done(f"Saved checkpoint {name} of {run}.", run, common)
 
+    converting.add(app, desk)
     permissions.add(app, desk)
     housekeeping.add(app)
     serving.add(app, desk)
