@@ -29,6 +29,11 @@ def block(value: object, limit: int = 8_000) -> str:
     return plain(value, limit).translate(_ESCAPES)
 
 
+def verbatim(row: str) -> str:
+    """One row of a file as it stands, blanks too; `plain.spelled` has cleaned it."""
+    return row.translate(_ESCAPES)
+
+
 def fixed(value: float) -> str:
     """A coordinate: at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,147 @@
+"""What steps changed apart from the user's files, as documents: what `diff` answers, and what a panel shows of it.
+
+    diff_document(plan, run, of, read) -> {run_id, of, changes: [entry], merges, sentence}
+
+An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can be shown. `read`
+gives the text of a blob. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pixirnb.history.files import last_merge
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.actions import mergeable
+from pixirnb.planning.plan import Plan
+from pixirnb.views.plain import plural
+
+PATCH_ROOM: Final = 256 * 1024
+"""Characters of a patch that a document holds; the blob has the whole."""
+
+ReadText = Callable[[str], str]
+"""The text of a blob; what is no UTF-8 as surrogate escapes."""
+_NONE: Final[Mapping[str, Any]] = {"patch": None, "files": [], "count": 0, "more": None}
+
+
+def diff_document(
+    plan: Plan, run: RunState, of: str | None, read: ReadText, *, with_patch: bool = True
+) -> dict[str, Any]:
+    """What one step or merge (`of`) changed, or every isolated step that left changes.
+
+    Raises KeyError where `of` is neither a step of the plan nor a merge of the run.
+    """
+    ready = set(mergeable(plan, run))
+    entries: list[dict[str, Any]] = []
+    for step in plan.steps:
+        state = run.steps.get(step.id) or StepState()
+        found = _of_step(step.id, state, is_mergeable=step.id in ready)
+        if found is not None and (of == step.id or (of is None and step.kind != "merge")):
+            entries.append(found)
+    entries += [_of_merge(merge) for merge in run.merges if of == merge["merge"]]
+    if of is not None and not entries and of not in plan.index:
+        raise KeyError(of)
+    if of is None:
+        entries = [each for each in entries if each["changes"]["count"]]
+    for each in entries:
+        blob = each["changes"]["patch"]
+        patch = read(blob) if with_patch and blob is not None else ""
+        each["patch_text"] = patch[:PATCH_ROOM] if with_patch and blob is not None else None
+        each["patch_cut"] = max(0, len(patch) - PATCH_ROOM)
+    return {
+        "run_id": run.run_id,
+        "of": of,
+        "changes": entries,
+        "merges": merge_documents(run),
+        "sentence": "" if entries else _nothing(plan, of),
+    }
+
+
+def merge_documents(run: RunState) -> list[dict[str, Any]]:
+    """Every merge of the run, oldest first: `{merge, step, by, steps, undoes, undone, is_last, files}`."""
+    last = last_merge(run.merges)
+    return [
+        {
+            "merge": merge["merge"],
+            "step": merge["step"],
+            "by": merge["by"],
+            "steps": list(merge["steps"]),
+            "undoes": merge.get("undoes"),
+            "undone": merge["undone"],
+            "is_last": merge is last,
+            "files": count_of(merge["changes"]),
+        }
+        for merge in run.merges
+    ]
+
+
+def count_of(changes: Mapping[str, Any]) -> int:
+    """How many files; bundles of old logs have no count."""
+    return int(changes.get("count", len(changes.get("files") or ())))
+
+
+def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
+    """Lines added and deleted, of the files that are named."""
+    files = changes.get("files") or ()
+    return (
+        sum(file.get("added") or 0 for file in files),
+        sum(file.get("deleted") or 0 for file in files),
+    )
+
+
+def changes_phrase(changes: Mapping[str, Any]) -> str:
+    """`3 files, +10 -2`; of more files than are named the lines are not known."""
+    count = count_of(changes)
+    if not count:
+        return "no files"
+    added, deleted = lines_of(changes)
+    more = " and more" if count > len(changes.get("files") or ()) else ""
+    return f"{plural(count, 'file')}, +{added:,} -{deleted:,}{more}"
+
+
+def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, Any] | None:
+    captured = state.captured
+    event = state.brought or captured
+    if event is None:
+        return None
+    known = captured or {}
+    return {
+        "step": name,
+        "merge": None if state.brought is None else state.brought["merge"],
+        "attempt": state.attempt,
+        "checkpoint_status": state.checkpoint_status,
+        "merged_by": state.merged_by,
+        "is_mergeable": is_mergeable,
+        "built_on": list(known.get("built_on") or ()),
+        "outside": known.get("outside"),
+        "left_behind": known.get("left_behind"),
+        "changes": {**_NONE, **event["changes"]},
+    }
+
+
+def _of_merge(merge: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "step": merge["step"],
+        "merge": merge["merge"],
+        "attempt": None,
+        "checkpoint_status": None,
+        "merged_by": None,
+        "is_mergeable": False,
+        "built_on": list(merge["steps"]),
+        "outside": None,
+        "left_behind": None,
+        "changes": {**_NONE, **merge["changes"]},
+    }
+
+
+def _nothing(plan: Plan, of: str | None) -> str:
+    if of is None:
+        return "No isolated step of this run has left changes."
+    step = plan.steps[plan.index[of]]
+    if step.kind == "merge":
+        return f"`{of}` has not merged anything yet."
+    if step.workspace == "isolated":
+        return f"`{of}` has not left anything yet."
+    return f"`{of}` works in the shared workspace: what it changed there is not kept apart."
