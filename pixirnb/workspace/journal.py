@@ -1,0 +1,207 @@
+"""What a merge is about to do to the user's files, on the disk before it does the first of it.
+
+A journal is one JSON file, written aside, synced and renamed: whole or not there. `pending`: whoever finds it, with nobody at
+work on it, takes back what was done. `done`: every file is in place; it stays until a log has the merge.
+Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
+from pixirnb.trees import Entry
+
+State = Literal["pending", "done"]
+
+_KIND: Final = "pixirnb merge"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """What becomes of one file."""
+
+    name: str
+    """In the staging folder: what is to come, then what was there."""
+    path: str
+    """From the root."""
+    before: Entry | None
+    after: Entry | None
+    mark: str = ""
+    """Of what is put in place, as `sights.mark` tells it; empty where a file goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What becomes of one root."""
+
+    root: Path
+    """Its real path."""
+    staging: str
+    """Name of the folder in the root where files wait."""
+    ops: tuple[Op, ...]
+    made: tuple[str, ...] = ()
+    """Folders that are made for it, the outermost first."""
+    folders: tuple[tuple[str, int], ...] = ()
+    """Folders that may go with the last file in them, and their permission bits; the innermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A merge, all its roots."""
+
+    state: State
+    about: dict[str, Any]
+    """The caller's own words: what the log will say of it. JSON."""
+    works: tuple[Work, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A journal that was found."""
+
+    journal: Path
+    about: dict[str, Any]
+    state: State
+
+
+def left_over(folder: Path) -> list[Left]:
+    """The journals in a folder, by name. None where there is no folder. Raises Cannot (`merge_journal_damaged`)."""
+    paths = (path for path in sorted(folder.glob("*.json")) if not path.name.startswith("."))
+    return [
+        Left(path, journal.about, journal.state)
+        for path in paths
+        if (journal := read(path)) is not None
+    ]
+
+
+def remove(path: Path) -> None:
+    """Remove a journal, durably. One that is gone already is no error. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        unbroken(path.unlink)
+        sync_names(path.parent)
+
+
+def read(path: Path) -> Journal | None:
+    """The journal at `path`; None where there is none, or another's JSON. Raises Cannot (`merge_journal_damaged`)."""
+    try:
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict) or document.get("kind") != _KIND:
+            return None
+        return _journal(document)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Cannot(
+            f"The journal of a merge, {path}, cannot be read: {error}.",
+            fix="Look into the folders named .pixirnb-merge-… in your workspace for what the merge set aside; "
+            "then remove the journal.",
+            code="merge_journal_damaged",
+            details={"journal": str(path)},
+        ) from error
+
+
+def write(path: Path, journal: Journal) -> None:
+    """Put a journal at `path`, whole and durable. Raises OSError; what was there before stands then, but see `settle`."""
+    document = {
+        "kind": _KIND,
+        "v": _VERSION,
+        "state": journal.state,
+        "about": journal.about,
+        "works": [_document(work) for work in journal.works],
+    }
+    put(path, json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+
+
+def settle(path: Path, journal: Journal) -> None:
+    """Say in the pending journal that all is done. Raises OSError where it still says `pending`."""
+    try:
+        write(path, replace(journal, state="done"))
+    except OSError:
+        found = read(path)
+        if found is None or found.state != "done":
+            raise
+        # It says so, and the disk would not vouch for the name. What can be taken back is taken back; where not even that is
+        # written any more, `done` is what every reader sees, the files are in place, and so it is.
+        try:
+            write(path, journal)
+        except OSError:
+            if (now := read(path)) is not None and now.state == "done":
+                return
+        raise
+
+
+def put(path: Path, data: bytes) -> None:
+    """A small file, 0600, whole or not at all, durable with its name. Raises OSError."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        unbroken(aside.rename, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            unbroken(aside.unlink)
+        raise
+    sync_names(path.parent)
+
+
+def sync_names(folder: Path) -> None:
+    """Make the names in a folder durable. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _document(work: Work) -> dict[str, Any]:
+    # ASCII with escapes: half a character in a path (a name that is no UTF-8) comes back as it was.
+    return {
+        "root": str(work.root),
+        "staging": work.staging,
+        "ops": [
+            [op.name, op.path, _of_entry(op.before), _of_entry(op.after), op.mark]
+            for op in work.ops
+        ],
+        "made": list(work.made),
+        "folders": [list(folder) for folder in work.folders],
+    }
+
+
+def _of_entry(entry: Entry | None) -> list[str] | None:
+    return None if entry is None else [entry.mode, entry.digest]
+
+
+def _journal(document: dict[str, Any]) -> Journal:
+    state = document["state"]
+    if document["v"] != _VERSION or state not in {"pending", "done"}:
+        raise ValueError("it is of a release that this one does not know")
+    works = tuple(
+        Work(
+            root=Path(work["root"]),
+            staging=work["staging"],
+            ops=tuple(
+                Op(name, path, _entry(before), _entry(after), mark)
+                for name, path, before, after, mark in work["ops"]
+            ),
+            made=tuple(work["made"]),
+            folders=tuple((path, bits) for path, bits in work["folders"]),
+        )
+        for work in document["works"]
+    )
+    return Journal(state, document["about"], works)
+
+
+def _entry(row: list[str] | None) -> Entry | None:
+    return None if row is None else Entry(*row)

@@ -1,0 +1,92 @@
+"""What a merge says where it does not happen: who stood in its way, and that nothing was changed.
+
+Names of files are a person's or an agent's text: on one line, escaped, bounded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+
+_MOST_NAMED: Final = 5
+_LONGEST: Final = 200
+
+
+def disturbed(root: Path, files: Sequence[str], said: str = "") -> Cannot:
+    """Files are not what the merge was made for."""
+    return Cannot(
+        f"The merge was not carried out: {named(files)} in {root} "
+        f"{said or 'changed while it was made'}. Nothing was changed.",
+        fix="Save and close what is open, then merge again: what is there now is taken into account.",
+        code="merge_disturbed",
+        details={"root": str(root), "files": list(files[:_MOST_NAMED])},
+    )
+
+
+def unsafe(root: Path, path: str, said: str) -> Cannot:
+    """A path that no merge may write to."""
+    return Cannot(
+        f"The merge was not carried out: {shown(path)} in {root} {said}. Nothing was changed.",
+        fix="Put a folder in its place, or leave the file out of the merge.",
+        code="merge_unsafe",
+        details={"root": str(root), "files": [path]},
+    )
+
+
+def refused(error: OSError) -> Cannot:
+    """The system says no."""
+    place = f" ({shown(os.fsdecode(error.filename))})" if error.filename else ""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            fix = "Free some space on that disk, then merge again."
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            fix = "Make the folder and its files writable for you, then merge again."
+        case _:
+            fix = "Mend what the system complains of, then merge again."
+    return Cannot(
+        f"The merge was not carried out: the system says: {error.strerror or error}{place}. Nothing was changed.",
+        fix=fix,
+        code="merge_refused",
+        details={"errno": error.errno},
+    )
+
+
+def unfinished(journal: Path, root: Path, said: str) -> Cannot:
+    """A merge could neither be finished nor taken back."""
+    return Cannot(
+        f"A merge into {root} stands half done, and could not be taken back: {said}.",
+        fix="Mend that, then resume its run: files that were changed are put back from what was set aside.",
+        code="merge_unfinished",
+        details={"root": str(root), "journal": str(journal)},
+    )
+
+
+def with_kept(error: Cannot, edited: Sequence[str], kept: Mapping[str, str]) -> Cannot:
+    """The same, with what is not as it was because a person was there meanwhile."""
+    if edited or kept:
+        parts = [f"{shown(path)} was edited meanwhile and is left so" for path in edited]
+        parts += [f"what {shown(path)} held is kept as {place}" for path, place in kept.items()]
+        more = "; ".join(parts[:_MOST_NAMED])
+        error.message = (
+            f"{error.message.removesuffix(' Nothing was changed.')} All was put back but: {more}."
+        )
+        error.details |= {"edited": list(edited), "kept": dict(kept)}
+    return error
+
+
+def named(files: Sequence[str]) -> str:
+    """Some files for a sentence."""
+    rest = len(files) - _MOST_NAMED
+    listed = ", ".join(shown(path) for path in files[:_MOST_NAMED])
+    return f"{listed} and {rest} more" if rest > 0 else listed
+
+
+def shown(path: str) -> str:
+    """A path for a sentence."""
+    safe = path if path.isprintable() else ascii(path)[1:-1]
+    return f"`{safe}`" if len(safe) <= _LONGEST else f"`{safe[:60]}…{safe[-120:]}`"

@@ -1,0 +1,253 @@
+"""Who may change the files of a root: one merge at a time, whichever state folder its run lies in.
+
+An OS lock a root, on a file in the user's config folder that is named after the root's real path; the kernel drops it however
+its holder ends. Beside it lies, while a merge is under way, a record of its journal: whoever has the lock and finds one takes
+back what a dead process left half done. Two users who share a folder do not meet here; what each exchange compares still holds.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pixirnb import values
+from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.interruptions import unbroken
+from pixirnb.workspace import journal as journals
+from pixirnb.workspace import staging
+from pixirnb.workspace.refusals import refused, unfinished
+from pixirnb.workspace.reversal import Missing, Reversed, clear, reverse
+
+if TYPE_CHECKING:
+    from pixirnb.trees import TreeStore
+    from pixirnb.workspace.journal import Journal
+
+PATIENCE_S: Final = 30.0
+"""Longer than a merge of a large tree takes."""
+
+_PAUSE_S: Final = 0.02
+_FOLDER: Final = "roots"
+
+# A forked child shares the lock of its parent and would keep it after the parent's death.
+_held: set[int] = set()
+
+
+class _Mine(threading.local):
+    def __init__(self) -> None:
+        self.roots: list[str] = []
+        """Real paths of the roots this thread holds: it may ask for them again."""
+
+
+_mine = _Mine()
+
+
+def _release_in_child() -> None:
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+    _mine.roots.clear()
+
+
+os.register_at_fork(after_in_child=_release_in_child)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is under way in a root."""
+
+    journal: Path
+    staging: str
+
+
+@contextmanager
+def locked(roots: Sequence[Path], *, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Hold the locks of roots, what a dead process left there taken back first.
+
+    A thread that holds a root may ask for it again. Raises Cannot: `root_busy` after `patience_s` seconds, `merge_unfinished`
+    where something half done could not be taken back; StateUnusable where there can be no locks.
+    """
+    deadline = time.monotonic() + patience_s
+    own = set(_mine.roots)  # what this thread is at work on is not left over from anybody
+    wanted = {real(root) for root in roots}
+    while True:
+        with held(wanted, deadline=deadline):
+            linked = _linked(wanted - own)
+            if linked <= wanted:
+                for root in sorted(wanted - own):
+                    _recover(root)
+                yield
+                return
+        # A merge of several roots is taken back as one: all of them are wanted, and in one order, so that two who wait
+        # for each other's do not come to be.
+        wanted |= linked
+
+
+@contextmanager
+def held(roots: set[str], *, deadline: float | None = None) -> Iterator[None]:
+    """Hold the locks of roots, given by real path, and look at nothing. Raises as `locked`."""
+    until = time.monotonic() + PATIENCE_S if deadline is None else deadline
+    with ExitStack() as stack:
+        for root in sorted(roots.difference(_mine.roots)):
+            descriptor = _taken(root, until)
+            stack.callback(_let_go, root, descriptor)
+            _held.add(descriptor)
+            _mine.roots.append(root)
+        yield
+
+
+def is_held(root: Path) -> bool:
+    """Whether this thread holds the lock of a root."""
+    return real(root) in _mine.roots
+
+
+def real(root: Path) -> str:
+    """What a root is locked by."""
+    return os.path.realpath(root)
+
+
+def note(root: Path, record: Record) -> None:
+    """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
+    document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
+    journals.put(_place(real(root), ".json"), json.dumps(document).encode())
+
+
+def forget(root: Path, journal: Path) -> None:
+    """What was noted of that journal is over. Raises OSError."""
+    path = _place(real(root), ".json")
+    found = _record(path)
+    if found is not None and found.journal == journal:
+        with suppress(FileNotFoundError):
+            unbroken(path.unlink)
+
+
+def taken_back(
+    path: Path, journal: Journal, store_of: Callable[[Path], TreeStore] | None
+) -> Reversed:
+    """Take a pending merge back and remove its journal, all its roots being held. Raises Cannot (`merge_unfinished`)."""
+    first = journal.works[0].root if journal.works else path
+    try:
+        result = reverse(journal.works, store_of)
+        journals.remove(path)
+        clear(journal.works)
+        for work in journal.works:
+            forget(work.root, path)
+    except Missing as missing:
+        said = f"the folder {missing}, in which its files were set aside, is gone"
+        raise unfinished(path, first, said) from missing
+    except OSError as error:
+        raise unfinished(path, first, f"the system says: {error.strerror or error}") from error
+    return result
+
+
+def _recover(root: str) -> None:
+    """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held."""
+    path = _place(root, ".json")
+    record = _record(path)
+    if record is None:
+        return
+    journal = journals.read(record.journal)
+    place = Path(root)
+    is_known = journal is not None and any(w.staging == record.staging for w in journal.works)
+    try:
+        if journal is not None and is_known and journal.state == "pending":
+            taken_back(record.journal, journal, None)
+            return
+        if is_known:
+            staging.remove(place, record.staging)
+        elif (place / record.staging).is_dir():
+            # A merge begins when its journal is there. Where that was removed since, by whoever removed its run, what came
+            # out of the user's files is theirs.
+            kept = place / staging.kept(record.staging)
+            unbroken(os.rename, place / record.staging, kept)
+        for ending in staging.ENDINGS:
+            staging.remove(place, record.staging + ending)
+        forget(place, record.journal)
+    except OSError as error:
+        raise refused(error) from error
+
+
+def _linked(roots: set[str]) -> set[str]:
+    """The roots that a pending journal, noted for one of these, is about."""
+    found = set()
+    for root in roots:
+        record = _record(_place(root, ".json"))
+        journal = journals.read(record.journal) if record else None
+        if journal is not None and journal.state == "pending":
+            found |= {str(work.root) for work in journal.works}
+    return found
+
+
+def _record(path: Path) -> Record | None:
+    try:
+        document = json.loads(path.read_bytes())
+        return Record(Path(document["journal"]), document["staging"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StateUnusable(
+            f"the record {path} of a merge cannot be read: {error}.",
+            fix=f"Resume the run that merged last, then remove {path}.",
+        ) from error
+
+
+def _taken(root: str, deadline: float) -> int:
+    path = _place(root, ".lock")
+    try:
+        unbroken(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise StateUnusable(
+            f"the lock {path} cannot be made: {error.strerror or error}.",
+            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+        ) from error
+    try:
+        while not _is_taken(descriptor, path):
+            if time.monotonic() >= deadline:
+                raise Cannot(
+                    f"The files in {root} are being merged by another run, which does not end.",
+                    fix="Wait for it, or look for the process that holds the lock.",
+                    code="root_busy",
+                    details={"root": root, "lock": str(path)},
+                )
+            time.sleep(_PAUSE_S)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_taken(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError as error:
+        if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+            return False
+        raise StateUnusable(
+            f"{path}: this disk offers no file locks ({error.strerror or error})",
+            fix="point XDG_CONFIG_HOME at a folder on a local disk",
+            code="locks_unsupported",
+        ) from error
+
+
+def _let_go(root: str, descriptor: int) -> None:
+    if descriptor in _held:  # not in a forked child, which has no share in it
+        _held.discard(descriptor)
+        _mine.roots.remove(root)
+        os.close(descriptor)
+
+
+def _place(root: str, ending: str) -> Path:
+    key = hashlib.blake2b(os.fsencode(root), digest_size=16).hexdigest()
+    return values.config_folder() / _FOLDER / f"{key}{ending}"

@@ -1,0 +1,292 @@
+"""Before a merge touches a file: whether the root is as it was seen, and what is to come laid out beside it, synced.
+
+    .pixirnb-merge-ID-new      being laid out: nothing of the user's was touched
+    .pixirnb-merge-ID          in use: what is to come, then what came out, by number
+    .pixirnb-merge-ID-gone     the merge was taken back: nothing in it is of use
+    .pixirnb-merge-ID-again    someone removed the one in use: what came out is being written from the store
+    .pixirnb-kept-ID           what a person wrote meanwhile and has no place of its own any more; never removed by us
+
+It lies in the root, so that it is on the same file system, and only its owner can look in. A file that is replaced keeps its
+permissions and access list, its owner where the system lets us, and the attributes that users set; its execute bits are as
+the tree says. Other hard links to it keep the old content: the name that is merged becomes a file of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pixirnb.interruptions import unbroken
+from pixirnb.sessions.permissions import RESERVED
+from pixirnb.trees import EXECUTABLE, LINK, Change, Entry, TreeStore
+from pixirnb.workspace import descent
+from pixirnb.workspace.journal import Op, Work
+from pixirnb.workspace.refusals import disturbed, unsafe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX: Final = ".pixirnb-merge-"
+KEPT: Final = ".pixirnb-kept-"
+NEW: Final = "-new"
+GONE: Final = "-gone"
+AGAIN: Final = "-again"
+ENDINGS: Final = (NEW, GONE, AGAIN)
+"""Of folders in which nothing of the user's lies."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the survey of one root found."""
+
+    ops: list[Op] = field(default_factory=list)
+    astray: list[str] = field(default_factory=list)
+    """Files that are not what the tree says."""
+    made: dict[str, None] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    known: dict[str, int] = field(default_factory=dict)
+    """Permission bits of folders that were opened."""
+
+
+def new_name() -> str:
+    """A name for a staging folder."""
+    return PREFIX + secrets.token_hex(6)
+
+
+def kept(name: str) -> str:
+    """Where what a person wrote stays, by the name of a staging folder."""
+    return name.replace(PREFIX, KEPT, 1)
+
+
+def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: str) -> Work:
+    """What is to be done in a root, `mark`s still missing. Touches nothing.
+
+    Raises Cannot (`merge_disturbed`, `merge_unsafe`), OSError.
+    """
+    seen = _Seen()
+    leaving = {change.path for change in changes if change.after is None}
+    with descent.opened(root) as top:
+        for number, change in enumerate(changes):
+            _refuse_path(root, change.path)
+            if not _is_expected(store, root, top, change, leaving, seen):
+                seen.astray.append(change.path)
+            seen.ops.append(Op(str(number), change.path, change.before, change.after))
+    if seen.astray:
+        raise disturbed(root, seen.astray)
+    innermost = sorted(seen.folders.items(), key=lambda item: item[0].count("/"), reverse=True)
+    outermost = sorted(seen.made, key=lambda path: path.count("/"))
+    return Work(root, staging, tuple(seen.ops), tuple(outermost), tuple(innermost))
+
+
+def laid_out(store: TreeStore, work: Work) -> Work:
+    """Lay out what is to come, durably; the same work, with its marks. Raises OSError, Cannot of the store."""
+    ops = []
+    with descent.opened(work.root) as top, _made(top, work.staging + NEW) as folder:
+        for op in work.ops:
+            if op.after is None:
+                ops.append(op)
+                continue
+            like = _like(top, op)
+            with _source(top, op) as source:
+                _lay(store, op.after, folder, op.name, like=like, source=source)
+            path = work.root / (work.staging + NEW) / op.name
+            if store.digest_of(path) != op.after:
+                raise OSError(0, "what was written does not read back as it was", op.path)
+            mark = descent.mark(folder, op.name)
+            ops.append(Op(op.name, op.path, op.before, op.after, mark or ""))
+        os.fsync(folder)
+        os.fsync(top)
+    return Work(work.root, work.staging, tuple(ops), work.made, work.folders)
+
+
+def laid_out_again(store: TreeStore, work: Work) -> bool:
+    """Make a staging folder that someone removed, from the store: what came out of the files that are changed. Raises OSError.
+
+    False where nothing was changed, and there is none to make.
+    """
+    with descent.opened(work.root) as top:
+        remove(work.root, work.staging + AGAIN)
+        if not is_touched(top, work):
+            return False
+        changed = [op for op in work.ops if op.before is not None and _is_changed(top, op)]
+        with _made(top, work.staging + AGAIN) as folder:
+            for op in changed:
+                assert op.before is not None
+                _lay(store, op.before, folder, op.name)
+            os.fsync(folder)
+        unbroken(os.rename, work.staging + AGAIN, work.staging, src_dir_fd=top, dst_dir_fd=top)
+        os.fsync(top)
+    return True
+
+
+def is_touched(top: int, work: Work) -> bool:
+    """Whether a file of a root is as the merge leaves it. Raises OSError."""
+    return any(_is_changed(top, op) for op in work.ops)
+
+
+def begin(work: Work) -> None:
+    """From here on the staging folder is in use. Raises OSError."""
+    with descent.opened(work.root) as top:
+        unbroken(os.rename, work.staging + NEW, work.staging, src_dir_fd=top, dst_dir_fd=top)
+        os.fsync(top)
+
+
+def remove(root: Path, name: str) -> None:
+    """Remove a staging folder and all in it, durably; nothing where there is none. Raises OSError."""
+    path = root / name
+    if not os.path.lexists(path):
+        return
+    with suppress(FileNotFoundError):
+        unbroken(shutil.rmtree, path)
+    with descent.opened(root) as top:
+        os.fsync(top)
+
+
+def _refuse_path(root: Path, path: str) -> None:
+    for name in path.split("/"):
+        if name in {"", ".", ".."} or "\0" in path:
+            raise unsafe(root, path, "is no plain path")
+        if name.casefold() in RESERVED or name.startswith((PREFIX, KEPT)):
+            raise unsafe(root, path, "belongs to git or to pixirnb")
+
+
+def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what is found
+    store: TreeStore, root: Path, top: int, change: Change, leaving: set[str], seen: _Seen
+) -> bool:
+    """Whether a file is as the tree before says; notes the folders that are to be made for it, or may go with it."""
+    path = change.path
+    above = descent.ancestors(path)
+    for position, folder in enumerate(above):
+        if folder in leaving:
+            seen.made.update(dict.fromkeys(above[position:]))
+            return change.before is None
+        try:
+            if folder not in seen.known:
+                with descent.below(top, folder) as descriptor:
+                    seen.known[folder] = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        except FileNotFoundError:
+            seen.made.update(dict.fromkeys(above[position:]))
+            return change.before is None
+        except NotADirectoryError:
+            if not Path(os.path.realpath(root / folder)).is_relative_to(root):
+                raise unsafe(root, path, "lies behind a link that leads out of it") from None
+            return False
+        if change.after is None:
+            seen.folders[folder] = seen.known[folder]
+    if change.before is not None:
+        return store.digest_of(root / path) == change.before
+    with descent.parent(top, path) as (descriptor, name):
+        found = descent.status(descriptor, name)
+    if found is not None and stat.S_ISDIR(found.st_mode):
+        # It may be empty when the files that go are gone; whoever comes to it finds out.
+        seen.folders[path] = stat.S_IMODE(found.st_mode)
+        return True
+    return found is None
+
+
+@contextmanager
+def _made(top: int, name: str) -> Iterator[int]:
+    unbroken(os.mkdir, name, 0o700, dir_fd=top)
+    with descent.below(top, name) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        ignoring = os.open(".gitignore", flags, 0o600, dir_fd=folder)
+        with os.fdopen(ignoring, "wb") as file:
+            file.write(b"*\n")
+        yield folder
+
+
+def _like(top: int, op: Op) -> os.stat_result | None:
+    """Of the regular file that is replaced."""
+    if op.before is None or op.before.mode == LINK:
+        return None
+    with descent.parent(top, op.path) as (folder, name):
+        found = descent.status(folder, name)
+    return found if found is not None and stat.S_ISREG(found.st_mode) else None
+
+
+@contextmanager
+def _source(top: int, op: Op) -> Iterator[int | None]:
+    """A descriptor of the regular file that is replaced; None where there is none, or it may not be read."""
+    if op.before is None or LINK in {op.before.mode, op.after.mode if op.after else ""}:
+        yield None
+        return
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with descent.parent(top, op.path) as (folder, name):
+        descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lay(
+    store: TreeStore,
+    entry: Entry,
+    folder: int,
+    name: str,
+    *,
+    like: os.stat_result | None = None,
+    source: int | None = None,
+) -> None:
+    if entry.mode == LINK:
+        unbroken(os.symlink, os.fsdecode(store.content(entry.digest)), name, dir_fd=folder)
+        return
+    is_program = entry.mode == EXECUTABLE
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A new file gets what the user's mask leaves, as any program's would.
+    descriptor = os.open(name, flags, 0o777 if is_program else 0o666, dir_fd=folder)
+    try:
+        store.write_content(entry.digest, descriptor)
+        bits = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if like is not None:
+            _keep_owner(descriptor, like)
+            _keep_attributes(descriptor, source)
+            bits = stat.S_IMODE(like.st_mode) & 0o777
+        os.fchmod(descriptor, _with_execution(bits, is_program=is_program))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _with_execution(bits: int, *, is_program: bool) -> int:
+    """Who may read a program may run it; one that is a program already stays as it is."""
+    if is_program == bool(bits & stat.S_IXUSR):
+        return bits
+    return bits | (bits & 0o444) >> 2 | stat.S_IXUSR if is_program else bits & ~0o111
+
+
+def _keep_owner(descriptor: int, like: os.stat_result) -> None:
+    found = os.fstat(descriptor)
+    if (found.st_uid, found.st_gid) != (like.st_uid, like.st_gid):
+        # Only the superuser gives files away. Whoever may write the folder may replace the file, as any editor does.
+        with suppress(PermissionError):
+            os.fchown(descriptor, -1, like.st_gid)
+        with suppress(PermissionError):
+            os.fchown(descriptor, like.st_uid, -1)
+
+
+def _keep_attributes(descriptor: int, source: int | None) -> None:
+    if source is None or not hasattr(os, "listxattr"):
+        return  # macOS: Python has no call for them there
+    with suppress(OSError):  # some file systems have none: the bytes are what is promised
+        for attribute in os.listxattr(source):
+            if not attribute.startswith(("user.", "system.posix_acl_access")):
+                continue  # what the system grants a program, it grants to these bytes and no others
+            with suppress(OSError):
+                os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+
+
+def _is_changed(top: int, op: Op) -> bool:
+    """Whether what lies there is what the merge leaves."""
+    try:
+        with descent.parent(top, op.path) as (folder, name):
+            return descent.mark(folder, name) == (op.mark or None)
+    except (FileNotFoundError, NotADirectoryError):
+        return op.after is None
