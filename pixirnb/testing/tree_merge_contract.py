@@ -29,7 +29,7 @@ SAMPLE: dict[str, tuple[str, bytes]] = {
     "bin": (FILE, bytes(range(256))),
     "latin-1": (FILE, b"caf\xe9\n"),
     "to-file": (LINK, b"src/a.py"),
-    "to-folder": (LINK, b"src"),
+    "to-folder": (LINK, b"./src/"),
     "dangling": (LINK, b"not/there"),
     "with space/ü/name ": (FILE, b"spaces\n"),
     "new\nline\t": (FILE, b"control\n"),

@@ -1,0 +1,176 @@
+"""Which files of a folder belong to a snapshot where there is no git to ask.
+
+Everything belongs, but for secrets, what is never copied, roots within the root, `.git` and `.pixirnb`, and what lies in the
+few folders of `LEFT_OUT`, which tools fill and can fill again. `.gitignore` files are not read: half of their rules would be
+worse than none. What a step claims, and what is named one by one, is taken out of the folders of `LEFT_OUT` all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.planning.paths import Pattern, matches, overlap
+from pixirnb.sessions.permissions import is_secret
+from pixirnb.trees import LARGEST_FILE, MOST_BYTES, MOST_FILES, Belonging
+
+LEFT_OUT: Final = frozenset(
+    {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
+    | {".ruff_cache", ".ipynb_checkpoints"}
+)
+"""Folders, at any depth, whose files belong only where they are claimed or named."""
+
+RESERVED: Final = frozenset({".git", ".pixirnb"})
+"""In no tree, at any depth."""
+
+_SPECIAL: Final = re.compile(r"([*?\[\]{}\\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file or link below a folder."""
+
+    path: str
+    belongs: bool
+
+
+class Rules:
+    """What `Belonging` says, with the files that belong whatever else is so (`exact`)."""
+
+    def __init__(self, belonging: Belonging, exact: Iterable[str] = ()) -> None:
+        """`exact`: files of the tree a folder was given; they are captured though their folder is left out."""
+        self._nested = frozenset(path.strip("/") for path in belonging.nested)
+        self._never = [
+            Pattern.parse(glob if "/" in glob.strip("/") else f"**/{glob}")
+            for glob in belonging.never_copy
+        ]
+        self._claimed = belonging.claimed
+        self._exact = belonging.also | frozenset(exact)
+        self._above_exact = {
+            folder
+            for path in self._exact
+            if not LEFT_OUT.isdisjoint(path.split("/"))
+            for folder in _folders_above(path)
+        }
+
+    def is_nested(self, path: str) -> bool:
+        """Whether another root begins here."""
+        return path in self._nested
+
+    def is_never(self, path: str) -> bool:
+        """Whether this, and all below it, is never taken along; what holds it is not."""
+        return is_secret(path.rpartition("/")[2]) or any(
+            matches(pattern, f"./{path}") for pattern in self._never
+        )
+
+    def is_wanted(self, path: str) -> bool:
+        """Whether a file in a folder that is left out belongs all the same."""
+        return path in self._exact or any(
+            matches(pattern, f"./{path}") for pattern in self._claimed
+        )
+
+    def may_hold_wanted(self, folder: str) -> bool:
+        """Whether looking into a folder that is left out could find anything that belongs."""
+        if folder in self._above_exact:
+            return True
+        place = Pattern.parse("./" + _SPECIAL.sub(r"\\\1", folder)) if self._claimed else None
+        return place is not None and any(overlap(pattern, place) for pattern in self._claimed)
+
+
+def listing(root: Path, rules: Rules, *, is_whole: bool = False) -> Iterator[Found]:
+    """The files and links below `root` that belong, or with `is_whole` all of them but nested roots and `RESERVED`.
+
+    Never follows a link. A folder that vanishes meanwhile is not there; one that cannot be read raises
+    Cannot(code=`snapshot_unreadable`).
+    """
+    waiting = [("", True)]
+    while waiting:
+        folder, belongs = waiting.pop()
+        for entry in _scanned(root, folder):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name in RESERVED or rules.is_nested(path):
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not (is_folder or entry.is_symlink() or entry.is_file(follow_symlinks=False)):
+                continue  # a pipe, a socket or a device is no content
+            if rules.is_never(path):
+                if is_whole:
+                    yield from _all_below(root, path, is_folder=is_folder)
+                continue
+            is_plain = belongs and not (
+                entry.name in LEFT_OUT and (is_folder or entry.is_symlink())
+            )
+            if not is_folder:
+                is_taken = is_plain or rules.is_wanted(path)
+                if is_taken or is_whole:
+                    yield Found(path, is_taken)
+            elif is_plain or is_whole or rules.may_hold_wanted(path):
+                waiting.append((path, is_plain))
+
+
+def refuse_too_much(sizes: dict[str, int], stored: int) -> None:
+    """Raise Cannot(code=`snapshot_limit`) for files by size, `stored` bytes of which would have to be stored, past a limit."""
+    if len(sizes) > MOST_FILES:
+        raise _past("files", f"{len(sizes):,} files are more than {MOST_FILES:,}", len(sizes))
+    for path, size in sizes.items():
+        if size > LARGEST_FILE:
+            raise too_large(path, size)
+    if stored > MOST_BYTES:
+        raise _past("bytes", f"{stored:,} bytes to keep are more than {MOST_BYTES:,}", stored)
+
+
+def too_large(path: str, size: int) -> Cannot:
+    """The Cannot for one file past the limit."""
+    return _past("file", f"`{path}` has {size:,} bytes, {LARGEST_FILE:,} is the most", size)
+
+
+def unreadable(path: Path, error: OSError) -> Cannot:
+    """The Cannot for a file or folder that the system does not let us read."""
+    return Cannot(
+        f"`{os.fsencode(path).decode(errors='replace')}` cannot be read for a snapshot: {error.strerror or error}",
+        fix="make it readable, or keep it out with `never_copy`",
+        code="snapshot_unreadable",
+        details={"path": os.fsencode(path).decode(errors="replace"), "errno": error.errno},
+    )
+
+
+def _past(limit: str, said: str, count: int) -> Cannot:
+    return Cannot(
+        f"a snapshot holds too much: {os.fsencode(said).decode(errors='replace')}",
+        fix="keep what the step does not need out with `never_copy`, or let it work with `workspace: shared`",
+        code="snapshot_limit",
+        details={"limit": limit, "count": count},
+    )
+
+
+def _scanned(root: Path, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root / folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if folder:
+            return []
+        raise unreadable(root, error) from error
+    except OSError as error:
+        raise unreadable(root / folder, error) from error
+
+
+def _all_below(root: Path, path: str, *, is_folder: bool) -> Iterator[Found]:
+    if not is_folder:
+        yield Found(path, belongs=False)
+        return
+    for entry in _scanned(root, path):
+        below = f"{path}/{entry.name}"
+        is_inner = entry.is_dir(follow_symlinks=False)
+        if is_inner or entry.is_symlink() or entry.is_file(follow_symlinks=False):
+            yield from _all_below(root, below, is_folder=is_inner)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -1,0 +1,332 @@
+"""Contents and trees on disk, each a file named by its bytes: what the store without git keeps.
+
+    objects/<2 hex>/<62 hex>   a content: what a file holds, or where a link leads
+    trees/<2 hex>/<62 hex>     a tree: JSON, a sorted list of [path, mode, digest]
+    kept/<owner>/<name>        trees that are not to be dropped
+    known/<folder>             what the files of a folder were when they were last read
+    tmp/                       what is being written
+    lock                       shared by those who write, alone for those who drop
+
+A file gets its name when it is whole and on the disk, so that whoever is killed leaves nothing that is half true.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
+from pixirnb.trees import LARGEST_FILE, Entry
+
+CHUNK: Final = 1024 * 1024
+
+_CONTENT: Final = re.compile(r"b2:([0-9a-f]{2})([0-9a-f]{62})")
+_TREE: Final = re.compile(r"tree:([0-9a-f]{2})([0-9a-f]{62})")
+
+
+def content_digest(data: bytes) -> str:
+    """The name of a content."""
+    return "b2:" + blake2b(data, digest_size=32).hexdigest()
+
+
+class PlainObjects:
+    """Reads what is in the folder of a store. Everything it reads it checks."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is made with the first thing that is written."""
+        self.folder = folder
+
+    def entries(self, tree: str) -> dict[str, Entry]:
+        """Every file of a tree by path. Raises Cannot(code=`tree_missing`)."""
+        found = _TREE.fullmatch(tree)
+        if found is None:
+            raise missing(tree)
+        try:
+            data = (self.folder / "trees" / found[1] / found[2]).read_bytes()
+        except FileNotFoundError:
+            raise missing(tree) from None
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        if blake2b(data, digest_size=32).hexdigest() != found[1] + found[2]:
+            raise missing(tree)
+        return {path: Entry(mode, digest) for path, mode, digest in json.loads(data)}
+
+    def path(self, digest: str) -> Path:
+        """The file of a content, there or not. Raises Cannot(code=`tree_missing`) for what is no digest."""
+        found = _CONTENT.fullmatch(digest)
+        if found is None:
+            raise missing(digest)
+        return self.folder / "objects" / found[1] / found[2]
+
+    def size(self, digest: str) -> int | None:
+        """Bytes of a content; None where it is not there."""
+        try:
+            return self.path(digest).lstat().st_size
+        except OSError:
+            return None
+
+    def beginning(self, digest: str, size: int) -> bytes:
+        """The first bytes of a content, unchecked."""
+        with self._opened(digest) as descriptor:
+            return os.read(descriptor, size)
+
+    def content(self, digest: str) -> bytes:
+        """A content, whole."""
+        return b"".join(self.chunks(digest))
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """A content in pieces.
+
+        Raises Cannot(code=`tree_missing`); behind the last piece where the bytes are not those of its name.
+        """
+        hashed = blake2b(digest_size=32)
+        with self._opened(digest) as descriptor:
+            while chunk := os.read(descriptor, CHUNK):
+                hashed.update(chunk)
+                yield chunk
+        if "b2:" + hashed.hexdigest() != digest:
+            raise missing(digest)
+
+    @contextlib.contextmanager
+    def _opened(self, digest: str) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.path(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise missing(digest) from None
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Hold the store open for writing, beside others who write. Raises Cannot(code=`tree_store_unusable`)."""
+        with self.locked(fcntl.LOCK_SH):
+            writer = Writer(self)
+            try:
+                yield writer
+            finally:
+                writer.discard()
+
+    @contextlib.contextmanager
+    def locked(self, kind: int) -> Iterator[bool]:
+        """Hold the lock; `LOCK_SH` waits for it, `LOCK_EX` does not: whether it was got."""
+        with refusing(self.folder):
+            for name in ("", "objects", "trees", "kept", "known", "tmp"):
+                unbroken((self.folder / name).mkdir, mode=0o700, parents=not name, exist_ok=True)
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with refusing(self.folder):
+                is_held = self._lock(descriptor, kind)
+            yield is_held
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int, kind: int) -> bool:
+        is_alone = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_alone = False
+        if is_alone:
+            # Nobody else writes: what lies here was left by someone who was killed.
+            for path in (self.folder / "tmp").iterdir():
+                unbroken(path.unlink, missing_ok=True)
+        if kind == fcntl.LOCK_SH:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        return is_alone or kind == fcntl.LOCK_SH
+
+
+class Writer:
+    """Puts contents and trees into a store; those who get a name from it get one that outlives a power cut."""
+
+    def __init__(self, objects: PlainObjects) -> None:
+        """Only `PlainObjects.writing` makes one: the lock is held."""
+        self._objects = objects
+        self._temporary = objects.folder / "tmp"
+        self._unnamed: dict[str, Path] = {}
+        self._places: set[Path] = set()
+
+    def put(self, data: bytes) -> str:
+        """Keep a content; it is durable once a tree is."""
+        digest = content_digest(data)
+        if not self._is_there(digest, len(data)):
+            with refusing(self._temporary):
+                self._unnamed[digest] = self._written(data)
+        return digest
+
+    def put_open(self, descriptor: int) -> str:
+        """Keep what an open file holds, read from its beginning.
+
+        Raises OSError where it cannot be read, `EFBIG` where it grows past what a snapshot takes.
+        """
+        first = os.pread(descriptor, CHUNK, 0)
+        if len(first) < CHUNK:
+            return self.put(first)
+        hashed = blake2b(digest_size=32)
+        with refusing(self._temporary):
+            target, name = tempfile.mkstemp(dir=self._temporary)
+        try:
+            at = 0
+            while chunk := os.pread(descriptor, CHUNK, at):
+                at += len(chunk)
+                if at > LARGEST_FILE:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+                hashed.update(chunk)
+                with refusing(self._temporary):
+                    write_whole(target, chunk)
+        except BaseException:
+            Path(name).unlink()
+            raise
+        finally:
+            os.close(target)
+        digest = "b2:" + hashed.hexdigest()
+        if self._is_there(digest, at):
+            Path(name).unlink()
+        else:
+            self._unnamed[digest] = Path(name)
+        return digest
+
+    def put_tree(self, entries: Mapping[str, Entry]) -> str:
+        """Keep a tree, durable with all that this writer put before this returns."""
+        assert not any(part in {"", ".", ".."} for path in entries for part in path.split("/"))
+        rows = sorted((path, entry.mode, entry.digest) for path, entry in entries.items())
+        data = json.dumps(rows, separators=(",", ":")).encode()
+        name = blake2b(data, digest_size=32).hexdigest()
+        with refusing(self._objects.folder):
+            self._name_all()
+            place = self._objects.folder / "trees" / name[:2]
+            path = place / name[2:]
+            self._renamed(self._written(data), path)
+            self._sync_places()
+        return "tree:" + name
+
+    def replace(self, path: Path, document: Any, *, is_durable: bool) -> None:
+        """Put a JSON document in place of another."""
+        with refusing(path):
+            temporary = self._written(json.dumps(document, separators=(",", ":")).encode())
+            if is_durable:
+                self._renamed(temporary, path)
+                self._sync_places()
+            else:
+                unbroken(temporary.rename, path)
+
+    def stamp(self) -> int:
+        """Now, in nanoseconds, as the disk tells it."""
+        with refusing(self._temporary):
+            descriptor, name = tempfile.mkstemp(dir=self._temporary)
+            os.close(descriptor)
+            at = Path(name).stat().st_ctime_ns
+            Path(name).unlink()
+        return at
+
+    def discard(self) -> None:
+        """Throw away what got no name."""
+        for temporary in self._unnamed.values():
+            unbroken(temporary.unlink, missing_ok=True)
+        self._unnamed.clear()
+
+    def _is_there(self, digest: str, size: int) -> bool:
+        if digest in self._unnamed:
+            return True
+        path = self._objects.path(digest)
+        try:
+            if path.lstat().st_size != size:
+                return False
+            # It is wanted again: whoever drops what is old and in no tree shall see that.
+            os.utime(path)
+        except OSError:
+            return False
+        # It may stem from a process that died before it had made the name durable.
+        self._places.add(path.parent)
+        return True
+
+    def _written(self, data: bytes) -> Path:
+        descriptor, name = tempfile.mkstemp(dir=self._temporary)
+        try:
+            write_whole(descriptor, data)
+        finally:
+            os.close(descriptor)
+        return Path(name)
+
+    def _name_all(self) -> None:
+        if len(self._unnamed) > 100:
+            os.sync()  # one flush for all; each file is asked for errors below
+        for digest, temporary in list(self._unnamed.items()):
+            self._renamed(temporary, self._objects.path(digest))
+            del self._unnamed[digest]
+        self._sync_places()
+
+    def _renamed(self, temporary: Path, path: Path) -> None:
+        sync(temporary)
+        unbroken(path.parent.mkdir, mode=0o700, exist_ok=True)
+        unbroken(temporary.rename, path)
+        self._places.add(path.parent)
+
+    def _sync_places(self) -> None:
+        for place in {*self._places, *(place.parent for place in self._places)}:
+            sync(place)
+        self._places.clear()
+
+
+def write_whole(descriptor: int, data: bytes) -> None:
+    """Write all of `data`. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_regular(descriptor: int) -> bool:
+    """Whether an open file is a plain one."""
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def missing(name: str) -> Cannot:
+    """The Cannot for a tree or a content that the store does not have, or not as it was."""
+    return Cannot(
+        f"the store of trees does not have `{name[:80]}`, or not as it was kept",
+        fix="restore the `trees` folder of the state folder from a copy, or run the step again",
+        code="tree_missing",
+        details={"name": name[:80]},
+    )
+
+
+def unusable(path: Path, error: OSError) -> Cannot:
+    """The Cannot for a folder of trees that cannot be used."""
+    return Cannot(
+        f"the store of trees at {path} cannot be used: {error.strerror or error}",
+        fix="make room or make it writable, or choose another state folder with --state DIR",
+        code="tree_store_unusable",
+        details={"path": str(path), "errno": error.errno},
+    )
+
+
+@contextlib.contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as Cannot(code=`tree_store_unusable`)."""
+    try:
+        yield
+    except OSError as error:
+        raise unusable(path, error) from error
