@@ -14,6 +14,7 @@ from pixirnb import housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
+from pixirnb.history.bundles import changes
 from pixirnb.history.state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -27,6 +28,8 @@ from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.files import FileStore
+from pixirnb.views.changes import diff_document
+from pixirnb.views.diff import Diff
 from pixirnb.views.digraph import digraph
 from pixirnb.views.display import Bundle
 from pixirnb.views.dot import dot
@@ -129,6 +132,29 @@ class Record:
         self._step(step)
         found = self.outcome.step(step).checkpoint
         return None if found is None else Bundle(found)
+
+    def changes(self, step: str) -> dict[str, Any]:
+        """The files a step changed apart from the user's, or brought into them: `{patch, files, count, more}`.
+
+        `files` are `{path, change, added, deleted}` and `mode` where it differs; `patch` names a blob that `git apply` takes.
+        """
+        state, _ = self._step(step)
+        return changes(state)
+
+    def diff(self, of: str | None = None, *, stat: bool = False) -> Diff:
+        """What a step, or a merge such as `m1`, changed; without one, every isolated step that left changes. It shows itself.
+
+        `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged where a patch is missing.
+        """
+        plan, read = self.compiled(), self.store.blobs(self.id).beginning
+        try:
+            return Diff(diff_document(plan, self.state, of, read, with_patch=not stat))
+        except KeyError:
+            raise InvalidArguments(
+                f"{self.id} has no step and no merge `{of}`.",
+                fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+                code="unknown_step",
+            ) from None
 
     def session(self, step: str, attempt: int | None = None) -> SessionView:
         """The session of an agent's attempt, of the step's last one where none is named; while it is written too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TextIO, assert_never
@@ -13,7 +14,9 @@ from pixirnb.planning.delegations import delegations
 from pixirnb.verbs.answers import Answer
 from pixirnb.views import housework, text
 from pixirnb.views.comparison import comparison_text
+from pixirnb.views.diff import diff_text
 from pixirnb.views.event_lines import event_line
+from pixirnb.views.merging import merge_text
 from pixirnb.views.plain import plain
 from pixirnb.views.session_view import session_text
 from pixirnb.views.smoke_text import smoke_text
@@ -45,12 +48,17 @@ class Screen:
         """Whether a person watches stderr."""
         return self.err.isatty()
 
+    @property
+    def _is_painted(self) -> bool:
+        """Whether colours mean something to whoever reads stdout."""
+        return self.out.isatty() and not os.environ.get("NO_COLOR")
+
     def answer(self, answer: Answer) -> None:
         """The answer: the document itself under `--json`, else as text."""
         if self.is_json:
             self._write(self.out, json.dumps(answer.document, ensure_ascii=False, indent=2))
             return
-        for line in _lines(answer):
+        for line in _lines(answer, is_painted=self._is_painted):
             self._write(self.out, line)
 
     def error(self, document: Mapping[str, Any]) -> None:
@@ -114,7 +122,7 @@ def _command_of(action: dict[str, Any]) -> dict[str, Any]:
     return {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
 
 
-def _lines(answer: Answer) -> list[str]:
+def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
     document = answer.document
     notes = [plain(line) for line in answer.lines]
     endings = [plain(line) for line in answer.endings]
@@ -153,6 +161,10 @@ def _lines(answer: Answer) -> list[str]:
             return [housework.prune_text(document)]
         case "smoke":
             return [smoke_text(document)]
+        case "diff":
+            return [diff_text(document, is_painted=is_painted)]
+        case "merge":
+            return [merge_text(document, command="pixirnb")]
         case "message":
             return [plain(document["message"])]
         case _:

@@ -117,6 +117,21 @@ class FileBlobs:
             raise blob_damaged(digest)
         return data
 
+    def beginning(self, digest: str, limit: int) -> tuple[bytes, int]:
+        """The first `limit` bytes of a blob, and how many it has; checked only where that is all of it. Raises as `get`."""
+        path = self.path(digest)
+        if path is None or path.parent.is_symlink():
+            raise blob_missing(digest)
+        try:
+            with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                data = file.read(limit)
+        except OSError as error:
+            raise unusable(path, error) from error
+        if size <= limit and digest_of(data) != digest:
+            raise blob_damaged(digest)
+        return data, size
+
     def path(self, digest: str) -> Path | None:
         """The file that holds a blob, for handing on by name; None when it is not there.
 

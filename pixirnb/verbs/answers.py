@@ -44,6 +44,8 @@ Kind = Literal[
     "conversion",
     "prune",
     "smoke",
+    "diff",
+    "merge",
 ]
 
 EXIT_OF: Final[Mapping[str, int]] = {

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
-from pixirnb.verbs import converting, housekeeping, permissions, serving, smoke
+from pixirnb.verbs import converting, files, housekeeping, permissions, serving, smoke
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -254,11 +254,11 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         take_over: Flag = False,
         common: Common | None = None,
     ) -> Result:
-        """Decide a step that waits for a human (accept or reject), and go on with the run.
+        """Decide a step that waits for a human (accept or reject), or resolve a seam, and go on with the run.
 
         Args:
             run: The run's id.
-            step: The step to decide.
+            step: The step to decide, or a seam to resolve with a note.
             verdict: accept or reject.
             value: The answer, as JSON; text that is no JSON is taken as it is.
             note: Why, for the record.
@@ -303,6 +303,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
 
     converting.add(app, desk)
     permissions.add(app, desk)
+    files.add(app, desk)
     housekeeping.add(app)
     serving.add(app, desk)
     smoke.add(app)

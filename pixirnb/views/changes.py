@@ -2,8 +2,8 @@
 
     diff_document(plan, run, of, read) -> {run_id, of, changes: [entry], merges, sentence}
 
-An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can be shown. `read`
-gives the text of a blob. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
+An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can
+be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pixirnb.planning.plan import Plan
 from pixirnb.views.plain import plural
 
 PATCH_ROOM: Final = 256 * 1024
-"""Characters of a patch that a document holds; the blob has the whole."""
+"""Bytes of a patch that a document holds; the blob has the whole."""
 
-ReadText = Callable[[str], str]
-"""The text of a blob; what is no UTF-8 as surrogate escapes."""
+Beginning = Callable[[str, int], tuple[bytes, int]]
+"""The first bytes of a blob, and how many it has."""
 _NONE: Final[Mapping[str, Any]] = {"patch": None, "files": [], "count": 0, "more": None}
 
 
 def diff_document(
-    plan: Plan, run: RunState, of: str | None, read: ReadText, *, with_patch: bool = True
+    plan: Plan, run: RunState, of: str | None, read: Beginning, *, with_patch: bool = True
 ) -> dict[str, Any]:
     """What one step or merge (`of`) changed, or every isolated step that left changes.
 
@@ -46,10 +46,9 @@ def diff_document(
     if of is None:
         entries = [each for each in entries if each["changes"]["count"]]
     for each in entries:
-        blob = each["changes"]["patch"]
-        patch = read(blob) if with_patch and blob is not None else ""
-        each["patch_text"] = patch[:PATCH_ROOM] if with_patch and blob is not None else None
-        each["patch_cut"] = max(0, len(patch) - PATCH_ROOM)
+        each["patch_text"], each["patch_cut"] = None, 0
+        if with_patch and each["changes"]["patch"] is not None:
+            each["patch_text"], each["patch_cut"] = patch_text(each["changes"]["patch"], read)
     return {
         "run_id": run.run_id,
         "of": of,
@@ -57,6 +56,14 @@ def diff_document(
         "merges": merge_documents(run),
         "sentence": "" if entries else _nothing(plan, of),
     }
+
+
+def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
+    """The first whole lines of a patch, and how many bytes are left out. What is no UTF-8 is replaced."""
+    data, size = read(blob, PATCH_ROOM)
+    if size > len(data):
+        data = data[: data.rfind(b"\n") + 1] or data
+    return data.decode("utf-8", "replace"), size - len(data)
 
 
 def merge_documents(run: RunState) -> list[dict[str, Any]]:

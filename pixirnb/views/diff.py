@@ -236,7 +236,7 @@ def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -
     told = [plural(cut, "line")] if cut else []
     told += [plural(files, "file")] if files else []
     if more or is_cut:
-        told.append(f"{more:,} characters" if more else "what follows")
+        told.append(f"{more:,} bytes" if more else "what follows")
     if not told:
         return ""
     where = line(entry["changes"].get("patch") or "", 80)

@@ -1,0 +1,176 @@
+"""Conflicts as people see them: who wants a file otherwise, and both sides of its text.
+
+    pieces(marked) ──▶ [Piece(both) | Piece(ours, theirs)]       a text with conflict markers, taken apart
+    conflict_document(conflict, marked)                          a ConflictedFile, for any view
+
+Markers are looked for as merges write them; a text that has none is all one piece. Total: any text is some pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.views.plain import line, plural, spelled
+
+MINE: Final = "workspace"
+"""The side of the user's own files."""
+TEXT_ROOM: Final = 64 * 1024
+"""Characters of a marked text that are shown."""
+CONTEXT: Final = 3
+"""Lines that both sides share, before and after a place where they do not."""
+_PATH: Final = 300
+_WIDTH: Final = 500
+
+_KINDS: Final[Mapping[str, str]] = {
+    "content": "both changed the same lines",
+    "both_added": "both made it",
+    "changed_and_deleted": "one changed it and one deleted it",
+    "not_text": "both changed it, and it is no text",
+    "kind": "a file on one side, a folder or a link on the other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of lines: the same on both sides, or not."""
+
+    both: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    is_clash: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Where a reader of markers is."""
+
+    side: str = "both"
+    rows: dict[str, list[str]] = field(
+        default_factory=lambda: {"ours": [], "base": [], "theirs": []}
+    )
+
+    def clash(self) -> Piece:
+        """The piece that ends here."""
+        made = Piece(
+            ours=tuple(self.rows["ours"]), theirs=tuple(self.rows["theirs"]), is_clash=True
+        )
+        self.side, self.rows = "both", {"ours": [], "base": [], "theirs": []}
+        return made
+
+
+def pieces(marked: str) -> list[Piece]:
+    """A text with conflict markers taken apart. What is no marker in its place is a line like any other."""
+    found: list[Piece] = []
+    both: list[str] = []
+    reading = _Reading()
+    rows = marked.split("\n")
+    for row in rows[:-1] if rows[-1] == "" else rows:
+        bare = row.removesuffix("\r")
+        if reading.side == "both":
+            if not _is_marker(bare, "<"):
+                both.append(row)
+                continue
+            if both:
+                found.append(Piece(both=tuple(both)))
+                both = []
+            reading.side = "ours"
+        elif reading.side == "ours" and _is_marker(bare, "|"):
+            reading.side = "base"
+        elif reading.side in {"ours", "base"} and bare == "=======":
+            reading.side = "theirs"
+        elif reading.side == "theirs" and _is_marker(bare, ">"):
+            found.append(reading.clash())
+        else:
+            reading.rows[reading.side].append(row)
+    if reading.side != "both":
+        found.append(reading.clash())  # cut off in the middle
+    if both:
+        found.append(Piece(both=tuple(both)))
+    return found
+
+
+def kind_phrase(kind: Any) -> str:
+    """Why a file is in conflict, in words."""
+    return _KINDS.get(kind) or line(kind, 60).replace("_", " ") if isinstance(kind, str) else ""
+
+
+def side_name(name: Any) -> str:
+    """What a side is called: `your files`, or the step's id."""
+    return "your files" if name == MINE else line(name, 80)
+
+
+def sides_phrase(conflict: Mapping[str, Any]) -> str:
+    """`your files: 1,204 bytes · types: deleted`."""
+    return " · ".join(f"{side_name(s.get('name'))}: {_stands(s)}" for s in _sides(conflict))
+
+
+def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
+    """One file in conflict for a view: `{path, kind, words, sides, pieces, cut}`; texts cleaned, pieces with some context."""
+    shown = (marked or "")[:TEXT_ROOM]
+    cut = len(marked or "") - len(shown)
+    return {
+        "path": spelled(str(conflict.get("path") or ""), _PATH),
+        "kind": line(conflict.get("kind"), 40),
+        "words": kind_phrase(conflict.get("kind")),
+        "sides": [
+            {
+                "name": line(side.get("name"), 80),
+                "words": side_name(side.get("name")),
+                "stands": _stands(side),
+            }
+            for side in _sides(conflict)
+        ],
+        "pieces": [] if marked is None else [_piece(each) for each in pieces(shown)],
+        "cut": max(0, cut),
+    }
+
+
+def conflict_rows(document: Mapping[str, Any], room: int) -> Iterator[str]:
+    """Both sides of one file, for a terminal: at most `room` rows."""
+    names = [side["words"] for side in document["sides"]] or ["one side", "the other"]
+    rows: list[str] = []
+    for piece in document["pieces"]:
+        if "both" in piece:
+            rows += [f"    {row}" for row in piece["both"]]
+            continue
+        for name, key in zip((names[0], names[-1]), ("ours", "theirs"), strict=True):
+            rows.append(f"  ┌ {name}")
+            rows += [f"  │ {row}" for row in piece[key]] or ["  │ (nothing)"]
+        rows.append("  └")
+    yield from rows[:room]
+    if len(rows) > room or document["cut"]:
+        more = plural(len(rows) - room, "line") + " more" if len(rows) > room else "the rest"
+        yield f"  … {more}: see the file itself"
+
+
+def _piece(piece: Piece) -> dict[str, list[str]]:
+    if piece.is_clash:
+        return {
+            "ours": [spelled(row, _WIDTH) for row in piece.ours],
+            "theirs": [spelled(row, _WIDTH) for row in piece.theirs],
+        }
+    rows = piece.both
+    if len(rows) > 2 * CONTEXT + 1:
+        hidden = f"… {len(rows) - 2 * CONTEXT:,} lines that are the same …"
+        rows = (*rows[:CONTEXT], hidden, *rows[-CONTEXT:])
+    return {"both": [spelled(row, _WIDTH) for row in rows]}
+
+
+def _is_marker(row: str, sign: str) -> bool:
+    return row == sign * 7 or row.startswith(sign * 7 + " ")
+
+
+def _sides(conflict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    sides = conflict.get("sides")
+    return [side for side in sides if isinstance(side, Mapping)] if isinstance(sides, list) else []
+
+
+def _stands(side: Mapping[str, Any]) -> str:
+    if side.get("mode") is None:
+        return "not there"
+    size = side.get("bytes")
+    kind = {"120000": "a link", "100755": "executable"}.get(str(side["mode"]), "")
+    told = f"{size:,} bytes" if isinstance(size, int) else ""
+    return ", ".join(part for part in (told, kind) if part) or "there"

@@ -1,0 +1,164 @@
+"""What a merge came to, in words: what was brought where, or which files two sides want otherwise and what to do about it.
+
+merge_text(document) | merge_html(document)      of `machine.merges.MergeReport.document()`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.views import cards
+from pixirnb.views.changes import changes_phrase, count_of
+from pixirnb.views.clashes import conflict_document, conflict_rows, side_name, sides_phrase
+from pixirnb.views.columns import table
+from pixirnb.views.diff import stat_row
+from pixirnb.views.marks import Mark
+from pixirnb.views.markup import prose, text, verbatim
+from pixirnb.views.plain import line, plural, spelled
+
+ROWS: Final = 40
+"""Lines of a text in conflict that are shown, of each file."""
+_FILES: Final = 20
+
+_MARKS: Final[Mapping[str, Mark]] = {
+    "merged": Mark("checkpoint_ready", "merged", "✓", "ready"),
+    "undone": Mark("checkpoint_ready", "taken back", "↺", "ready"),
+    "clean": Mark("planned", "can be merged", "○", "idle"),
+    "nothing": Mark("planned", "nothing to merge", "=", "idle"),
+    "conflict": Mark("needs_orchestrator", "conflict", "◆", "ask"),
+}
+_PREVIEWED: Final = Mark("needs_orchestrator", "would conflict", "◆", "ask")
+
+
+def merge_mark(document: Mapping[str, Any]) -> Mark:
+    """How a merge's report looks."""
+    if document.get("status") == "conflict" and document.get("preview"):
+        return _PREVIEWED
+    known = _MARKS.get(str(document.get("status")))
+    return known or Mark("unknown", line(document.get("status"), 40) or "unknown", "?", "idle")
+
+
+def merge_sentence(document: Mapping[str, Any]) -> str:
+    """What was brought where, in one sentence."""
+    steps = _listed(document.get("steps") or [])
+    changes = document.get("changes") or {}
+    told = changes_phrase(changes)
+    match document.get("status"):
+        case "merged":
+            name = f" as {line(document['merge'], 20)}" if document.get("merge") else ""
+            return f"Brought the changes of {steps} into your files{name}: {told}."
+        case "undone":
+            return f"Took {line(document.get('undoes'), 20)} back out of your files: {told}."
+        case "clean" if document.get("undoes"):
+            return f"Would take {line(document['undoes'], 20)} back out of your files: {told}. Nothing was changed."
+        case "clean":
+            return (
+                f"Would bring the changes of {steps} into your files: {told}. Nothing was changed."
+            )
+        case "nothing":
+            return "There is nothing to merge: no step that is ready has changes that are not merged yet."
+        case "conflict":
+            between = " and ".join(side_name(side) for side in document.get("between") or [])
+            count = len(document.get("conflicts") or [])
+            want = "want" if between else "Two sides want"
+            return (
+                f"{between} {want} {plural(count, 'file')} otherwise. Nothing was changed.".strip()
+            )
+        case _:
+            return ""
+
+
+def next_lines(document: Mapping[str, Any], command: str) -> list[str]:
+    """What to do next, each a sentence with the command in backticks."""
+    run = line(document.get("run_id"), 60)
+    if document.get("status") == "merged":
+        return [f"`{command} merge {run} --undo` takes it back."]
+    if document.get("status") == "clean":
+        undo = " --undo" if document.get("undoes") else ""
+        named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
+        return [f"`{command} merge {run}{undo or named}` does it."]
+    if document.get("status") != "conflict":
+        return []
+    if document.get("undoes"):
+        return ["You have changed these files since. Put them as they should be by hand."]
+    steps = [str(step) for step in document.get("between") or [] if step != "workspace"]
+    other = line(steps[-1] if steps else "STEP", 80)
+    named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
+    base = f"{command} merge {run}{named}"
+    return [
+        f"Put the files right in your own folder, then `{base}` again: what you edited counts as solved.",
+        f"Or say whose version counts: `{base} --side workspace` is yours, `--side {other}` is the other.",
+        f"For one file alone: `--side PATH={other}`.",
+    ]
+
+
+def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
+    """A merge's report for a terminal."""
+    mark = merge_mark(document)
+    lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
+    lines.append(f"  {merge_sentence(document)}")
+    changes = document.get("changes") or {}
+    files = changes.get("files") or []
+    if files:
+        lines += ["", *table(["", "", "", ""], [stat_row(file) for file in files], widest=200)]
+        if (hidden := count_of(changes) - len(files)) > 0:
+            lines.append(f"  and {plural(hidden, 'file')} more")
+    conflicts = document.get("conflicts") or []
+    for conflict in conflicts[:_FILES]:
+        shown = conflict_document(conflict, conflict.get("marked_text"))
+        lines += ["", f"  {shown['path']}: {shown['words']}"]
+        lines.append(f"    {sides_phrase(conflict)}")
+        lines += [f"  {row}" for row in conflict_rows(shown, ROWS)]
+    if len(conflicts) > _FILES:
+        lines.append(f"  and {plural(len(conflicts) - _FILES, 'file')} more")
+    steps = next_lines(document, command)
+    if steps:
+        lines += ["", "  next", *(f"    {step.replace('`', '')}" for step in steps)]
+    return "\n".join(lines)
+
+
+def merge_html(document: Mapping[str, Any]) -> str:
+    """A merge's report for a notebook."""
+    changes = document.get("changes") or {}
+    rows = [[text(cell, 220) for cell in stat_row(file)] for file in changes.get("files") or []]
+    conflicts = document.get("conflicts") or []
+    told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
+    more = len(conflicts) - _FILES
+    steps = "".join(f"<li>{prose(step)}</li>" for step in next_lines(document, "%pixir"))
+    return cards.card(
+        cards.top(merge_mark(document), "merge", run_id=document.get("run_id")),
+        f"<p>{text(merge_sentence(document), 600)}</p>",
+        cards.table(["", "file", "lines", ""], rows) if rows else "",
+        told,
+        f'<p class="pixirnb-mute">and {plural(more, "file")} more</p>' if more > 0 else "",
+        f"<h4>Next</h4><ul>{steps}</ul>" if steps else "",
+    )
+
+
+def _conflict_html(conflict: Mapping[str, Any]) -> str:
+    shown = conflict_document(conflict, conflict.get("marked_text"))
+    head = (
+        f"<h4>{text(shown['path'], 320)}</h4>"
+        f'<p class="pixirnb-mute">{text(shown["words"])}. {text(sides_phrase(conflict))}</p>'
+    )
+    if not shown["pieces"]:
+        return head
+    names = [side["words"] for side in shown["sides"]] or ["one side", "the other"]
+    rows = []
+    for piece in shown["pieces"]:
+        if "both" in piece:
+            rows.append([_lines(piece["both"])] * 2)
+        else:
+            rows.append([f"<b>{_lines(piece['ours'])}</b>", f"<b>{_lines(piece['theirs'])}</b>"])
+    cut = '<p class="pixirnb-mute">The rest is not shown.</p>' if shown["cut"] else ""
+    return head + cards.table([names[0], names[-1]], rows) + cut
+
+
+def _lines(rows: Sequence[str]) -> str:
+    return f"<pre>{chr(10).join(verbatim(row) for row in rows)}</pre>"
+
+
+def _listed(steps: Sequence[object]) -> str:
+    shown = ", ".join(spelled(str(step), 80) for step in steps[:6])
+    return f"{shown} and {len(steps) - 6:,} more" if len(steps) > 6 else shown or "no step"
