@@ -1,0 +1,79 @@
+"""Which names belong to a snapshot, whoever lists them: what is never taken along, and what a step claims.
+
+Source: contract.md §8; `trees.Belonging`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from pixirnb.planning.paths import Pattern, matches
+from pixirnb.planning.segments import Segment
+from pixirnb.sessions.permissions import RESERVED, is_secret
+from pixirnb.trees import Belonging
+
+_STAGING: Final = ".pixirnb-merge-"
+"""How the folders begin in which a merge-back gets ready."""
+
+
+class Rules:
+    """A Belonging, ready to be asked for one path after another."""
+
+    def __init__(self, belonging: Belonging) -> None:
+        """Raises ValueError for a glob that is none; planning has told of it before."""
+        self._never = tuple(
+            Pattern.parse(text if "/" in text.strip("/") else f"**/{text}")
+            for text in belonging.never_copy
+        )
+        self._nested = tuple(folder.strip("/") + "/" for folder in belonging.nested)
+        self._claimed = belonging.claimed
+        self.also = belonging.also
+
+    # Paths are matched as `./x`: a file may be called `repos.x:y`, and is none of that repository's.
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether a file is never taken along: ours or the history's, another root's, or a secret."""
+        return self.is_elsewhere(path) or self.is_kept_back(path)
+
+    def is_elsewhere(self, path: str) -> bool:
+        """Whether a file is no part of this root at all."""
+        return f"{path}/".startswith(self._nested) or any(map(_is_reserved, path.split("/")))
+
+    def is_kept_back(self, path: str) -> bool:
+        """Whether a file is a secret, by its name or by what the workflow says."""
+        return any(map(_is_secret_name, path.split("/"))) or any(
+            matches(pattern, f"./{path}") for pattern in self._never
+        )
+
+    def claims(self, path: str) -> bool:
+        """Whether a file is taken along though it is ignored."""
+        return path in self.also or any(matches(pattern, f"./{path}") for pattern in self._claimed)
+
+    def claimed_places(self) -> list[str]:
+        """Folders or files below which everything lies that a pattern claims; `""` is the root."""
+        return sorted(
+            {
+                "/".join(_plain_start(choice))
+                for pattern in self._claimed
+                for choice in pattern.choices
+            }
+        )
+
+
+def _plain_start(choice: tuple[Segment | None, ...]) -> Iterator[str]:
+    for segment in choice:
+        if not isinstance(segment, str):
+            return
+        yield segment
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_reserved(name: str) -> bool:
+    return name.casefold() in RESERVED or name.startswith(_STAGING)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_secret_name(name: str) -> bool:
+    return is_secret(name)

@@ -1,0 +1,103 @@
+"""Makes trees of folders by way of indexes: what the disk said of each file is kept there, so that a second look is cheap.
+
+A file that is rewritten with equal size within the second of the last look is read again, as git does with every index it
+wrote itself. What git cannot see: a file whose size, dates and inode are all as they were, which takes a clock set back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.trees import MOST_BYTES, Entry
+from pixirnb.workspace.git_changes import index_lines
+from pixirnb.workspace.git_command import Git
+from pixirnb.workspace.listing import over_limit, unreadable
+
+_ATTEMPTS: Final = 3
+
+
+def record(git: Git, root: Path, files: Mapping[str, os.stat_result]) -> str:
+    """Bring the index of `git` up to date with `files` of its work tree, and write it as a tree.
+
+    A file that goes while it is read is gone. Raises Cannot (`snapshot_limit`, `snapshot_unreadable`, `tree_store_unusable`).
+    """
+    known = set(_paths(git, "--cached"))
+    if sum(status.st_size for status in files.values()) > MOST_BYTES:
+        _require_room(git, root, files, known)
+    gone = known.difference(files)
+    if gone:
+        git.run("update-index", "-z", "--force-remove", "--stdin", given=_list(gone))
+    given = _list(sorted(files))
+    for attempt in range(_ATTEMPTS):
+        try:
+            git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=given)
+            break
+        except Cannot:
+            _require_readable(root, files)
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return write_tree(git)
+
+
+def write_tree(git: Git) -> str:
+    """The tree of an index. Raises Cannot (`tree_store_unusable`) where it names what is not there."""
+    return git.run("write-tree").out.decode().strip()
+
+
+def begin_at(git: Git, tree: str) -> None:
+    """Make the index hold `tree`, and look which files are as in it: those are written nowhere, so that nothing of the user's
+    is written again under its old name, which would renew the date of an object that is linked."""
+    git.run("read-tree", "-m", tree)
+    git.run("update-index", "-q", "--refresh", accepted=(0, 1))
+
+
+def edited_tree(git: Git, tree: str, files: Mapping[str, Entry | None]) -> str:
+    """`tree` with some files put in or taken out, by way of an empty index."""
+    git.run("read-tree", tree)
+    lines = index_lines(
+        sorted(files.items(), key=lambda file: file[1] is not None), "0" * len(tree)
+    )
+    git.run("update-index", "-z", "--add", "--replace", "--index-info", given=lines)
+    return write_tree(git)
+
+
+def _require_room(
+    git: Git, root: Path, files: Mapping[str, os.stat_result], known: set[str]
+) -> None:
+    changed = set(_paths(git, "--modified"))
+    new = {path for path in files if path not in known or path in changed}
+    size = sum(files[path].st_size for path in new)
+    if size > MOST_BYTES:
+        largest = max(new, key=lambda path: files[path].st_size)
+        raise over_limit(
+            f"{root} has {size:,} bytes of new or changed files; {MOST_BYTES:,} is the most, "
+            f"and the largest is {largest}"
+        )
+
+
+def _require_readable(root: Path, files: Iterable[str]) -> None:
+    """Raise Cannot (`snapshot_unreadable`) for the first file that is there and may not be read."""
+    for path in files:
+        try:
+            descriptor = os.open(
+                root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            if not (root / path).is_symlink():
+                raise unreadable(path, root, error.strerror or str(error)) from error
+        else:
+            os.close(descriptor)
+
+
+def _paths(git: Git, which: str) -> list[str]:
+    return os.fsdecode(git.run("ls-files", "-z", which).out).split("\0")[:-1]
+
+
+def _list(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,0 +1,163 @@
+"""What the user's git says of a root: whether it lies in a repository, at which commit, and what is ignored there.
+
+Read, never written: facts-agents.md measured what `status` and friends write on the side, hence only these calls. A folder
+with a `.git` that git does not take for a repository is refused rather than taken for a plain folder: without its ignore rules
+a snapshot would hold what nobody meant to share.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.workspace.git_command import Git, said_by
+
+_LARGEST: Final = 1024 * 1024
+"""Bytes of a file of ignore rules that are read."""
+_NEW: Final = ("sha1", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository that a root lies in."""
+
+    top: Path
+    """Its work tree."""
+    common: Path
+    """Its git directory; the main one where the work tree is one of several."""
+    object_format: str
+    """`sha1` or `sha256`."""
+    commit: str | None
+    """HEAD; None where there is no commit, or HEAD names none that is there."""
+    tree: str | None
+    """What HEAD holds below the root."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it holds only some of its objects and would fetch the others."""
+        packs = self.common / "objects" / "pack"
+        return packs.is_dir() and any(packs.glob("*.promisor"))
+
+
+def find_repository(root: Path) -> Repository | None:
+    """The repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
+    git = Git.theirs(root)
+    try:
+        said = git.run("rev-parse", "--is-inside-work-tree", "--show-object-format")
+    except Cannot as error:
+        if _is_no_repository(root, error):
+            return None
+        raise broken(root, error) from error
+    inside, object_format = said.out.decode().split()
+    if inside != "true" or object_format not in _NEW:
+        return None
+    try:
+        common = _line(git, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        top = _line(git, "rev-parse", "--path-format=absolute", "--show-toplevel")
+    except Cannot as error:
+        raise broken(root, error) from error
+    commit = _object(git, "HEAD^{commit}")
+    tree = (
+        None if commit is None else _object(git, "HEAD:./" if root != Path(top) else "HEAD^{tree}")
+    )
+    return Repository(Path(top), Path(common), object_format, commit, tree)
+
+
+def broken(root: Path, error: Cannot) -> Cannot:
+    """The Cannot for a repository that git cannot read."""
+    said = said_by(error)
+    fix = "repair the repository (`git status` in it says the same), or use `workspace: shared`"
+    if "dubious ownership" in said:
+        fix = f"git says how: `git config --global --add safe.directory {root}`"
+    told = next((line for line in said.splitlines() if line.startswith("fatal:")), said)
+    return Cannot(
+        f"the git repository of {root} cannot be read: {told.removeprefix('fatal: ')[:300]}",
+        fix=fix,
+        code="repository_broken",
+        details={"root": str(root), "said": said},
+    )
+
+
+def ignore_rules(root: Path, repository: Repository) -> bytes:
+    """What is ignored in `root` beside its own `.gitignore` files, as one such file; weaker rules first.
+
+    From the user's excludes file, the repository's `info/exclude`, and the `.gitignore` files of the folders above. Of those
+    above, a rule with a path in it counts where it leads into the root by name.
+    """
+    parts = [_read(_excludes_file(root)), _read(repository.common / "info" / "exclude")]
+    inner = root.relative_to(repository.top).parts
+    for depth in range(len(inner)):
+        text = _read(repository.top.joinpath(*inner[:depth], ".gitignore"))
+        parts.append(b"\n".join(_moved(text, [os.fsencode(name) for name in inner[depth:]])))
+    return b"".join(part if part.endswith(b"\n") else part + b"\n" for part in parts if part)
+
+
+def identity(root: Path) -> dict[str, str]:
+    """`user.name` and `user.email` as the user's git has them for `root`; what is not set is missing."""
+    said = Git.theirs(root).run(
+        "config", "-z", "--get-regexp", r"^user\.(name|email)$", accepted=(0, 1)
+    )
+    found = {}
+    for entry in said.out.split(b"\0"):
+        key, _, value = entry.decode("utf-8", errors="surrogateescape").partition("\n")
+        if key and value.isprintable() and '"' not in value and "\\" not in value:
+            found[key] = value
+    return found
+
+
+def _is_no_repository(root: Path, error: Cannot) -> bool:
+    if "not a git repository" not in said_by(error):
+        return False
+    return not any(_looks_like_one(folder / ".git") for folder in (root, *root.parents))
+
+
+def _looks_like_one(entry: Path) -> bool:
+    return entry.is_file() or (entry / "objects").is_dir() or (entry / "HEAD").exists()
+
+
+def _line(git: Git, *arguments: str) -> str:
+    return os.fsdecode(git.run(*arguments).out.removesuffix(b"\n"))
+
+
+def _object(git: Git, name: str) -> str | None:
+    said = git.run("rev-parse", "--quiet", "--verify", name, accepted=(0, 1, 128))
+    return said.out.decode().strip() if said.code == 0 else None
+
+
+def _excludes_file(root: Path) -> Path:
+    said = Git.theirs(root).run(
+        "config", "--type=path", "--get", "core.excludesFile", accepted=(0, 1)
+    )
+    if said.code == 0:
+        # A relative one is relative to wherever git is called.
+        return root / os.fsdecode(said.out.removesuffix(b"\n"))
+    home = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    return Path(home, "git", "ignore")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return b""  # as git does: rules that are not there ignore nothing
+
+
+def _moved(text: bytes, names: list[bytes]) -> Iterator[bytes]:
+    """Rules of a folder as they read `names` further down."""
+    for line in text.split(b"\n"):
+        rule = line.rstrip(b"\r")
+        sign = b"!" if rule.startswith(b"!") else b""
+        bare = rule[len(sign) :]
+        if not bare.strip() or bare.startswith(b"#"):
+            continue
+        if b"/" not in bare.rstrip(b"/") or bare.startswith(b"**/"):
+            yield rule
+            continue
+        parts = bare.lstrip(b"/").split(b"/")
+        if len(parts) > len(names) and parts[: len(names)] == names:
+            yield sign + b"/" + b"/".join(parts[len(names) :])

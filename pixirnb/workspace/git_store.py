@@ -1,0 +1,221 @@
+"""The folder of a store of trees on git: what lies in it, how it is made, and who may be in it at once.
+
+    git/        a bare repository of ours; what is kept are its refs below `refs/pixirnb/`
+    borrowed/   objects of the user's repository, linked in; never pruned
+    index/      one index for the root, one for each folder that was given, and those of a moment
+    lock        held shared by whoever makes objects that no ref names yet, alone by whoever prunes
+    root        the root, for people
+
+Whatever is written here by ourselves is put in place by a rename: a kill leaves the old or the new.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.workspace.git_command import Git
+
+ATTRIBUTES: Final = (
+    b"* -text !eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !crlf\n"
+)
+"""Bytes are bytes, whatever a `.gitattributes` of the tree says: the strongest rules of all, for every file."""
+
+_CONFIG: Final = """[core]
+	repositoryFormatVersion = {version}
+	bare = true
+	fileMode = true
+	symlinks = true
+	ignoreCase = false
+	precomposeUnicode = false
+	protectHFS = false
+	protectNTFS = false
+	autocrlf = false
+	safecrlf = false
+	hooksPath = /dev/null
+	fsync = objects,reference
+	fsyncMethod = batch
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[merge]
+	renames = false
+	directoryRenames = false
+	conflictStyle = merge
+[diff]
+	renames = false
+	algorithm = myers
+[index]
+	threads = false
+	version = 2
+"""
+_FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
+
+
+@dataclass(frozen=True, slots=True)
+class GitStore:
+    """Where one store lies."""
+
+    folder: Path
+    root: Path
+
+    @property
+    def directory(self) -> Path:
+        """Its repository."""
+        return self.folder / "git"
+
+    @property
+    def borrowed(self) -> Path:
+        """The objects that are the user's."""
+        return self.folder / "borrowed"
+
+    @property
+    def indexes(self) -> Path:
+        """Its indexes."""
+        return self.folder / "index"
+
+    @property
+    def exclude(self) -> Path:
+        """What is ignored beside the `.gitignore` files of the root."""
+        return self.directory / "info" / "exclude"
+
+    @property
+    def object_format(self) -> str:
+        """`sha1` or `sha256`, as it was made."""
+        is_new = "sha256" in (self.directory / "config").read_text(encoding="utf-8")
+        return "sha256" if is_new else "sha1"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it can be used."""
+        return (self.directory / "HEAD").exists()
+
+    def make(self, object_format: str) -> None:
+        """Make what is missing; `HEAD` comes last and says that all is there. Raises Cannot (`tree_store_unusable`)."""
+        if self.is_made:
+            return
+        try:
+            for part in (
+                *(self.indexes, self.borrowed / "pack"),
+                *(self.directory / "objects" / name for name in ("info", "pack")),
+                *(self.directory / name for name in ("info", "refs")),
+            ):
+                make_folders(part)
+            is_old = object_format == "sha1"
+            config = _CONFIG.format(version=0 if is_old else 1) + ("" if is_old else _FORMAT)
+            write(self.folder / "root", os.fsencode(self.root) + b"\n")
+            write(self.directory / "config", config.encode())
+            write(self.directory / "info" / "attributes", ATTRIBUTES)
+            # Relative, so that a state folder can be moved.
+            write(self.directory / "objects" / "info" / "alternates", b"../../borrowed\n")
+            write(self.directory / "HEAD", b"ref: refs/heads/pixirnb\n")
+        except OSError as error:
+            raise unusable_folder(self.folder, error) from error
+
+    def git(self, *, index: Path | None = None, files: Path | None = None) -> Git:
+        """Git on this store."""
+        return Git.ours(self.directory, index=index, files=files)
+
+    def passing_index(self) -> Path:
+        """The name of an index of a moment, that nobody else has."""
+        return self.indexes / f"passing-{secrets.token_hex(8)}"
+
+    @contextmanager
+    def shared(self) -> Iterator[int]:
+        """Hold off pruning; the descriptor is for a git that must not be outlived."""
+        with _lock(self.folder / "lock", fcntl.LOCK_SH) as held:
+            yield held
+
+    @contextmanager
+    def alone(self) -> Iterator[int | None]:
+        """Be the only one here; None where somebody else is."""
+        try:
+            descriptor = _opened(self.folder / "lock")
+        except OSError as error:
+            raise unusable_folder(self.folder, error) from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield None
+                return
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def index_held(self, index: Path) -> Iterator[int]:
+        """Be the only one at an index. What a git that was killed left of its own lock goes."""
+        with _lock(index.with_name(f"{index.name}.held"), fcntl.LOCK_EX) as held:
+            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+            yield held
+
+
+@contextmanager
+def _lock(path: Path, how: int) -> Iterator[int]:
+    try:
+        descriptor = _opened(path)
+    except OSError as error:
+        raise unusable_folder(path, error) from error
+    try:
+        fcntl.flock(descriptor, how)
+        yield descriptor
+    finally:
+        # Closing is enough, and only then: a git of ours that lives on holds the same lock until it ends.
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for this user alone. Raises OSError."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put a small file in place, whole and on disk. Raises OSError."""
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        aside.rename(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unusable_folder(path: Path, error: OSError) -> Cannot:
+    """The Cannot for a store that the disk refuses."""
+    return Cannot(
+        f"{path} cannot be used: {error.strerror or error}",
+        fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
+        code="tree_store_unusable",
+        details={"path": str(path), "errno": error.errno},
+    )

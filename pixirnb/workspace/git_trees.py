@@ -1,0 +1,299 @@
+"""The store of trees on git: snapshots of a root, folders that steps work in, and the merges of what they left.
+
+Trees are git's, in a repository of ours beside the runs (`git_store.py`); the user's is read and never written to. This file
+says in which order things happen and who is held off meanwhile; each part of the work lies beside it: `listing` (which files),
+`git_indexes` (files to trees), `git_working_copies` (trees to files), `git_changes`, `git_merging`, `git_borrowing`.
+Source: docs/adr/0015-files-flow.md; `trees.TreeStore`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, Literal
+
+from pixirnb.errors import Cannot
+from pixirnb.trees import Belonging, Change, Entry, Merged
+from pixirnb.workspace import git_changes, git_indexes, git_keeping
+from pixirnb.workspace.belonging import Rules
+from pixirnb.workspace.git_borrowing import borrow
+from pixirnb.workspace.git_command import Git
+from pixirnb.workspace.git_contents import digest_of
+from pixirnb.workspace.git_merging import merge_trees
+from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
+from pixirnb.workspace.git_store import GitStore, unusable_folder, write
+from pixirnb.workspace.git_working_copies import lay_out, make_repository
+from pixirnb.workspace.listing import Asker, Listing
+
+MOST_LEFT: Final = 1000
+
+
+class GitTrees:
+    """Keeps trees of one root in `folder`, which is made with the first of them."""
+
+    method: Literal["git"] = "git"
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
+        self.root = Path(os.path.realpath(root))
+        self._store = GitStore(folder, self.root)
+
+    # --- from files to trees ---
+
+    def snapshot(self, belonging: Belonging) -> str:
+        """What the root holds now, as a tree. Raises Cannot."""
+        repository = find_repository(self.root)
+        store = self._made(repository)
+        index = store.indexes / "root"
+        with store.shared() as held, store.index_held(index) as alone:
+            git = store.git(index=index, files=self.root).holding(held, alone)
+            self._follow(repository, git, index)
+            files = self._listing(repository, belonging).of_what_belongs()
+            try:
+                tree = git_indexes.record(git, self.root, files)
+            except Cannot as error:
+                if error.code != "tree_store_unusable":
+                    raise
+                # A kill, a full disk or a lost object spoilt the index: it is only a memory, and is made anew.
+                index.unlink(missing_ok=True)
+                tree = git_indexes.record(git, self.root, files)
+            git_keeping.renew(store, tree)
+            return tree
+
+    def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
+        """What a folder that was given `base` holds now, as a tree. Raises Cannot."""
+        folder = Path(os.path.realpath(folder))
+        with self._folder_index(folder, base) as git:
+            files = self._listing_of(folder, git, belonging).of_what_belongs()
+            tree = git_indexes.record(git, folder, files)
+            git_keeping.renew(self._store, tree)
+            return tree
+
+    def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
+        """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most."""
+        folder = Path(os.path.realpath(folder))
+        with self._folder_index(folder, base) as git:
+            return sorted(self._listing_of(folder, git, belonging).of_what_is_left(MOST_LEFT))
+
+    def edited(self, tree: str, files: Mapping[str, Entry | None]) -> str:
+        """`tree` with some files put in or taken out (None)."""
+        with self._trees(tree) as git, self._passing_index(git) as passing:
+            edited = git_indexes.edited_tree(passing, tree, files)
+            git_keeping.renew(self._store, edited)
+            return edited
+
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """Merge two trees that both come from `base`; renames are a file gone and one made."""
+        with self._trees(base, ours, theirs) as git:
+            merged = merge_trees(git, base, ours, theirs)
+            if merged.tree is not None:
+                git_keeping.renew(self._store, merged.tree)
+            return merged
+
+    # --- from trees to files ---
+
+    def give(self, tree: str, folder: Path) -> None:
+        """Lay the files of `tree` out in `folder`, which must not exist, with a repository of its own. Raises Cannot."""
+        folder = Path(os.path.realpath(folder.parent), folder.name)
+        with self._trees(tree):
+            repository = find_repository(self.root)
+            self._borrow_history(repository)
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                folder.mkdir()
+            except OSError as error:
+                raise unusable_folder(folder, error) from error
+            try:
+                self._give(tree, folder, repository)
+            except BaseException as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise unusable_folder(folder, error) from error
+                raise
+
+    def _give(self, tree: str, folder: Path, repository: Repository | None) -> None:
+        index = self._index_of(folder, tree)
+        with self._store.shared() as held, self._store.index_held(index) as alone:
+            index.unlink(missing_ok=True)
+            lay_out(self._store.git(index=index, files=folder).holding(held, alone), tree)
+            shallow = b""
+            if repository is not None and (repository.common / "shallow").is_file():
+                shallow = (repository.common / "shallow").read_bytes()
+            make_repository(
+                self._store,
+                folder,
+                tree,
+                index=index,
+                parent=self._parent(repository),
+                shallow=shallow,
+                user={} if repository is None else identity(self.root),
+            )
+
+    # --- what a tree holds ---
+
+    def entries(self, tree: str) -> dict[str, Entry]:
+        """Every file of a tree by path."""
+        with self._trees(tree) as git:
+            return git_changes.entries_of(git, tree)
+
+    def diff(self, before: str, after: str) -> list[Change]:
+        """How two trees differ, by path."""
+        with self._trees(before, after) as git:
+            return git_changes.changes_between(git, before, after)
+
+    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
+        """The same as a patch that `git apply` takes; of `paths` alone where they are named."""
+        if paths is not None:
+            left = self.entries(after)
+            after = self.edited(before, {path: left.get(path) for path in paths})
+        with self._trees(before, after) as git:
+            return git_changes.patch_between(git, before, after)
+
+    def content(self, digest: str) -> bytes:
+        """The bytes of a file, whole."""
+        with self._trees(digest, kind="blob") as git:
+            return git.run("cat-file", "blob", digest).out
+
+    def write_content(self, digest: str, descriptor: int) -> None:
+        """Write the bytes of a file to a descriptor."""
+        with self._trees(digest, kind="blob") as git:
+            git.write(descriptor, "cat-file", "blob", digest)
+
+    def digest_of(self, path: Path) -> Entry | None:
+        """What an entry for the file at `path` would be; None where nothing, or no file, is there. Raises Cannot."""
+        store = self._store if self._store.is_made else self._made(find_repository(self.root))
+        return digest_of(path, self.root, store.object_format)
+
+    # --- how long ---
+
+    def keep(self, name: str, trees: Sequence[str]) -> None:
+        """Keep trees for as long as `name` is kept: on disk before this returns. Raises Cannot."""
+        with self._trees(*trees) as git:
+            git_keeping.keep(self._store, git, name, trees)
+
+    def forget(self, owner: str) -> None:
+        """Let go of everything kept under names that begin with `owner/`, and of what nothing else keeps."""
+        if self._store.is_made:
+            git_keeping.forget(self._store, owner)
+
+    # --- the store ---
+
+    def _made(self, repository: Repository | None) -> GitStore:
+        self._store.make("sha1" if repository is None else repository.object_format)
+        return self._store
+
+    def _follow(self, repository: Repository | None, git: Git, index: Path) -> None:
+        """Take over what the user's repository has come to since the last snapshot: its objects, HEAD, and ignore rules."""
+        if repository is None:
+            return
+        rules = ignore_rules(self.root, repository)
+        if not self._store.exclude.exists() or self._store.exclude.read_bytes() != rules:
+            write(self._store.exclude, rules)
+        seed = index.with_name("seed")
+        known = seed.read_text() if seed.exists() and index.exists() else ""
+        if repository.tree is None or known == repository.tree:
+            return
+        if self._borrow_history(repository):
+            try:
+                git_indexes.begin_at(git, repository.tree)
+            except Cannot:
+                # An index that a kill left half-written, or a history with holes: the files are all there is to go by.
+                index.unlink(missing_ok=True)
+            write(seed, repository.tree.encode())
+
+    def _borrow_history(self, repository: Repository | None) -> bool:
+        """Link the objects of the user's HEAD in, unless they are here; whether they are now."""
+        commit = None if repository is None else repository.commit
+        if repository is None or commit is None or repository.is_partial:
+            return False
+        if repository.object_format != self._store.object_format:
+            return False
+        git = self._store.git()
+        if not git_keeping.has(git, commit):
+            try:
+                borrow(repository.common / "objects", self._store.borrowed)
+            except OSError as error:
+                raise unusable_folder(self._store.borrowed, error) from error
+        return git_keeping.has(git, commit)
+
+    def _parent(self, repository: Repository | None) -> str | None:
+        """The commit that a given folder's own comes after. That of a bigger repository has other paths in it."""
+        if repository is None or repository.commit is None or repository.top != self.root:
+            return None
+        is_here = not repository.is_partial and git_keeping.has(
+            self._store.git(), repository.commit
+        )
+        return repository.commit if is_here else None
+
+    def _listing(self, repository: Repository | None, belonging: Belonging) -> Listing:
+        plain = self._asker(self.root)
+        if repository is None:
+            ask = plain
+        else:
+
+            def ask(folder: Path) -> Git:
+                return Git.theirs(folder, is_top=folder != self.root)
+
+        return Listing(self.root, ask, plain, Rules(belonging))
+
+    def _listing_of(self, folder: Path, git: Git, belonging: Belonging) -> Listing:
+        plain = self._asker(folder)
+        return Listing(
+            folder,
+            lambda inner: git if inner == folder else plain(inner),
+            plain,
+            Rules(belonging),
+        )
+
+    def _asker(self, root: Path) -> Asker:
+        """Our git, with an index that is not there: every file is one that it does not know."""
+        nothing = self._store.indexes / "nothing"
+
+        def ask(folder: Path) -> Git:
+            is_within = folder != root
+            return self._store.git(index=nothing, files=folder if is_within else root)
+
+        return ask
+
+    def _index_of(self, folder: Path, base: str) -> Path:
+        name = blake2b(os.fsencode(folder) + b"\0" + base.encode(), digest_size=16).hexdigest()
+        return self._store.indexes / f"given-{name}"
+
+    @contextmanager
+    def _folder_index(self, folder: Path, base: str) -> Iterator[Git]:
+        """An index of a moment for a folder that was given `base`, as `give` left it: it holds `base`, and nothing else."""
+        with self._trees(base) as git, self._passing_index(git, files=folder) as passing:
+            given = self._index_of(folder, base)
+            try:
+                shutil.copy2(given, passing.environment["GIT_INDEX_FILE"])
+            except OSError:
+                passing.run("read-tree", base)
+            yield passing
+
+    @contextmanager
+    def _passing_index(self, git: Git, files: Path | None = None) -> Iterator[Git]:
+        index = self._store.passing_index()
+        try:
+            yield self._store.git(index=index, files=files).holding(*git.held)
+        finally:
+            index.unlink(missing_ok=True)
+            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+
+    @contextmanager
+    def _trees(self, *digests: str, kind: str = "tree") -> Iterator[Git]:
+        """Git on the store, for use of what is named; raises Cannot (`tree_missing`) where it, or part of it, is not there."""
+        if not self._store.is_made:
+            raise git_keeping.missing(digests[0] if digests else "", self.root)
+        with self._store.shared() as held:
+            git = self._store.git().holding(held)
+            git_keeping.require(git, digests, kind, self.root)
+            try:
+                yield git
+            except Cannot as error:
+                if git_keeping.tells_of_loss(error):
+                    raise git_keeping.missing(digests[0], self.root) from error
+                raise
