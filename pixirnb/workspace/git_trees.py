@@ -35,7 +35,7 @@ MOST_LEFT: Final = 1000
 class GitTrees:
     """Keeps trees of one root in `folder`, which is made with the first of them."""
 
-    method: Literal["git"] = "git"
+    method: Literal["git", "copy"] = "git"
 
     def __init__(self, folder: Path, root: Path) -> None:
         """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
