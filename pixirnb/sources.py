@@ -77,7 +77,7 @@ def _loaded(source: Source) -> loader.Loaded:
 
 
 def surroundings(*folders: Path) -> Surroundings:
-    """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of the current one."""
+    """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of this one."""
     for folder in (*folders, Path.cwd()):
         try:
             with (folder / DEFINITIONS).open("rb") as file:

@@ -235,29 +235,13 @@ class Steps:
         preface = "" if hand is None or not hand.preface else hand.preface + "\n\n"
         native["task"] = templates.native(preface + (task or "none"), step.at("task"), step.name)
         reading.moved[*own, "task"] = step.at("task")
-        if agent is None:
-            if "agent" not in said:
-                reading.wrong(
-                    "agent_missing",
-                    parts,
-                    f"`{step.name:.80}` has a task and no agent",
-                    "add `agent:`, or `type: deterministic` with a `command`",
-                )
-        elif hand is None:
-            reading.wrong(
-                "agent_unknown",
-                step.at("agent"),
-                f"there is no agent `{agent:.80}`",
-                did_you_mean(agent, self.team.hands, otherwise="declare it under `agents`"),
-            )
-        else:
-            native["agent"] = hand.name
+        if agent is not None:
+            # One that nobody declares may be a role in a file: the plan looks for it.
+            native["agent"] = agent if hand is None else hand.name
             reading.moved[*own, "agent"] = step.at("agent")
-            if hand.writes:
-                native["write_set"] = list(hand.writes)
-                reading.moved[*own, "write_set"] = hand.writes_at
-        if "agent" not in native:
-            del native["task"]  # for nobody: the mistake is told
+        if hand is not None and hand.writes:
+            native["write_set"] = list(hand.writes)
+            reading.moved[*own, "write_set"] = hand.writes_at
         if cwd is not None:
             native["cwd"] = cwd
             reading.moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in said else "cwd")
