@@ -48,19 +48,6 @@ def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
                 f"`{ids[position]}` says nothing about the files it writes, so nothing it changes is unexpected",
                 "add `write_set`: changes elsewhere are then told before they are merged",
             )
-        if step.root is None:
-            yield Mistake(
-                "cwd_not_isolated",
-                ("steps", position),
-                f"`{ids[position]}` works in `{_folder(analysis, position)}`, which is no repository of this workflow: "
-                "what it changes there is changed at once and is not kept apart",
-                "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
-            )
-
-
-def _folder(analysis: Analysis, position: int) -> str:
-    step = analysis.resolved[position]
-    return step.spec.cwd or (step.agent and step.agent.cwd) or "."
 
 
 def _named(ids: Sequence[str], steps: Sequence[int]) -> str:

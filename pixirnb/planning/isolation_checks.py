@@ -34,6 +34,16 @@ def check_isolation(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterato
                 "no step of this workflow works in a copy that something could be carried into",
                 "take `carry` out, or write `workspace: isolated` where it is needed",
             )
+    for position, found in enumerate(resolved):
+        if found.workspace == "isolated" and found.root is None:
+            folder = found.agent and found.agent.cwd
+            yield Mistake(
+                "cwd_not_isolated",
+                ("steps", position),
+                f"`{found.spec.id}` works in a copy, and its agent in `{folder}`, of which there is none: "
+                "it belongs to neither the workspace nor a repository",
+                "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
+            )
     for position, step in enumerate(workflow.steps):
         written = step.__pydantic_fields_set__
         if "carry" in written and step.carry:

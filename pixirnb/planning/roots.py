@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, Self
 
 from pixirnb.planning.paths import LONGEST, REPO, Pattern, matches
@@ -73,6 +74,11 @@ class Roots:
     def is_plain(self) -> bool:
         """Whether no root lies in another and no folder has two names: every pattern is canonical as written."""
         return self._is_plain
+
+    @property
+    def names(self) -> Mapping[str, Root]:
+        """Every name that a set may use, second names too, and the root it is."""
+        return MappingProxyType(self._by_name)
 
     def named(self, name: str) -> Root:
         """The root of that name, `.` or `repos.NAME`; of a second name, the root it is. Raises KeyError."""

@@ -4,21 +4,23 @@
     by mode  what would change something: `read_only` denies, `ask` asks unless a person has allowed this very call,
              `auto` allows
 
-Paths are those of `runners.agents.confinement`: relative to the workspace with links resolved, or absolute below one of the
-additional paths, where an agent may read and never write. Source: contract.md §1 (sets), §7 (permissions).
+Paths are those of `runners.agents.confinement`: with links resolved, relative to the workspace, or to a repository
+(`repos.cloud:src/a.py`), or absolute below one of the additional paths, where an agent may read and never write.
+Source: contract.md §1 (sets), §7 (permissions).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final, Literal
 
 from pixirnb.planning.digest import text_digest
-from pixirnb.planning.paths import Pattern, matches, overlap
+from pixirnb.planning.paths import REPO, Pattern, matches, overlap
+from pixirnb.planning.roots import WORKSPACE, Roots
 
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["read_only", "ask", "auto"]
@@ -93,6 +95,8 @@ class Limits:
     """Digests of the calls that a person has allowed this step."""
     additional: tuple[str, ...] = ()
     """Folders outside the workspace, absolute, that may be read: additional paths, and the one it works in."""
+    roots: Roots = field(default_factory=lambda: Roots.of("", {}), compare=False)
+    """The workspace and the repositories that sets may name."""
 
     @classmethod
     def of(cls, work: Mapping[str, Any]) -> Limits:
@@ -101,15 +105,18 @@ class Limits:
         mode = session.get("permission_mode")
         if session.get("posture") != "writer" or mode not in ("read_only", "ask", "auto"):
             mode = "read_only"
-        workspace = str(work.get("workspace") or "/")
+        roots = roots_of(work)
         read_set = [str(glob) for glob in session.get("read_set") or ("**/*",)]
         outside = []
         cwd = [work["cwd"]] if work.get("cwd") else []
         for folder in map(str, (*(work.get("additional_paths") or ()), *cwd)):
-            if not _is_below(folder, (workspace,)):
+            try:
+                root, inner = roots.located(folder)
+            except ValueError:
                 outside.append(folder)
-            elif folder not in (workspace, *map(str, cwd)):
-                read_set.append(_escaped(folder[len(workspace.rstrip("/")) + 1 :]))
+                continue
+            if folder not in map(str, cwd) and (inner or root.name != WORKSPACE):
+                read_set.append(_glob_of(roots.shown(root.name, inner)))
         return cls(
             mode=mode,
             read_set=tuple(read_set),
@@ -117,13 +124,14 @@ class Limits:
             tools=frozenset(session.get("tools") or ()),
             granted=frozenset(work.get("granted") or ()),
             additional=tuple(dict.fromkeys(outside)),
+            roots=roots,
         )
 
     def read_refusal(self, path: str) -> Ruling | None:
         """Why a file may not be read; None where it may."""
         if (kept := _kept(path)) is not None:
             return kept
-        is_readable = _is_below(path, self.additional) or _is_in(
+        is_readable = _is_below(path, self.additional) or self._is_in(
             path, (*self.read_set, *self.write_set)
         )
         if is_readable:
@@ -136,7 +144,7 @@ class Limits:
         if (kept := _kept(path)) is not None:
             return kept
         globs = (*self.read_set, *self.write_set)
-        is_open = path == "" or _is_below(path, self.additional) or _may_hold(path, globs)
+        is_open = path == "" or _is_below(path, self.additional) or self._may_hold(path, globs)
         if is_open:
             return None
         sets = _listed(globs)
@@ -148,7 +156,7 @@ class Limits:
         """Why a file may not be changed by anybody's leave; None where the mode decides."""
         if (kept := _kept(path)) is not None:
             return kept
-        if _is_in(path, self.write_set):
+        if self._is_in(path, self.write_set):
             return None
         sets = _listed(self.write_set)
         told = f"write only {sets}" if self.write_set else "this step writes no files"
@@ -166,6 +174,40 @@ class Limits:
         if self.mode == "auto" or (digest is not None and digest in self.granted):
             return _ALLOWED
         return Ruling("ask", "permission_required", "A person has to allow this.")
+
+    def _is_in(self, path: str, globs: Iterable[str]) -> bool:
+        """By whichever of its names: a file in a repository within the workspace has two."""
+        name, inner = self._split(path)
+        patterns = [pattern for pattern in map(_pattern, globs) if pattern is not None]
+        spelled = () if path.startswith("/") else self.roots.spellings(name, inner)
+        return any(matches(pattern, each) for each in spelled for pattern in patterns)
+
+    def _may_hold(self, path: str, globs: Iterable[str]) -> bool:
+        """Whether some path at or below `path` is in the sets."""
+        if path.startswith("/"):
+            return False
+        name, inner = self._split(path)
+        if _pattern(glob := _glob_of(self.roots.shown(name, inner))) is None:
+            return False
+        place = self.roots.pattern(glob)
+        readable = (self.roots.pattern(each) for each in globs if _pattern(each) is not None)
+        return any(overlap(place, pattern) for pattern in readable)
+
+    def _split(self, path: str) -> tuple[str, str]:
+        """A path as the name of its root and the way from there. A file may be called like a repository that is none."""
+        found = REPO.match(path)
+        if found is not None and f"repos.{found[1]}" in self.roots.names:
+            return f"repos.{found[1]}", path[found.end() :]
+        return WORKSPACE, path
+
+
+def roots_of(work: Mapping[str, Any]) -> Roots:
+    """The folders that an agent's sets name: its `roots`, by name; without them its workspace alone."""
+    given = dict(work.get("roots") or {WORKSPACE: work.get("workspace") or "/"})
+    workspace = str(given.pop(WORKSPACE, ""))
+    return Roots.of(
+        workspace, {name.removeprefix("repos."): str(folder) for name, folder in given.items()}
+    )
 
 
 def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
@@ -214,24 +256,19 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _kept(path: str) -> Ruling | None:
-    if any(name.casefold() in RESERVED for name in path.split("/")):
+    # `repos.cloud:.env` is one, and a file of the workspace that is called so is refused with it.
+    inner = REPO.sub("", path, count=1)
+    if any(name.casefold() in RESERVED for name in inner.split("/")):
         return _deny(
             "reserved_path",
             f"`{_shown(path)}` belongs to git or to pixirnb and is in no set: leave it.",
         )
-    if is_secret(path):
+    if is_secret(inner) or is_secret(path):
         return _deny(
             "kept_secret",
             f"`{_shown(path)}` is kept secret by its name: work without it, or say in your report that it is needed.",
         )
     return None
-
-
-def _is_in(path: str, globs: Iterable[str]) -> bool:
-    # A file of the workspace may be called `repos.x:y`, and is none of that repository's.
-    named = path if path.startswith("/") else f"./{path}"
-    patterns = (pattern for pattern in map(_pattern, globs) if pattern is not None)
-    return any(matches(pattern, named) for pattern in patterns)
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
@@ -240,18 +277,12 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
-def _may_hold(path: str, globs: Iterable[str]) -> bool:
-    """Whether some path at or below `path` is in the sets."""
-    if path.startswith("/"):
-        return False
-    place = _pattern(_escaped(path))
-    patterns = (pattern for pattern in map(_pattern, globs) if pattern is not None)
-    return place is not None and any(overlap(place, pattern) for pattern in patterns)
-
-
-def _escaped(path: str) -> str:
-    """The glob that means this path."""
-    return "./" + "".join(f"\\{char}" if char in "*?[]{},\\" else char for char in path)
+def _glob_of(shown: str) -> str:
+    """The glob that means this path and all below it; of a root itself, all of it."""
+    found = REPO.match(shown)
+    root, inner = (found[0], shown[found.end() :]) if found else ("", shown)
+    escaped = "".join(f"\\{char}" if char in "*?[]{},\\" else char for char in inner)
+    return f"{root}{'' if root else './'}{escaped or '**'}"
 
 
 @lru_cache(maxsize=4096)

@@ -35,10 +35,9 @@ class Attendant:
 
 
 def agent_work(workspace: Path, **fields: Any) -> dict[str, Any]:
-    """What an agent's program is handed. `fields`: of its session, or `cwd`, `granted`, `additional_paths`."""
-    outer: dict[str, Any] = {
-        name: fields.pop(name) for name in ("granted", "additional_paths") if name in fields
-    }
+    """What an agent's program is handed. `fields`: of its session, or `cwd`, `granted`, `additional_paths`, `roots`."""
+    around = ("granted", "additional_paths", "roots")
+    outer: dict[str, Any] = {name: fields.pop(name) for name in around if name in fields}
     cwd = str(fields.pop("cwd", workspace))
     session = {
         "posture": "writer",

@@ -244,7 +244,7 @@ def test_a_step_works_in_a_folder_of_the_workspace(found: dict[str, Any], told: 
 def test_an_agent_may_work_outside_where_something_is() -> None:
     text = (
         "name: w\nagents: {b: {cwd: ../c, additional_paths: [../d]}}\n"
-        "steps: [{id: a, task: x, agent: b}]\n"
+        "steps: [{id: a, task: x, agent: b, workspace: shared}]\n"
     )
     beside = {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
     facts = Facts("/w", {".": fact()}, beside)

@@ -34,6 +34,7 @@ def test_two_names_for_one_folder_are_one_root() -> None:
     assert WITHIN.named("repos.again") == WITHIN.named("repos.cloud")
     assert ABOVE.named("repos.same") == ABOVE.named(".")
     assert [root.name for root in WITHIN.roots] == [".", "repos.cloud", "repos.deep"]
+    assert list(WITHIN.names) == [".", "repos.cloud", "repos.deep", "repos.again"]
 
 
 def test_a_root_knows_which_folders_below_it_are_roots() -> None:

@@ -123,3 +123,13 @@ def test_changes_of_one_file_are_followed_one_after_another() -> None:
     assert leaves.use("a", "one two", "1 2")
     assert not leaves.use("a", "one two", "1 2")
     assert leaves.use("b", "", "b")
+
+
+def test_what_is_allowed_in_one_copy_of_a_repository_is_the_same_in_another() -> None:
+    def digest(copy: str, path: str = "a") -> str:
+        made = call(changes=[Change(f"{copy}/cloud/{path}", "", "x")])
+        return wish(made, [], [f"{copy}/w"], {".": f"{copy}/w", "repos.cloud": f"{copy}/cloud"})[1]
+
+    assert digest("/one") == digest("/two")
+    assert digest("/one") != digest("/one", "b")
+    assert digest("/one") != wish(call(changes=[Change("/one/w/a", "", "x")]), [], ["/one/w"])[1]

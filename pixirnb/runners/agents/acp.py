@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from pixirnb.release import release
 from pixirnb.runners.agents.acp_client import Client
 from pixirnb.runners.agents.commands import Command, ended_badly, prepared
+from pixirnb.runners.agents.confinement import other_roots
 from pixirnb.runners.agents.line import Failed, Line
 
 LINE_LIMIT: Final = 50 * 1024 * 1024
@@ -170,7 +171,7 @@ class _Conversation:
             )
 
     def _folders(self, greeted: schema.InitializeResponse) -> list[str] | None:
-        folders: list[str] = self._work["additional_paths"]
+        folders: list[str] = [*self._work["additional_paths"], *other_roots(self._work)]
         can = greeted.agent_capabilities and greeted.agent_capabilities.session_capabilities
         return folders if folders and can and can.additional_directories is not None else None
 

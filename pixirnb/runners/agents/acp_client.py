@@ -52,6 +52,7 @@ class Client:
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
         self._folders = (self._confinement.cwd, str(work["cwd"]))
+        self._roots: dict[str, str] = work.get("roots") or {}
         self._leaves = Leaves()
         self._grants = Grants(work, line)
         self._count = 0
@@ -76,7 +77,9 @@ class Client:
         self.updates.tell_call(call)
         places, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
-        args, digest = wish(call, [places.get(path, path) for path in call.paths], self._folders)
+        args, digest = wish(
+            call, [places.get(path, path) for path in call.paths], self._folders, self._roots
+        )
         is_changing = not is_reading(call)
         # What is allowed is this call: where a person decides, an agent may not take it for all that follow.
         kinds: tuple[OptionKind, ...] = ("allow_once", "allow_always")

@@ -10,7 +10,7 @@ What the agent does by its own hand is nowhere compared with what it said. Sourc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,10 +33,16 @@ def is_reading(call: Call) -> bool:
     return call.kind in READING and not call.changes
 
 
-def wish(call: Call, paths: Sequence[str], folders: Iterable[str]) -> tuple[dict[str, Any], str]:
+def wish(
+    call: Call,
+    paths: Sequence[str],
+    folders: Iterable[str],
+    roots: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Any], str]:
     """What a person is shown of a call, and its digest.
 
-    `paths`: of `call.paths`, as a person knows them; `folders`: the one it works in, by all its names.
+    `paths`: of `call.paths`, as a person knows them; `folders`: the one it works in, by all its names; `roots`: folders by the
+    name of the root they are.
     """
     shown = {**call.args, "paths": list(paths)} if paths else call.args
     if call.input is None and not call.changes and call.output:
@@ -44,7 +50,7 @@ def wish(call: Call, paths: Sequence[str], folders: Iterable[str]) -> tuple[dict
     whole: dict[str, Any] = {"title": call.title, "paths": call.paths, "input": call.input}
     whole["changes"] = [[change.path, change.before, change.after] for change in call.changes]
     whole["content"] = shown.get("content")
-    return shown, digest_of(f"acp:{call.kind}", _placed(whole, folders))
+    return shown, digest_of(f"acp:{call.kind}", _placed(whole, folders, roots or {}))
 
 
 @dataclass(slots=True)
@@ -112,9 +118,11 @@ def _outcomes(changes: Sequence[Change], before: str, size: int) -> list[str]:
     return found
 
 
-def _placed(value: Any, folders: Iterable[str]) -> Any:
-    """Plain data in which the folder it works in has one name: what is allowed once is the same in another copy."""
-    names = sorted({re.escape(folder.rstrip("/")) for folder in folders} - {""}, key=len)
+def _placed(value: Any, folders: Iterable[str], roots: Mapping[str, str]) -> Any:
+    """Plain data in which the folders it works in have one name: what is allowed once is the same in another copy."""
+    marks = {folder.rstrip("/"): f"{_HERE}{name}" for name, folder in roots.items()}
+    marks |= {folder.rstrip("/"): _HERE for folder in folders}
+    names = sorted((re.escape(folder) for folder in marks if folder), key=len)
     if not names:
         return value
     # Longest first, and only whole names: `/a/work` is no part of `/b/a/work`, nor of `/a/workshop`.
@@ -122,7 +130,8 @@ def _placed(value: Any, folders: Iterable[str]) -> Any:
 
     def placed(item: Any) -> Any:
         if isinstance(item, str):
-            return pattern.sub(_HERE, item.replace(_HERE, _HERE * 2))
+            doubled = item.replace(_HERE, _HERE * 2)
+            return pattern.sub(lambda found: marks[found[0]], doubled)
         if isinstance(item, dict):
             return {name: placed(part) for name, part in item.items()}
         if isinstance(item, list):

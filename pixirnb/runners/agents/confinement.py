@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pixirnb.planning.paths import REPO
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.sessions.permissions import RESERVED, Limits, Ruling, is_secret
 
 _LONGEST: Final = 4096
@@ -38,7 +40,7 @@ class Root:
     """A folder that agents reach things through."""
 
     name: str
-    """Before the paths in it: empty for the workspace, else the folder as it was given."""
+    """Before the paths in it: empty for the workspace, `repos.NAME:` for a repository, else the folder as it was given."""
     folder: str
     """Where it really is."""
 
@@ -52,10 +54,13 @@ class Place:
 
     @property
     def path(self) -> str:
-        """As the rules and people see it: relative to the workspace, or absolute in an additional folder."""
+        """As the rules and people see it: `src/a.py`, `repos.cloud:src/a.py`, or absolute in an additional folder."""
         inner = "/".join(self.parts)
         if not self.root.name:
-            return inner
+            # A folder may be called like a repository.
+            return f"./{inner}" if REPO.match(inner) else inner
+        if not self.root.name.startswith("/"):
+            return f"{self.root.name}{inner}"
         return f"{self.root.name.rstrip('/')}/{inner}" if inner else self.root.name
 
     @property
@@ -118,12 +123,20 @@ class Confinement:
     """What one agent's work is confined to. Used from any thread."""
 
     def __init__(self, work: Mapping[str, Any]) -> None:
-        """`work`: an agent's, with `workspace cwd additional_paths session granted`."""
+        """`work`: an agent's, with `workspace roots cwd additional_paths session granted`."""
         self.cwd = os.path.realpath(work["cwd"])
-        self.limits = Limits.of(work)
-        roots = [Root("", os.path.realpath(work["workspace"]))]
+        given = dict(work.get("roots") or {WORKSPACE: work["workspace"]})
+        resolved = {name: os.path.realpath(folder) for name, folder in given.items()}
+        self.limits = Limits.of({**work, "roots": resolved})
+        self._repos = {name: resolved[name] for name in resolved if name != WORKSPACE}
+        roots = [
+            Root("" if root.name == WORKSPACE else f"{root.name}:", root.folder)
+            for root in self.limits.roots.roots
+            if root.folder
+        ]
         roots += [Root(path, os.path.realpath(path)) for path in self.limits.additional]
-        self._roots = roots
+        # A file belongs to the innermost folder that holds it.
+        self._roots = sorted(roots, key=lambda root: -len(root.folder))
 
     def readable(self, path: Any) -> Place:
         """The place of a file that may be read. Raises Refused."""
@@ -150,11 +163,12 @@ class Confinement:
         if isinstance(path, Place):
             return path
         text = _plain(path)
-        named = os.path.normpath(os.path.join(self.cwd, text))  # noqa: PTH118 - text: a Path would drop `//` and `.`
+        base, rest = self._begun(text)
+        named = os.path.normpath(os.path.join(base, rest))  # noqa: PTH118 - text: a Path would drop `//` and `.`
         try:
             real = os.path.realpath(named)
             # `a/../b` is not `b` where `a` is a link: what the system would open is what is meant.
-            meant = os.path.realpath(os.path.join(self.cwd, text))  # noqa: PTH118 - as above
+            meant = os.path.realpath(os.path.join(base, rest))  # noqa: PTH118 - as above
         except (OSError, ValueError) as error:
             raise Refused(
                 "path_invalid", f"`{shown(text)}` cannot be looked up: {error}."
@@ -170,6 +184,19 @@ class Confinement:
             f"`{shown(text)}` leads outside the workspace: name a path in it, relative to where you work.",
         )
 
+    def _begun(self, text: str) -> tuple[str, str]:
+        """The folder that a path is relative to, and the rest. Raises Refused for a repository that there is none of."""
+        found = REPO.match(text)
+        if found is None or not self._repos:
+            return self.cwd, text
+        folder = self._repos.get(f"repos.{found[1]}")
+        if folder is None:
+            known = ", ".join(f"`{name}:`" for name in self._repos)
+            raise Refused(
+                "unknown_repo", f"`{shown(text)}` names no repository of this step: it has {known}."
+            )
+        return folder, f"./{text[found.end() :]}"
+
     def _refuse_names(self, text: str, *paths: str) -> None:
         """A link that is called `.env` is one, wherever it leads."""
         for path in paths:
@@ -184,6 +211,14 @@ class Confinement:
                     "kept_secret",
                     f"`{shown(text)}` is kept secret by its name: work without it, or say in your report that it is needed.",
                 )
+
+
+def other_roots(work: Mapping[str, Any]) -> list[str]:
+    """Folders of an agent's roots that do not lie in the one it works in; none where the workspace is all there is."""
+    roots = {name: str(folder) for name, folder in (work.get("roots") or {}).items()}
+    if not roots.keys() - {WORKSPACE}:
+        return []
+    return [folder for folder in roots.values() if _inside(folder, str(work["cwd"])) is None]
 
 
 def shown(text: str, limit: int = 200) -> str:
