@@ -16,11 +16,14 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.engine import places
 from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.leftovers import close_left, copy_sessions
+from pixirnb.engine.merging import Merger
 from pixirnb.errors import LogDamaged
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
 from pixirnb.history.state import RunState, fold
@@ -29,8 +32,10 @@ from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.digest import spec_digest
+from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
+from pixirnb.planning.roots import Roots
 from pixirnb.ports import Blobs, Contents, Reading, RunLog, RunStore
 from pixirnb.release import release
 from pixirnb.resumption import (
@@ -44,7 +49,9 @@ from pixirnb.resumption import (
 from pixirnb.runners.processes import end_strays
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
+from pixirnb.trees import Files
 from pixirnb.workspace.contents import contents_digest
+from pixirnb.workspace.isolation import LocalFiles
 from pixirnb.workspace.survey import survey
 
 _INSTANCE: Final = secrets.token_hex(8)
@@ -62,6 +69,12 @@ def _end_strays(run: RunState) -> None:
     end_strays(run.run_id, spare=owner["pid"] if is_other else None)
 
 
+def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
+    if log.folder is None:
+        return None
+    return LocalFiles(log.folder.parent.parent, roots, never_copy=never_copy)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a course takes from where it begins: time, chance, this process, and what lies around it."""
@@ -72,6 +85,8 @@ class Place:
     end_strays: Callable[[RunState], object] = _end_strays
     """Ends what the dead owner of a run left running."""
     contents: Contents = contents_digest
+    files: Callable[[RunLog, Roots, Sequence[str]], Files | None] = _local_files
+    """What keeps the files of a run on these roots, less what is never copied; None where its store keeps no folders."""
 
 
 HERE: Final = Place()
@@ -88,6 +103,10 @@ class Course:
     """The history so far, folded."""
     opening: tuple[Draft, ...]
     """The facts it begins with."""
+    place: places.Place
+    """The folders it works on."""
+    files: Files | None = None
+    """What keeps its isolated folders and does its merges."""
     stop: RunStop | None = None
     """The operator's wish as it begins."""
 
@@ -104,7 +123,8 @@ def first(
 ) -> Course:
     """A new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
     pinned = called(workflow, sources)
-    plan = compile_plan(workflow, survey(workflow, workspace, pinned), pinned)
+    facts = survey(workflow, workspace, pinned)
+    plan = compile_plan(workflow, facts, pinned)
     given = resolve_inputs(workflow, inputs)
     run_id = _new_run_id(place)
     log = store.create(run_id)
@@ -117,6 +137,7 @@ def first(
             "spec_digest": spec_digest(workflow),
             "inputs": given,
             "workspace": str(workspace.resolve()),
+            **_repos(facts),
             "source": workflow.places.source,
             "sources": pinned,
             "owner": place.owner(),
@@ -124,7 +145,9 @@ def first(
             **({} if parent is None else {"parent": parent}),
         },
     )
-    return Course(plan, log, RunState(), (opening,))
+    run = RunState()
+    pinned_run = fold(_as_events([opening], (), place))
+    return _course(plan, log, run, (opening,), pinned_run, place)
 
 
 def further(
@@ -157,8 +180,15 @@ def further(
             place.end_strays(planned.run)
             left = _close_sessions(log, planned.run, reading.events, place)
         opening = (*drafts, *_opening(planned, chosen, changed, reading, place), *left)
+        run = fold(reading.events)
+        course = _course(planned.plan, log, run, opening, run, place, stop)
+        if course.files is not None:
+            course.files.sweep(run_id)
+            merger = Merger(planned.plan, run, course.place.roots, course.files, log.blobs)
+            # What a merge did to files before its process died is on record before anything builds on it.
+            course = replace(course, opening=(*merger.unrecorded(), *opening))
         hand_on()
-        return Course(planned.plan, log, fold(reading.events), opening, stop)
+        return course
 
 
 def forked(
@@ -192,7 +222,32 @@ def forked(
         planned = resumption(log.reading, log.blobs, changed, chosen, contents=place.contents)
         opening = _opening(planned, chosen, changed, log.reading, place)
         undo.pop_all()
-    return Course(planned.plan, log, fold(history), tuple(opening))
+    run = fold(history)
+    return _course(planned.plan, log, run, tuple(opening), run, place)
+
+
+def _course(  # noqa: PLR0917 - all that a course begins with
+    plan: Plan,
+    log: RunLog,
+    run: RunState,
+    opening: tuple[Draft, ...],
+    pinned: RunState,
+    place: Place,
+    stop: RunStop | None = None,
+) -> Course:
+    folders = places.shared_place(pinned, places.roots_of(pinned))
+    files = place.files(log, folders.roots, plan.workflow.never_copy)
+    return Course(plan, log, run, opening, folders, files, stop)
+
+
+def _repos(facts: Facts) -> dict[str, dict[str, str]]:
+    """Where the repositories lie, from the workspace, so that a moved project finds them again."""
+    if not facts.repos:
+        return {}
+    found = {
+        name: os.path.relpath(fact.resolved, facts.workspace) for name, fact in facts.repos.items()
+    }
+    return {"repos": found}
 
 
 def record(
@@ -210,6 +265,42 @@ def record(
     with _held(store, run_id, take_over=take_over) as (log, _):
         drafts, _stop = _granted(request, log.reading)
         log.append(_as_events(drafts, log.reading.events, place))
+
+
+def merge(
+    store: RunStore,
+    run_id: str,
+    request: Request,
+    *,
+    take_over: bool = False,
+    place: Place = HERE,
+) -> None:
+    """Do a merge that was asked for of a run nobody drives, and record it. Nothing of the run starts.
+
+    Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed, InvalidArguments, Cannot.
+    """
+    with _held(store, run_id, take_over=take_over) as (log, _):
+        run = fold(log.reading.events)
+        plan = pinned_plan(run)
+        course = _course(plan, log, run, (), run, place)
+        if course.files is None:
+            return
+        merger = Merger(plan, run, course.place.roots, course.files, log.blobs)
+        known = list(log.reading.events)
+        for facts in (merger.unrecorded, partial(_wished, merger, request)):
+            drafts = facts()
+            events = _as_events(drafts, known, place)
+            log.append(events)
+            known += events
+            for event in events:
+                run.apply(event)
+                if event.kind == "merge_applied":
+                    course.files.recorded(run_id, event.data["merge"])
+
+
+def _wished(merger: Merger, request: Request) -> list[Draft]:
+    wish = grant(request, merger.plan, merger.run).merge
+    return [] if wish is None else merger.of_wish(wish)
 
 
 @contextlib.contextmanager

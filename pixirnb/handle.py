@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import anyio
 
-from pixirnb import courses, launch
+from pixirnb import courses, launch, merges
 from pixirnb.engine.broadcast import TOPICS, News, topic_of
 from pixirnb.engine.host import engine
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
+from pixirnb.machine.merges import MergeReport, Sides
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -187,7 +188,8 @@ class Run(Record):
         that needs no decision or a value that is none of the choices; Cannot. `attended`: a person stays to be asked for
         permissions; `by`: who says so, instead of this user.
         """
-        self._step(step)
+        if step not in self.state.seams:
+            self._step(step)
         if by is None:
             require_person("decide")
         said = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
@@ -224,6 +226,31 @@ class Run(Record):
         require_person("deny")
         said = request("deny", request_id=request_id, note=note)
         return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def merge(
+        self,
+        *steps: str,
+        preview: bool = False,
+        undo: bool = False,
+        sides: Sides = None,
+        take_over: bool = False,
+    ) -> MergeReport:
+        """Bring the changes of isolated steps into the user's files: of those named, or of all that are ready.
+
+        Three-way, whole or not at all; what is merged already is left out. `preview` changes nothing; `undo` takes the last
+        merge back; `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
+        any process but a step's own. Raises InvalidArguments, Cannot (`merge_disturbed`, `merge_refused`, `merge_busy` …).
+        """
+        require_person("merge")
+        chosen = sides if sides is None or isinstance(sides, str) else dict(sides)
+        said = request("merge", steps=list(steps), undo=undo, sides=chosen)
+        wish = grant(said, self.compiled(), self.state).merge
+        if preview:
+            return merges.previewed(self, wish)
+        if wish is None or (wish.undoes is None and not wish.steps):
+            return MergeReport(self.id, "nothing", [])
+        self._ask(said, lambda: courses.merge(self.store, self.id, said, take_over=take_over))
+        return merges.reported(self, said.id)
 
     def _say(self, said: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
         """Have a person's word recorded, and go on with a run that nobody drives."""

@@ -127,7 +127,16 @@ def _launch(
     inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
     stop = course.stop or stop
     return engine().launch(
-        plan, log, run, drafts, listeners, stop=stop, inbox=inbox, is_attended=is_attended
+        plan,
+        log,
+        run,
+        drafts,
+        course.place,
+        listeners,
+        files=course.files,
+        stop=stop,
+        inbox=inbox,
+        is_attended=is_attended,
     )
 
 

@@ -9,6 +9,7 @@ Nothing here writes. Source: contract.md §6.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from pixirnb.history.state import RunState, fold
 from pixirnb.machine.requirement import required
 from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.ports import Blobs, Contents, Reading
@@ -74,7 +75,7 @@ def resumption(
     run = fold(_sound(reading))
     workflow = edit.workflow or require(load_mapping(run.spec))
     sources = {**run.sources, **called(workflow, edit.sources or {})}
-    facts = Facts()
+    facts = pinned_facts(run)
     if edit.workflow is not None:
         facts = survey(workflow, Path(run.workspace), sources)
     plan = compile_plan(workflow, facts, sources)
@@ -120,7 +121,25 @@ def history_at(reading: Reading, checkpoint: str) -> list[Event]:
 
 def pinned_plan(run: RunState) -> Plan:
     """The plan of the workflow a run has pinned; its paths are not looked up again."""
-    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+    return compile_plan(require(load_mapping(run.spec)), pinned_facts(run), run.sources)
+
+
+def pinned_facts(run: RunState) -> Facts:
+    """Where the folders of a run lie, as it has pinned them; nothing is looked up, and so nothing complained of."""
+    workspace = os.path.realpath(run.workspace)
+    repos = {name: os.path.realpath(Path(workspace, path)) for name, path in run.repos.items()}
+    return Facts(workspace, repos={name: _there(folder) for name, folder in repos.items()})
+
+
+def _there(folder: str) -> PathFact:
+    return PathFact(
+        exists=True,
+        is_directory=True,
+        is_writable=True,
+        is_git=True,
+        is_inside=True,
+        resolved=folder,
+    )
 
 
 def called(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ hold surrogate escapes where a file's name is no UTF-8. Source: contract.md §8;
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,6 +103,10 @@ class TreeStore(Protocol):
         """What the root holds now, as a tree. Nothing in the root, its repository or its index is touched."""
         ...
 
+    def marks(self, belonging: Belonging) -> dict[str, object]:
+        """Every file that a snapshot would hold, with something that changes when it is written. No content is read."""
+        ...
+
     def give(self, tree: str, folder: Path) -> None:
         """Lay the files of `tree` out in `folder`, which must not exist, as a working copy of its own.
 
@@ -181,6 +186,11 @@ class Clash:
     conflicts: tuple[Conflict, ...]
     seen: str
     """The tree of the user's files that was merged into."""
+
+
+def mark_of(status: os.stat_result) -> object:
+    """What changes when a file is written: times, size, place and mode, but not when it was read."""
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 def facts_of(changes: Sequence[Change], prefix: str = "") -> list[dict[str, Any]]:
@@ -265,6 +275,10 @@ class Merging:
 
 class Files(Protocol):
     """What the engine asks of the files of one run. Blocking. Raises Cannot where a promise cannot be kept."""
+
+    def method(self, root: str) -> str:
+        """Which store keeps the trees of a root: `git` or `copy`."""
+        ...
 
     def give(self, order: Order) -> Given | Clash:
         """Folders for an isolated attempt, with the layers merged in; the user's files are not touched."""

@@ -53,6 +53,8 @@ class AgentWork:
     granted: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a person has allowed this step before: digest of the call to `{request_id, by, note}`."""
     additional_paths: tuple[Path, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
+    """Where the workspace (`.`) and each `repos.NAME` lie for it."""
     surface: tuple[dict[str, Any], ...] = ()
     """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""
 

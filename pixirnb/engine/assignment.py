@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from pixirnb.engine.briefing import agent_work, failure_context
 from pixirnb.engine.continuation import with_grants
+from pixirnb.engine.places import Place
+from pixirnb.engine.refusals import WorkRefused
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
@@ -37,20 +39,14 @@ _FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", 
 Lookup = Callable[[Reference], Any]
 
 
-class WorkRefused(Exception):
-    """Raised when a step cannot be given what it refers to; `kind` is the error kind of the attempt."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """A step's work with everything filled in."""
 
     work: Work
     cwd: Path
+    workspace: Path
+    """The user's, or the copy that the attempt was given."""
     env: dict[str, str]
 
 
@@ -59,6 +55,7 @@ def assign(
     state: StepState,
     run: RunState,
     lookup: Lookup,
+    place: Place,
     *,
     sources: Mapping[str, str],
     depth: int = 0,
@@ -66,7 +63,9 @@ def assign(
 ) -> Assignment:
     """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
     try:
-        return _assign(step, state, run, lookup, sources=sources, depth=depth, surface=surface)
+        return _assign(
+            step, state, run, lookup, place, sources=sources, depth=depth, surface=surface
+        )
     except (TypeError, ValueError) as error:
         message = f"A value this step refers to cannot be written as text: {error}"
         raise WorkRefused("reference_not_text", message) from error
@@ -77,13 +76,14 @@ def _assign(
     state: StepState,
     run: RunState,
     lookup: Lookup,
+    place: Place,
     *,
     sources: Mapping[str, str],
     depth: int,
     surface: tuple[dict[str, Any], ...],
 ) -> Assignment:
-    workspace = Path(run.workspace)
     env = _environment(step)
+    env.update(place.variables())
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
     env["PIXIRNB_RUN_ID"] = run.run_id
     if step.retry.include_failure_context and state.errors:
@@ -103,13 +103,15 @@ def _assign(
             process=step.process,
         )
     elif isinstance(spec, AgentStep):
-        cwd = _cwd(step, workspace, lookup)
+        cwd = _cwd(step, place, lookup)
         locate = _locator(lookup)
-        told = agent_work(step, state, run, lookup, locate, cwd=cwd, depth=depth, surface=surface)
+        told = agent_work(
+            step, state, run, lookup, locate, place, cwd=cwd, depth=depth, surface=surface
+        )
         work = with_grants(told, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
-    return Assignment(work, _cwd(step, workspace, lookup), env)
+    return Assignment(work, _cwd(step, place, lookup), place.workspace, env)
 
 
 def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
@@ -154,15 +156,9 @@ def _locator(lookup: Lookup) -> Callable[[str], str | None]:
     return locate
 
 
-def _cwd(step: PlannedStep, workspace: Path, lookup: Lookup) -> Path:
-    written = step.spec.cwd
-    if written is None and step.agent is not None:
-        written = step.agent.cwd
-    if written is None:
-        return workspace
-    place = (workspace / as_text(render_value(written, lookup))).resolve()
-    if not place.is_dir():
-        raise WorkRefused("path_missing", f"The folder `{written}` to work in is not there.")
-    if step.spec.cwd is not None and not place.is_relative_to(workspace.resolve()):
-        raise WorkRefused("path_escapes", f"The folder `{written}` leads out of the workspace.")
-    return place
+def _cwd(step: PlannedStep, place: Place, lookup: Lookup) -> Path:
+    if step.spec.cwd is not None:
+        return place.step_folder(as_text(render_value(step.spec.cwd, lookup)))
+    if step.agent is not None and step.agent.cwd is not None:
+        return place.agent_folder(as_text(render_value(step.agent.cwd, lookup)))
+    return place.workspace

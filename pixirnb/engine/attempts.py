@@ -10,18 +10,24 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import anyio
 
 from pixirnb import values
+from pixirnb.engine import isolated, merging, watching
 from pixirnb.engine.artifacts import collect
-from pixirnb.engine.assignment import Assignment, WorkRefused, assign, shell_text
+from pixirnb.engine.assignment import Assignment, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.continuation import continued, is_continued
 from pixirnb.engine.endings import worded
 from pixirnb.engine.payload import Payload, check_payload
+from pixirnb.engine.places import isolated_place
 from pixirnb.engine.readings import marker_of, own_words
+from pixirnb.engine.refusals import WorkRefused
 from pixirnb.engine.reported import reported
+from pixirnb.engine.results import Results
 from pixirnb.engine.sessions import Session
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
@@ -33,6 +39,7 @@ from pixirnb.planning.plan import Kind
 from pixirnb.ports import Job
 from pixirnb.runners.checks import Left, perform_checks
 from pixirnb.runners.masking import Mask, secret_values
+from pixirnb.trees import Clash, Given
 from pixirnb.work import (
     AgentWork,
     Ended,
@@ -46,6 +53,8 @@ from pixirnb.work import (
     Told,
     Work,
 )
+
+T = TypeVar("T")
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -69,6 +78,7 @@ async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> l
         )
     finally:
         performance.close()
+        await performance.leave()
 
 
 class _Performance:
@@ -81,6 +91,9 @@ class _Performance:
         self.report: dict[str, Any] | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
+        self.place = around.place
+        self.given: Given | None = None
+        """The folders of its own that it works in."""
         self.slot = Slot(around.slots)
         self.mask = Mask([])
 
@@ -97,6 +110,31 @@ class _Performance:
         return [*told, self.ended(ended)]
 
     async def run(self) -> list[Draft]:
+        if self.step.kind == "merge":
+            facts, ended = await self._offload(
+                merging.merger_of(self.around).of_step, self.attempt, self.state
+            )
+            return [*facts, self.ended(ended)]
+        if self.step.workspace == "isolated":
+            given = await self._offload(isolated.give, self.attempt, self.state, self.around)
+            if isinstance(given, Clash):
+                facts, ended = await self._offload(
+                    isolated.clashed, given, self.attempt, self.around
+                )
+                return [*facts, self.ended(ended)]
+            self.given = given
+            self.place = isolated_place(self.around.run, self.around.roots, given)
+            return await self._run()
+        if self.around.files is None or not watching.is_watched(self.step):
+            return await self._run()
+        watch = await self._offload(watching.begin, self.attempt, self.around)
+        facts = await self._run()
+        outside = await self._offload(watching.changed, watch, self.attempt, self.around)
+        if outside is not None:
+            facts[-1].data["outside"] = outside
+        return facts
+
+    async def _run(self) -> list[Draft]:
         try:
             if self.step.references or (self.step.kind == "agent" and self.step.depends_on):
                 # A value may have to be read from a blob.
@@ -112,12 +150,29 @@ class _Performance:
             self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
+        taken = await self._take()
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
             said = f"The disk did not take what it printed: {self.capture.refusal}."
             ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
-            return await self.broken_off(ended)
-        return await self._conclude(ended, assignment)
+            return [*taken, *await self.broken_off(ended)]
+        return [*taken, *await self._conclude(ended, assignment)]
+
+    async def _take(self) -> list[Draft]:
+        """What it left in folders of its own, before any check looks at them; the reason why not ends the attempt."""
+        if self.given is None:
+            return []
+        facts = await self._offload(isolated.take, self.given, self.attempt, self.around)
+        return [Draft(fact.kind, self.mask.data(fact.data)) for fact in facts]
+
+    async def leave(self) -> None:
+        """Delete the folders of its own."""
+        if self.given is not None and self.around.files is not None:
+            with anyio.CancelScope(shield=True):
+                await self._offload(self.around.files.drop, self.given)
+
+    async def _offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        return await self.around.offload(call, *arguments)
 
     async def _continued(self, assignment: Assignment) -> Assignment:
         """The work of an agent whose attempt before waited for a permission: its session may go on."""
@@ -141,16 +196,17 @@ class _Performance:
         if step.spec.artifacts:
             is_clean = ended.status == "completed"
             artifacts = await self.around.offload(self._artifacts, is_clean)
-        output = await self._output(ended, text)
+        results = Results(step, self.mask, self.report, self.around)
+        output = await results.output(ended, text)
         payload: Payload | None = None
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
-            value = await self.around.offload(self._typed_value, ended, text)
+            value = await self._offload(results.typed_value, ended, text)
             payload = await check_payload(step, value, text, self._nested(assignment))
             value = value if payload is None else payload.value
             if payload is not None and payload.is_parsed:
-                output = await self._stored(*values.encode(value))
+                output = await results.stored(*values.encode(value))
             left = Left(
-                workspace=assignment.cwd if step.agent else Path(self.around.run.workspace),
+                workspace=assignment.cwd if step.agent else assignment.workspace,
                 cwd=assignment.cwd,
                 exit_code=ended.exit_code,
                 text=text,
@@ -182,6 +238,7 @@ class _Performance:
             self.state,
             around.run,
             around.lookup,
+            self.place,
             sources=around.sources,
             depth=around.depth,
             surface=() if around.delegate is None else around.delegate.definitions,
@@ -194,7 +251,7 @@ class _Performance:
             attempt=self.attempt.number,
             work=work,
             cwd=assignment.cwd,
-            workspace=Path(self.around.run.workspace),
+            workspace=assignment.workspace,
             env=assignment.env,
             stop=self.attempt.stop,
             emit=emit,
@@ -273,38 +330,10 @@ class _Performance:
         elapsed = around.clock.now() - self.attempt.started
         return collect(
             self.step.spec.artifacts,
-            Path(around.run.workspace),
+            self.place.workspace,
             around.log.blobs,
             newer_than_s=None if is_clean else elapsed,
         )
-
-    def _typed_value(self, ended: Ended, text: str) -> Any:
-        if self.step.kind == "python":
-            if ended.value is None:
-                return None
-            key = values.user_key() if ended.value["format"] == "pickle" else None
-            return values.decode(ended.value, ended.payload, key)
-        if self.report is not None and "output" in self.report:
-            return self.report["output"]
-        return text
-
-    async def _output(self, ended: Ended, text: str) -> StoredValue:
-        if self.step.kind == "python":
-            if ended.value is None:
-                return {"format": "none"}
-            return await self._stored(ended.value, ended.payload)
-        if self.report is not None and "output" in self.report:
-            return await self._stored(*values.encode(self.report["output"]))
-        return await self._stored(*values.encode(text))
-
-    async def _stored(self, stored: StoredValue, data: bytes | None) -> StoredValue:
-        masked: StoredValue = self.mask.data(stored) if data is None else stored
-        if data is None:
-            return masked
-        if stored["format"] in {"text", "json"}:
-            data = self.mask.text(data.decode("utf-8")).encode("utf-8")
-        digest = await self.around.offload(self.around.log.blobs.put, data)
-        return {**stored, "blob": digest, "bytes": len(data)}
 
     def ended(
         self,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.engine.places import Place
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
@@ -34,12 +35,13 @@ Locate = Callable[[str], str | None]
 """The file that a step's output lies in; None where the store keeps none."""
 
 
-def agent_work(
+def agent_work(  # noqa: PLR0917 - all that an attempt is given
     step: PlannedStep,
     state: StepState,
     run: RunState,
     lookup: Lookup,
     locate: Locate,
+    place: Place,
     *,
     cwd: Path,
     depth: int,
@@ -58,7 +60,7 @@ def agent_work(
     brief = replace(
         known,
         task=text,
-        cwd=_folder(cwd, Path(run.workspace)),
+        cwd=_folder(cwd, place.workspace),
         given=tuple(map(sources.placed, given)),
         upstream=tuple(
             sources.upstream(
@@ -90,16 +92,14 @@ def agent_work(
         "continues": None,
     }
     task = as_text(render_value(step.spec.task, lookup))
-    workspace = Path(run.workspace)
     return AgentWork(
         runner=agent.runner,
         task=f"{task}\n\n{failure}" if failure else task,
         prompt=compose(brief),
         actions=_actions(step, state, agent),
         session=session,
-        additional_paths=tuple(
-            (workspace / Path(path).expanduser()).resolve() for path in paths_beside(step)
-        ),
+        additional_paths=tuple(place.looked_at(path) for path in paths_beside(step)),
+        roots={name: str(folder) for name, folder in place.folders.items()},
         surface=surface,
     )
 

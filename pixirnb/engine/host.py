@@ -21,6 +21,7 @@ from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.live import ENGINE_THREAD, LiveRun
 from pixirnb.engine.outputs import Outputs
+from pixirnb.engine.places import Place
 from pixirnb.engine.scheduler import Scheduler, Settings
 from pixirnb.engine.slots import AgentSlots, agent_limit
 from pixirnb.errors import InternalError
@@ -33,6 +34,7 @@ from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
+from pixirnb.trees import Files
 
 FAREWELL_S: Final = 10.0
 """How long a process that ends waits for its live runs to record their interrupt."""
@@ -55,20 +57,23 @@ class Engine:
         self._detached: dict[str, dict[str, int]] = {}
         """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
 
-    def launch(
+    def launch(  # noqa: PLR0917 - all that a course is
         self,
         plan: Plan,
         log: RunLog,
         run: RunState,
         opening: Sequence[Draft],
+        place: Place,
         listeners: Sequence[Listener] = (),
         *,
         stop: RunStop | None = None,
         inbox: Inbox | None = None,
         is_attended: bool = False,
+        files: Files | None = None,
     ) -> LiveRun:
         """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
 
+        `place`: the folders it works on; `files`: what keeps its isolated folders and does its merges.
         `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it;
         `is_attended`: a person is there to be asked for permissions.
         """
@@ -85,6 +90,8 @@ class Engine:
             clock=clock,
             runners=self._runners,
             lookup=Outputs(run, log.blobs).lookup,
+            place=place,
+            files=files,
             settings=self.settings,
             inbox=inbox,
             is_attended=is_attended,

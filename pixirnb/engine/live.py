@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar
 from anyio.from_thread import BlockingPortal
 
 from pixirnb.engine.broadcast import Listener
-from pixirnb.engine.scheduler import Scheduler, Stimulus
+from pixirnb.engine.scheduler import Scheduler
+from pixirnb.engine.stimuli import Stimulus
 from pixirnb.errors import InternalError
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState, fold

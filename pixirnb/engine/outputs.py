@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pixirnb import values
-from pixirnb.engine.assignment import WorkRefused
+from pixirnb.engine.refusals import WorkRefused
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.state import RunState

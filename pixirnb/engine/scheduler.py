@@ -7,9 +7,9 @@ recorded or started: running attempts are ended and the run is over, as far as t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -17,15 +17,19 @@ import anyio.abc
 
 from pixirnb.engine import attempts
 from pixirnb.engine.broadcast import Broadcast, Live
+from pixirnb.engine.handing import Handing
 from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.inbox import attend
+from pixirnb.engine.merging import Merger
 from pixirnb.engine.offload import in_thread
 from pixirnb.engine.permits import Permits
+from pixirnb.engine.places import Place
 from pixirnb.engine.slots import AgentSlots
+from pixirnb.engine.stimuli import Reply, Stimulus, unheard
 from pixirnb.engine.surroundings import Attempt, Surroundings
+from pixirnb.engine.wishes import Wishes
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
-from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Draft, Event
 from pixirnb.ids import attempt_name
 from pixirnb.machine.advance import advance
@@ -35,28 +39,13 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
 from pixirnb.ports import Clock, Contents, Delegate, GroupWriter, Inbox, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
+from pixirnb.trees import Files
 from pixirnb.workspace.contents import contents_digest
 
 COMMIT_WINDOW_S: Final = 0.002
 """How long a turn waits for company while other attempts are running."""
 RIDER_PATIENCE_S: Final = 0.1
 """How long an `attempt_started` waits for a group to ride with."""
-
-
-Reply = Callable[[dict[str, Any] | None], None]
-"""Told `{"ok": true}`, an error's document, or None when the course ended before the request was heard."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stimulus:
-    """Something that happened: facts to record, or a wish of the operator to be noted."""
-
-    facts: tuple[Draft, ...] = ()
-    note: Callable[[Board], None] | None = None
-    request: Request | None = None
-    """What a person asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
-    reply: Reply | None = None
-    """Where the answer goes; None: to the inbox."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,8 +67,12 @@ class Scheduler:
     clock: Clock
     runners: Mapping[Kind, Runner]
     lookup: Callable[[Reference], Any]
+    place: Place
+    """The user's own folders."""
     settings: Settings = field(default_factory=Settings)
     broadcast: Broadcast = field(default_factory=Broadcast)
+    files: Files | None = None
+    """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     inbox: Inbox | None = None
     """Where other processes leave requests; None for stores without one."""
     is_attended: bool = False
@@ -104,16 +97,14 @@ class Scheduler:
     _riders: list[Draft] = field(default_factory=list)
     _ride_at: float | None = None
     """When what rides goes by itself: set at a start, so that its `attempt_started` need not wake the loop."""
-    _wanted: frozenset[str] = frozenset()
-    """Steps whose outputs a `when` asks for."""
-    _readers: tuple[int, ...] = ()
-    """Steps whose reuse depends on the files they read."""
     _arrived: anyio.Event = field(default_factory=anyio.Event)
     _wake_at: float | None = None
     _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
     _writer: GroupWriter = field(init=False)
     _permits: Permits = field(init=False)
+    _handing: Handing = field(init=False)
+    _wishes: Wishes = field(init=False)
 
     def __post_init__(self) -> None:
         self._permits = Permits(
@@ -124,10 +115,20 @@ class Scheduler:
             self.is_attended,
         )
         self._writer = self.writer_of(self.log)
-        asked = (step.when for step in self.plan.steps if step.when is not None)
-        references = [reference for when in asked for reference in when.references]
-        self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
-        self._wanted = frozenset(ref.name for ref in references if ref.source == "step")
+        self._handing = Handing(
+            self.plan, self.board, self.log.blobs, self.lookup, self.offload, self.contents
+        )
+        self._wishes = Wishes(
+            self.plan,
+            self.board,
+            self.attempts,
+            lambda files: Merger(
+                self.plan, self.board.run, self.place.roots, files, self.log.blobs
+            ),
+            self.files,
+            self.offload,
+            self._beside,
+        )
 
     async def drive(self, opening: Sequence[Draft]) -> None:
         """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
@@ -145,14 +146,14 @@ class Scheduler:
             self._writer.close()
             self._is_closed = True
             for stimulus in self._inbox:
-                _unheard(stimulus)
+                unheard(stimulus)
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
     def post(self, stimulus: Stimulus) -> None:
         """Something happened. After the end of the course it is nobody's business here any more."""
         if self._is_closed:
-            _unheard(stimulus)
+            unheard(stimulus)
             return
         self._inbox.append(stimulus)
         self._arrived.set()
@@ -226,17 +227,20 @@ class Scheduler:
         replies: list[tuple[Stimulus, dict[str, Any]]] = []
         for stimulus in stimuli:
             facts = stimulus.facts
-            if stimulus.request is not None:
-                facts, reply = self._grant(stimulus.request)
-                replies.append((stimulus, reply))
+            if stimulus.said is not None:
+                replies.append((stimulus, stimulus.said))
+            elif stimulus.request is not None:
+                facts, reply = self._grant(stimulus.request, stimulus.reply)
+                if reply is not None:
+                    replies.append((stimulus, reply))
             if stimulus.note is not None:
                 stimulus.note(self.board)
             for draft in facts:
                 record(draft)
-        await self._load_values(events)
+        await self._handing.load(events)
         instructions: dict[Instruction, None] = {}
         while True:
-            await self._look_at_reads()
+            await self._handing.look_at_reads()
             answer = advance(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
@@ -250,10 +254,15 @@ class Scheduler:
         if replies:
             await self._reply(replies, is_durable=is_durable)
 
-    def _grant(self, request: Request) -> tuple[tuple[Draft, ...], dict[str, Any]]:
-        """The facts of a request, and what to tell who asked; its wishes are noted."""
+    def _grant(
+        self, request: Request, reply: Reply | None
+    ) -> tuple[tuple[Draft, ...], dict[str, Any] | None]:
+        """The facts of a request, and what to tell who asked (None: later); its wishes are noted."""
         try:
             granted = grant(request, self.plan, self.board.run)
+            if granted.merge is not None:
+                self._wishes.begin(granted.merge, partial(self._merged, request, reply))
+                return (), None
         except PixirnbError as refused:
             return (), refused.document()
         if granted.stop is not None:
@@ -261,6 +270,20 @@ class Scheduler:
         if granted.cancelled is not None:
             self.board.cancelled.add(self.plan.index[granted.cancelled])
         return granted.facts, {"ok": True}
+
+    def _beside(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        assert self._group is not None
+        self._group.start_soon(call)
+
+    def _merged(
+        self, request: Request, reply: Reply | None, facts: list[Draft], said: dict[str, Any]
+    ) -> None:
+        """A merge that a person asked for is over."""
+
+        def note(board: Board) -> None:
+            board.merging -= 1
+
+        self.post(Stimulus(tuple(facts), note, request, reply, said))
 
     async def _reply(
         self, replies: list[tuple[Stimulus, dict[str, Any]]], *, is_durable: bool
@@ -274,29 +297,6 @@ class Scheduler:
             elif request is not None and self.inbox is not None:
                 awaited = said if request.is_awaited else None
                 await self.offload(self.inbox.answer, request.id, awaited)
-
-    async def _look_at_reads(self) -> None:
-        """Hand the board digests of the files that ready steps with `reuse: reads` are about to read."""
-        for index in self._readers:
-            if index in self.board.ready and index not in self.board.reads:
-                workspace = Path(self.board.run.workspace)
-                read_set = self.plan.steps[index].read_set
-                digest = await self.offload(self.contents, workspace, read_set)
-                self.board.reads[index] = digest
-
-    async def _load_values(self, events: Sequence[Event]) -> None:
-        """Hand the board the large outputs that a `when` may ask for: new ones, and at a resume those that were kept."""
-        ended = {e.data["step"] for e in events if e.kind == "attempt_ended"}
-        if any(event.kind == "run_resumed" for event in events):
-            ended |= self.board.run.steps.keys()
-        for name in sorted(ended & self._wanted):
-            if "blob" in stored_output(self.board.run.step(name)):
-                whole = Reference("step", name, "output", (), "", 0, 0)
-                try:
-                    value = await self.offload(self.lookup, whole)
-                except PixirnbError:
-                    continue  # the board then reads it as nothing, and the step that needs it says so
-                self.board.values[name] = value
 
     async def _commit(self, events: Sequence[Event]) -> bool:
         if self.write_error is not None:
@@ -312,6 +312,9 @@ class Scheduler:
                 attempt.stop.set("interrupted")
             return False
         self.durable.extend(events)
+        for event in events:
+            if event.kind == "merge_applied" and self.files is not None:
+                await self.offload(self.files.recorded, self.log.run_id, event.data["merge"])
         self._permits.heard(events)
         self.broadcast.publish(events)
         return True
@@ -330,6 +333,9 @@ class Scheduler:
         assert self._group is not None
         started = self.clock.now()
         attempt = Attempt(step, number, timeout_ms, started, last_output=started)
+        for other in self.attempts.values():
+            other.beside.append(step)
+            attempt.beside.append(other.step)
         self.attempts[step.id] = attempt
         if step.kind == "agent":
             attempt.is_queued = True
@@ -354,7 +360,10 @@ class Scheduler:
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
+            plan=self.plan,
             run=self.board.run,
+            place=self.place,
+            files=self.files,
             log=self.log,
             clock=self.clock,
             runners=self.runners,
@@ -393,8 +402,3 @@ class Scheduler:
         if self.write_error is not None:
             return not self.attempts
         return self.board.run.finished is not None
-
-
-def _unheard(stimulus: Stimulus) -> None:
-    if stimulus.reply is not None:
-        stimulus.reply(None)

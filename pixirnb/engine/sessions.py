@@ -23,6 +23,7 @@ from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.events import Draft, Event
 from pixirnb.ids import attempt_name
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.ports import Caller, Question
 from pixirnb.runners.masking import Mask
 from pixirnb.sessions.closing import closing, orphan_results
@@ -171,7 +172,7 @@ class Session:
             session_id=self.id,
             depth=around.depth,
             permission_mode=str(said["permission_mode"]),
-            workspace=Path(around.run.workspace),
+            workspace=Path(self._work.roots.get(WORKSPACE, around.run.workspace)),
             state=None if folder is None else folder.parent.parent,
             tell=tell,
         )

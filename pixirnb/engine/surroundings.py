@@ -9,11 +9,14 @@ from typing import Any
 import anyio
 
 from pixirnb.engine.broadcast import Live
+from pixirnb.engine.places import Place
 from pixirnb.engine.slots import AgentSlots
 from pixirnb.history.state import RunState
-from pixirnb.planning.plan import Kind, PlannedStep
+from pixirnb.planning.plan import Kind, Plan, PlannedStep
+from pixirnb.planning.roots import Roots
 from pixirnb.ports import Clock, Delegate, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
+from pixirnb.trees import Files
 from pixirnb.work import StopReason
 
 Permit = Callable[[str, int, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -55,6 +58,10 @@ class Attempt:
     """Said to be stalled since its last output."""
     said: str = ""
     """What its agent has printed and not told as a message yet, masked."""
+    beside: list[PlannedStep] = field(default_factory=list)
+    """Steps that were under way at some time while it was."""
+    is_disturbed: bool = False
+    """Files were merged by a person while it ran."""
     is_queued: bool = False
     """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
 
@@ -63,7 +70,10 @@ class Attempt:
 class Surroundings:
     """What every attempt of a run shares."""
 
+    plan: Plan
     run: RunState
+    place: Place
+    """The user's own folders."""
     log: RunLog
     clock: Clock
     runners: Mapping[Kind, Runner]
@@ -79,7 +89,14 @@ class Surroundings:
     slots: AgentSlots
     on_begun: Callable[[Attempt], None]
     """Told when an agent's turn has come: from here on its time counts."""
+    files: Files | None = None
+    """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     delegate: Delegate | None = None
     """Carries out the tool surface that agents are offered; None: they are offered none."""
     depth: int = 0
     """Of delegation: 0 for a run that a person started."""
+
+    @property
+    def roots(self) -> Roots:
+        """The folders the run works on."""
+        return self.place.roots

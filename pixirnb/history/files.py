@@ -259,6 +259,8 @@ def _captured(run: RunState, data: dict[str, Any]) -> None:
 def _merged(run: RunState, data: dict[str, Any]) -> None:
     undone = data.get("undoes")
     run.merges.append({**data, "undone": False})
+    if data["step"] is None:
+        run.clash = None
     if undone is None:
         if data["step"] is not None:
             run.step(data["step"]).brought = data
@@ -284,7 +286,9 @@ def undo_step(step: StepState) -> None:
 
 
 def _conflicted(run: RunState, data: dict[str, Any]) -> None:
-    if data["step"] is not None:
+    if data["step"] is None:
+        run.clash = data
+    else:
         run.step(data["step"]).clash = data
 
 

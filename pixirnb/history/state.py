@@ -58,6 +58,8 @@ class RunState:
     seams_opened: int = 0
     """Ever: numbers the next."""
     merges: Merges = field(default_factory=list)
+    clash: dict[str, Any] | None = None
+    """Data of the last `merge_conflicted` of a merge that a person asked for, until one succeeds."""
     parent: dict[str, Any] | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: dict[str, Any] | None = None

@@ -5,7 +5,7 @@ Pure: whether it can be asked, and what exactly is asked. The engine carries it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import mergeable
 from pixirnb.planning.plan import Plan
+from pixirnb.spec.steps import MergeStep
 
 MINE = "workspace"
 """The side of a conflict that is the user's own files."""
@@ -159,3 +160,41 @@ class MergeReport:
 
     def __repr__(self) -> str:
         return f"<MergeReport {self.run_id}: {self.status}>"
+
+
+def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+    """The `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's files.
+
+    Those that others build on come first.
+    """
+    return captures(plan, run, _before(plan, plan.steps[index].depends_on))
+
+
+def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+    """The same of the steps that a merge step names."""
+    spec = plan.steps[index].spec
+    assert isinstance(spec, MergeStep)
+    return captures(plan, run, {plan.index[name] for name in spec.merge})
+
+
+def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[str, Any]]:
+    """The changes of these steps that are ready and not in the user's files, those that others build on first."""
+    found: list[dict[str, Any]] = []
+    for step in sorted((plan.steps[i] for i in indices), key=lambda s: (s.wave, s.index)):
+        state = run.steps.get(step.id)
+        if state is None or state.captured is None or state.merged_by is not None:
+            continue
+        if state.checkpoint_status == "checkpoint_ready":
+            found.append(state.captured)
+    return found
+
+
+def _before(plan: Plan, start: Iterable[int]) -> set[int]:
+    reached: set[int] = set()
+    pending = list(start)
+    while pending:
+        index = pending.pop()
+        if index not in reached:
+            reached.add(index)
+            pending.extend(plan.steps[index].depends_on)
+    return reached

@@ -67,6 +67,7 @@ def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
         "workspace": str(job.workspace),
         "cwd": str(job.cwd),
         "additional_paths": [str(path) for path in work.additional_paths],
+        "roots": work.roots,
         "surface": list(work.surface),
         "command": command,
         "grace_s": job.grace_s,

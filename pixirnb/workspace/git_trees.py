@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pixirnb.errors import Cannot
-from pixirnb.trees import Belonging, Change, Entry, Merged
+from pixirnb.trees import Belonging, Change, Entry, Merged, mark_of
 from pixirnb.workspace import git_changes, git_indexes, git_keeping
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.git_borrowing import borrow
@@ -48,21 +48,21 @@ class GitTrees:
         """What the root holds now, as a tree. Raises Cannot."""
         repository = find_repository(self.root)
         store = self._made(repository)
+        self._learn_rules(repository)
         index = store.indexes / "root"
         with store.shared() as held, store.index_held(index) as alone:
             git = store.git(index=index, files=self.root).holding(held, alone)
-            self._follow(repository, git, index)
             files = self._listing(repository, belonging).of_what_belongs()
-            try:
-                tree = git_indexes.record(git, self.root, files)
-            except Cannot as error:
-                if error.code != "tree_store_unusable":
-                    raise
-                # A kill, a full disk or a lost object spoilt the index: it is only a memory, and is made anew.
-                index.unlink(missing_ok=True)
-                tree = git_indexes.record(git, self.root, files)
+            tree = self._recorded(repository, git, files)
             git_keeping.renew(store, tree)
             return tree
+
+    def marks(self, belonging: Belonging) -> dict[str, object]:
+        """Every file that a snapshot would hold, with something that changes when it is written. Raises Cannot."""
+        repository = find_repository(self.root)
+        self._made(repository)
+        files = self._listing(repository, belonging).of_what_belongs()
+        return {path: mark_of(status) for path, status in files.items()}
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
         """What a folder that was given `base` holds now, as a tree. Raises Cannot."""
@@ -186,24 +186,40 @@ class GitTrees:
         self._store.make("sha1" if repository is None else repository.object_format)
         return self._store
 
+    def _recorded(
+        self, repository: Repository | None, git: Git, files: Mapping[str, os.stat_result]
+    ) -> str:
+        """The tree of the root's files. What spoils the index (a kill, a full disk, a lost object) costs it, not the snapshot:
+
+        it is only a memory and is made anew, at last without what the user's history says, which may have holes.
+        """
+        index = self._store.indexes / "root"
+        for _ in range(2):
+            try:
+                self._follow(repository, git, index)
+                return git_indexes.record(git, self.root, files)
+            except Cannot as error:
+                if error.code != "tree_store_unusable":
+                    raise
+                index.unlink(missing_ok=True)
+        return git_indexes.record(git, self.root, files)
+
     def _follow(self, repository: Repository | None, git: Git, index: Path) -> None:
-        """Take over what the user's repository has come to since the last snapshot: its objects, HEAD, and ignore rules."""
-        if repository is None:
+        """Begin where the user's repository has come to since the last snapshot: with its objects, and what HEAD holds."""
+        if repository is None or repository.tree is None:
             return
-        rules = ignore_rules(self.root, repository)
-        if not self._store.exclude.exists() or self._store.exclude.read_bytes() != rules:
-            write(self._store.exclude, rules)
         seed = index.with_name("seed")
         known = seed.read_text() if seed.exists() and index.exists() else ""
-        if repository.tree is None or known == repository.tree:
-            return
-        if self._borrow_history(repository):
-            try:
-                git_indexes.begin_at(git, repository.tree)
-            except Cannot:
-                # An index that a kill left half-written, or a history with holes: the files are all there is to go by.
-                index.unlink(missing_ok=True)
+        if known != repository.tree and self._borrow_history(repository):
+            git_indexes.begin_at(git, repository.tree)
             write(seed, repository.tree.encode())
+
+    def _learn_rules(self, repository: Repository | None) -> None:
+        """Note what is ignored by rules that do not lie in the root: a folder that is given has to know."""
+        rules = b"" if repository is None else ignore_rules(self.root, repository)
+        exclude = self._store.exclude
+        if rules != (exclude.read_bytes() if exclude.exists() else b""):
+            write(exclude, rules)
 
     def _borrow_history(self, repository: Repository | None) -> bool:
         """Link the objects of the user's HEAD in, unless they are here; whether they are now."""

@@ -1,4 +1,4 @@
-"""The files of a run: folders for isolated attempts, and their changes brought back. What the engine's `Files` is on this machine.
+"""The files of a run on this machine: folders for isolated attempts, and their changes brought back.
 
     state/trees/…                     a store of trees for each root
     state/isolated/RUN/STEP.N/…       the folders of one attempt, laid out as the roots lie to each other
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,6 @@ from pixirnb.trees import (
 )
 from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
 from pixirnb.workspace.carrying import carry
-from pixirnb.workspace.listing import marks_of
 from pixirnb.workspace.root_locks import locked
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.tree_stores import tree_store
@@ -46,6 +46,10 @@ class LocalFiles:
         self._roots = roots
         self._never_copy = tuple(never_copy)
         self._stores: dict[str, TreeStore] = {}
+
+    def method(self, root: str) -> str:
+        """See `Files.method`."""
+        return self._store(root).method
 
     # --- isolated attempts --------------------------------------------------------------------------------------
 
@@ -71,9 +75,9 @@ class LocalFiles:
             folder.parent.mkdir(parents=True, exist_ok=True)
             store.give(base[root], folder)
         for path in order.carry:
-            root, inner = self._roots.located(path)
-            if root.name in folders:
-                carry(Path(root.folder), folders[root.name], inner)
+            source, inner = self._roots.located(path)
+            if source.name in folders:
+                carry(Path(source.folder), folders[source.name], inner)
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Given(order, workspace, folders, seen, base)
@@ -94,7 +98,10 @@ class LocalFiles:
 
     def drop(self, given: Given) -> None:
         """See `Files.drop`."""
-        _remove(self._state / "isolated" / given.order.run_id / given.order.name)
+        folder = self._state / "isolated" / given.order.run_id / given.order.name
+        _remove(folder)
+        with suppress(OSError):  # other attempts still work there
+            folder.parent.rmdir()
 
     def sweep(self, run_id: str) -> None:
         """See `Files.sweep`."""
@@ -116,7 +123,7 @@ class LocalFiles:
         self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """See `Files.undo`."""
-        return self._carried_out(order, partial(self._undone, order, merge), describe)
+        return self._carried_out(order, partial(self._undone, merge), describe)
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""
@@ -157,12 +164,14 @@ class LocalFiles:
             for root in order.roots:
                 kept = [merging.before[root], merging.after[root]]
                 self._store(root).keep(f"{order.run_id}/{order.name}", kept)
+            journal = self._journal(order.run_id, order.name)
+            journal.parent.mkdir(mode=0o700, exist_ok=True)
             about = {
                 "run_id": order.run_id,
                 "data": data,
                 "folders": [str(folder) for folder in folders],
             }
-            apply(parts, self._journal(order.run_id, order.name), about)
+            apply(parts, journal, about)
         return data, merging
 
     def _merged(self, order: Order) -> Merging | Clash:
@@ -185,7 +194,7 @@ class LocalFiles:
             solved += sorted(stack.solved)
         return Merging(before, after, self._taken(before, after), tuple(solved))
 
-    def _undone(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
+    def _undone(self, merge: Mapping[str, Any]) -> Merging | Clash:
         before: dict[str, str] = {}
         after: dict[str, str] = {}
         for entry in merge["roots"]:
@@ -205,8 +214,7 @@ class LocalFiles:
         """See `Files.marks`."""
         found: dict[tuple[str, str], object] = {}
         for root in roots:
-            folder = self._folder(root)
-            for path, mark in marks_of(folder, self._belonging(root, ())).items():
+            for path, mark in self._store(root).marks(self._belonging(root, ())).items():
                 found[root, path] = mark
         return found
 
@@ -231,13 +239,10 @@ class LocalFiles:
     def _belonging(
         self, root: str, claimed: Sequence[str], also: frozenset[str] = frozenset()
     ) -> Belonging:
-        patterns = [Pattern.parse(text) for text in claimed]
-        name = None if root == WORKSPACE else root.removeprefix("repos.")
         return Belonging(
             never_copy=self._never_copy,
             nested=self._roots.nested(root),
-            # What claims everything says nothing of ignored files.
-            claimed=tuple(p for p in patterns if p.repo == name and not p.is_universal),
+            claimed=tuple(_claimed(claimed, None if root == WORKSPACE else root[6:])),
             also=also,
         )
 
@@ -262,6 +267,14 @@ class LocalFiles:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
         return Taken(dict(after), changes, b"".join(patches), behind)
+
+
+def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
+    """The patterns of one root, relative to it. What claims everything says nothing of ignored files."""
+    for text in globs:
+        pattern = Pattern.parse(text)
+        if pattern.repo == repo and not pattern.is_universal:
+            yield pattern if repo is None else Pattern.parse(text.partition(":")[2])
 
 
 def _remove(folder: Path) -> None:

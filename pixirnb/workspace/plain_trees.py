@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pixirnb.trees import EXECUTABLE, LINK, Belonging, Change, Conflict, Entry, Merged
+from pixirnb.trees import EXECUTABLE, LINK, Belonging, Change, Conflict, Entry, Merged, mark_of
 from pixirnb.workspace.known_files import (
     KnownFile,
     known_document,
@@ -24,7 +24,7 @@ from pixirnb.workspace.known_files import (
 )
 from pixirnb.workspace.line_regions import counts, is_text, marked
 from pixirnb.workspace.plain_keeping import forget_owner, keep_trees
-from pixirnb.workspace.plain_listing import Rules, listing, refuse_too_much
+from pixirnb.workspace.plain_listing import PlainRules, listing, refuse_too_much
 from pixirnb.workspace.plain_merge import Disagreement, merged
 from pixirnb.workspace.plain_objects import (
     PlainObjects,
@@ -60,15 +60,20 @@ class PlainTrees:
 
         Raises Cannot(code=`snapshot_limit` | `snapshot_unreadable` | `tree_store_unusable`).
         """
-        return self._taken(self.root, Rules(belonging))
+        return self._taken(self.root, PlainRules(belonging))
+
+    def marks(self, belonging: Belonging) -> dict[str, object]:
+        """Every file that a snapshot would hold, with what changes when it is written. Raises as `snapshot`."""
+        statuses = statuses_of(self.root, PlainRules(belonging))
+        return {path: mark_of(status) for path, status in statuses.items()}
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
         """What a folder that was given `base` holds now, as a tree. Raises as `snapshot`."""
-        return self._taken(folder, Rules(belonging, exact=self.entries(base)))
+        return self._taken(folder, PlainRules(belonging, exact=self.entries(base)))
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
         """Files of such a folder that belong to no snapshot and did not come with `base`; at most 1,000."""
-        rules = Rules(belonging, exact=self.entries(base))
+        rules = PlainRules(belonging, exact=self.entries(base))
         left: list[str] = []
         for found in listing(folder, rules, is_whole=True):
             if not found.belongs:
@@ -165,7 +170,7 @@ class PlainTrees:
         """Let go of everything kept under names that begin with `owner/`."""
         forget_owner(self._objects, owner)
 
-    def _taken(self, folder: Path, rules: Rules) -> str:
+    def _taken(self, folder: Path, rules: PlainRules) -> str:
         with self._objects.writing() as writer:
             place = known_path(self._folder, folder)
             known = load_known(place)

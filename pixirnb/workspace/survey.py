@@ -19,10 +19,11 @@ def survey(
 ) -> Facts:
     """Facts about every path the workflow names; reads only metadata, runs nothing.
 
-    Steps' `cwd` is looked up from `workspace`, everything else from `origin`, the folder of the spec's file (None: the
-    workspace). `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
+    Steps' `cwd` is looked up from `workspace`, everything else from `origin`, the folder of the spec's
+    file (None: looked up, else the workspace). `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
     """
     root = Path(os.path.realpath(workspace))
+    origin = origin or origin_of(workflow)
     home = root if origin is None else Path(os.path.realpath(origin))
     repos = {name: _fact(home, path) for name, path in workflow.repos.items()}
     return Facts(
@@ -34,6 +35,14 @@ def survey(
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
     )
+
+
+def origin_of(workflow: Workflow) -> Path | None:
+    """The folder of the file a workflow was read from; None where there is no such file."""
+    source = workflow.places.source
+    if source is None or not Path(source).is_file():
+        return None
+    return Path(source).resolve().parent
 
 
 def passed_names(workflow: Workflow) -> Iterator[str]:

@@ -10,6 +10,7 @@ import anyio
 
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.outputs import Outputs
+from pixirnb.engine.places import roots_of, shared_place
 from pixirnb.engine.scheduler import Scheduler, Settings
 from pixirnb.engine.slots import AgentSlots
 from pixirnb.history.events import Draft, Event
@@ -152,6 +153,7 @@ def play(
             clock=clock,
             runners=runners,
             lookup=Outputs(run, log.blobs).lookup,
+            place=shared_place(run, roots_of(run)),
             settings=settings or Settings(),
             is_attended=is_attended,
             slots=slots or AgentSlots(),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bench import RUN, Bench, plan_of, play, shell
 
-from pixirnb.engine.scheduler import Stimulus
+from pixirnb.engine.stimuli import Stimulus
 from pixirnb.machine.requests import Request
 from pixirnb.ports import Job
 from pixirnb.store.memory import MemoryStore

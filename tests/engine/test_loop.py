@@ -10,7 +10,7 @@ import anyio.lowlevel
 from bench import RUN, Bench, plan_of, play, shell
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
-from pixirnb.engine.scheduler import Stimulus
+from pixirnb.engine.stimuli import Stimulus
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
 from pixirnb.store.memory import MemoryStore

@@ -8,7 +8,7 @@ import anyio
 from bench import RUN, Bench, plan_of, play
 
 from pixirnb.engine.permits import bounded
-from pixirnb.engine.scheduler import Stimulus
+from pixirnb.engine.stimuli import Stimulus
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.state import fold
 from pixirnb.machine.requests import Request

@@ -191,6 +191,7 @@ class Process:
             clock=around.clock,
             runners=runners,
             lookup=Outputs(course.run, log.blobs).lookup,
+            place=course.place,
             settings=Settings(),
             is_attended=bool(act.get("attended")),
             slots=self.slots,

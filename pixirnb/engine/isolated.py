@@ -1,0 +1,241 @@
+"""An attempt in folders of its own: given before it starts, taken when it has ended, and what that means for the log.
+
+    merged files could not be made    `merge_conflicted`, a seam, and the attempt ends before it starts
+    else                              `workspace_captured`, whatever became of the attempt
+
+Source: contract.md §4, §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.engine.surroundings import Attempt, Surroundings
+from pixirnb.errors import Cannot
+from pixirnb.history.events import Draft
+from pixirnb.history.files import CONFLICT
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.machine import merges, seams
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.roots import Roots
+from pixirnb.ports import Blobs
+from pixirnb.trees import (
+    Clash,
+    Conflict,
+    Entry,
+    Files,
+    Given,
+    Order,
+    Taken,
+    facts_of,
+    layers_of,
+)
+from pixirnb.work import Ended
+
+FILES_SHOWN: Final = 200
+PATHS_SHOWN: Final = 100
+CONFLICTS_SHOWN: Final = 50
+MARKED_LIMIT: Final = 256 * 1024
+
+
+def files_of(around: Surroundings) -> Files:
+    """What keeps the files of the run. Raises Cannot where the store keeps no folders."""
+    if around.files is None:
+        raise Cannot(
+            "An isolated step and a merge need a state folder, and this run has none.",
+            fix="Run it in a workspace that can be written to.",
+            code="no_state_folder",
+        )
+    return around.files
+
+
+def give(attempt: Attempt, state: StepState, around: Surroundings) -> Given | Clash:
+    """Folders for an attempt, with the changes of what it builds on merged in. Blocking. Raises Cannot."""
+    return files_of(around).give(_order(attempt.step, state, around))
+
+
+def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
+    """What an attempt left: `workspace_captured`. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
+    files, step = files_of(around), attempt.step
+    taken = files.take(given)
+    data: dict[str, Any] = {
+        "step": step.id,
+        "attempt": attempt.number,
+        "roots": [
+            {
+                "root": root,
+                "folder": around.roots.named(root).folder,
+                "method": files.method(root),
+                "seen": given.seen[root],
+                "base": given.base[root],
+                "left": taken.trees[root],
+            }
+            for root in given.folders
+        ],
+        "built_on": list(dict.fromkeys(layer.step for layer in given.order.layers)),
+        "changes": changes_of(taken, around.roots, around.log.blobs),
+    }
+    outside = _outside(taken, step, around.roots)
+    if outside:
+        data["outside"] = path_list(outside)
+    if taken.left_behind:
+        data["left_behind"] = path_list(taken.left_behind)
+    solved = seams.after_building(around.run, step.id)
+    return [*solved, Draft("workspace_captured", data)]
+
+
+def clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:
+    """What follows from files that could not be merged: the facts, and how the attempt ends before it starts. Blocking."""
+    facts = conflict_facts(
+        clash,
+        around.plan,
+        around.run,
+        around.roots,
+        around.log.blobs,
+        step=attempt.step.id,
+        attempt=attempt.number,
+    )
+    return facts, Ended("failed", CONFLICT, conflict_message(clash, around.roots))
+
+
+def conflict_message(clash: Clash, roots: Roots) -> str:
+    """What clashes, in one line."""
+    paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
+    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    ours, theirs = clash.between
+    mine = "your files" if ours == "workspace" else f"`{ours}`"
+    return f"{mine} and `{theirs}` want {shown} otherwise; nothing was changed."
+
+
+def conflict_facts(
+    clash: Clash,
+    plan: Plan,
+    run: RunState,
+    roots: Roots,
+    blobs: Blobs,
+    *,
+    step: str | None = None,
+    attempt: int | None = None,
+    steps: Sequence[str] = (),
+    request_id: str | None = None,
+) -> list[Draft]:
+    """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
+    shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
+    between = [*clash.between] if step is None else [*dict.fromkeys((*clash.between, step))]
+    data = {
+        "step": step,
+        "attempt": attempt,
+        "steps": list(steps),
+        "between": list(clash.between),
+        "files": [
+            _conflicted(conflict, path, clash, blobs)
+            for conflict, path in zip(clash.conflicts, shown, strict=True)
+        ][:CONFLICTS_SHOWN],
+        "count": len(shown),
+        "roots": [{"root": clash.root, "seen": clash.seen}],
+        "request_id": request_id,
+    }
+    return [
+        Draft("merge_conflicted", data),
+        *seams.clash(plan, run, between, shown[: seams.SHOWN], len(shown)),
+    ]
+
+
+def changes_of(taken: Taken, roots: Roots, blobs: Blobs) -> dict[str, Any]:
+    """Changes as the log and a bundle hold them; patch and long lists are stored."""
+    files = [
+        {**fact, "path": roots.shown(root, fact["path"])}
+        for root, changes in taken.changes.items()
+        for fact in facts_of(changes)
+    ]
+    more = None
+    if len(files) > FILES_SHOWN:
+        more = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
+    return {
+        "patch": blobs.put(taken.patch) if taken.patch else None,
+        "files": files[:FILES_SHOWN],
+        "count": len(files),
+        "more": more,
+    }
+
+
+def path_list(paths: Sequence[str]) -> dict[str, Any]:
+    """A bounded list for the log."""
+    return {"paths": list(paths[:PATHS_SHOWN]), "count": len(paths)}
+
+
+def order_of(
+    run: RunState,
+    name: str,
+    roots: Sequence[str],
+    captured: Sequence[Mapping[str, Any]],
+    *,
+    clash: Mapping[str, Any] | None = None,
+    sides: Any = None,
+) -> Order:
+    """What is wanted of files: the captures as layers, and a person's word on what conflicted."""
+    return Order(
+        run.run_id,
+        name,
+        tuple(roots),
+        tuple(layer for event in captured for layer in layers_of(event["step"], event)),
+        sides=sides or None,
+        seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
+    )
+
+
+def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
+    captured = merges.captures_before(around.plan, around.run, step.index)
+    known = {root["root"] for event in captured for root in event["roots"]}
+    order = order_of(
+        around.run,
+        attempt_name(step.id, state.attempt),
+        step.roots,
+        [event for event in captured if known & set(step.roots)],
+        clash=state.clash,
+        sides=(state.solution or {}).get("value"),
+    )
+    return Order(
+        order.run_id,
+        order.name,
+        order.roots,
+        order.layers,
+        order.sides,
+        order.seen,
+        claimed=tuple(step.spec.write_set or ()),
+        carry=tuple(step.spec.carry),
+    )
+
+
+def _outside(taken: Taken, step: PlannedStep, roots: Roots) -> list[str]:
+    """Changed files that the step had not claimed; none for one that declares nothing."""
+    if step.posture == "undeclared" and not step.write_set:
+        return []
+    claims = roots.claims(step.write_set)
+    return sorted(
+        roots.shown(root, change.path)
+        for root, changes in taken.changes.items()
+        for change in changes
+        if not claims(root, change.path)
+    )
+
+
+def _conflicted(conflict: Conflict, path: str, clash: Clash, blobs: Blobs) -> dict[str, Any]:
+    sides: list[tuple[str, Entry | None]] = [
+        (clash.between[0], conflict.ours),
+        (clash.between[1], conflict.theirs),
+    ]
+    marked = conflict.marked
+    return {
+        "path": path,
+        "kind": conflict.kind,
+        "sides": [
+            {"name": name, "mode": None if entry is None else entry.mode, "bytes": None}
+            for name, entry in sides
+        ],
+        "marked": None if marked is None else blobs.put(marked[:MARKED_LIMIT]),
+    }

@@ -1,0 +1,207 @@
+"""Changes brought into the user's files: by a `merge` step, or because a person asks. One way for both.
+
+    merged or taken back    `merge_applied`, and the seams that this resolves
+    not possible            `merge_conflicted`, and a seam
+
+What was done lies beside the files until the log has it (`Files.recorded`). Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.engine.isolated import changes_of, conflict_facts, conflict_message, files_of, order_of
+from pixirnb.engine.surroundings import Attempt, Surroundings
+from pixirnb.history.events import Draft
+from pixirnb.history.files import CONFLICT
+from pixirnb.history.state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.machine import merges, seams
+from pixirnb.machine.merges import MergeWish
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.roots import Roots
+from pixirnb.ports import Blobs
+from pixirnb.trees import Clash, Files, Merging
+from pixirnb.work import Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Merges of one run."""
+
+    plan: Plan
+    run: RunState
+    roots: Roots
+    files: Files
+    blobs: Blobs
+
+    def of_step(self, attempt: Attempt, state: StepState) -> tuple[list[Draft], Ended]:
+        """Do what a merge step says. Blocking. Raises Cannot, LogWriteFailed."""
+        step = attempt.step
+        captured = merges.captures_to_merge(self.plan, self.run, step.index)
+        steps = [event["step"] for event in captured]
+        if not captured:
+            return [], Ended("completed", message="Everything is merged already.")
+        order = order_of(
+            self.run,
+            attempt_name(step.id, attempt.number),
+            _roots_of(captured),
+            captured,
+            clash=state.clash,
+            sides=(state.solution or {}).get("value"),
+        )
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            return self._data(merging, order.name, captured, step=step.id, by=f"step {step.id}")
+
+        done = self.files.merge(order, describe)
+        if isinstance(done, Clash):
+            facts = conflict_facts(
+                done,
+                self.plan,
+                self.run,
+                self.roots,
+                self.blobs,
+                step=step.id,
+                attempt=attempt.number,
+                steps=steps,
+            )
+            return facts, Ended("failed", CONFLICT, conflict_message(done, self.roots))
+        return self._facts(done[0]), Ended("completed")
+
+    def of_wish(self, wish: MergeWish) -> list[Draft]:
+        """Do what a person asks; no facts where there is nothing to do. Blocking. Raises Cannot, LogWriteFailed."""
+        if wish.undoes is not None:
+            return self._undone(wish, wish.undoes)
+        captured = self._captured(wish)
+        if not captured:
+            return []
+        name = self._next_name()
+        order = order_of(
+            self.run, name, _roots_of(captured), captured, clash=self.run.clash, sides=wish.sides
+        )
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            return self._data(
+                merging, name, captured, step=None, by=wish.by, request_id=wish.request_id
+            )
+
+        done = self.files.merge(order, describe)
+        if isinstance(done, Clash):
+            return self._conflict(done, wish)
+        return self._facts(done[0])
+
+    def preview(self, wish: MergeWish) -> Merging | Clash | None:
+        """What a person's wish would come to; None where there is nothing to do. Blocking. Raises Cannot."""
+        captured = self._captured(wish)
+        if not captured:
+            return None
+        roots = _roots_of(captured)
+        return self.files.preview(
+            order_of(self.run, "preview", roots, captured, clash=self.run.clash, sides=wish.sides)
+        )
+
+    def unrecorded(self) -> list[Draft]:
+        """The facts of merges that were done when their process died, before the log had them. Blocking. Raises Cannot."""
+        known = {merge["merge"] for merge in self.run.merges}
+        facts: list[Draft] = []
+        for data in self.files.unrecorded(self.run.run_id):
+            if data["merge"] in known:
+                self.files.recorded(self.run.run_id, data["merge"])
+            else:
+                facts += self._facts(data)
+        return facts
+
+    def _undone(self, wish: MergeWish, undoes: str) -> list[Draft]:
+        merge = next(m for m in self.run.merges if m["merge"] == undoes)
+        name = self._next_name()
+        roots = [entry["root"] for entry in merge["roots"]]
+        order = order_of(self.run, name, roots, [])
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            return {
+                **self._data(merging, name, [], step=None, by=wish.by, request_id=wish.request_id),
+                "steps": list(merge["steps"]),
+                "attempts": dict(merge["attempts"]),
+                "undoes": undoes,
+            }
+
+        done = self.files.undo(order, merge, describe)
+        if isinstance(done, Clash):
+            return self._conflict(done, wish)
+        return [Draft("merge_applied", done[0])]
+
+    def _captured(self, wish: MergeWish) -> list[dict[str, Any]]:
+        indices = {self.plan.index[name] for name in wish.steps}
+        return merges.captures(self.plan, self.run, indices)
+
+    def _next_name(self) -> str:
+        return f"m{len(self.run.merges) + 1}"
+
+    def _conflict(self, clash: Clash, wish: MergeWish) -> list[Draft]:
+        return conflict_facts(
+            clash,
+            self.plan,
+            self.run,
+            self.roots,
+            self.blobs,
+            steps=wish.steps,
+            request_id=wish.request_id,
+        )
+
+    def _facts(self, data: dict[str, Any]) -> list[Draft]:
+        resolved = seams.after_merge(
+            self.run, data["merge"], data["steps"], step=data["step"], by=data["by"]
+        )
+        return [Draft("merge_applied", data), *resolved]
+
+    def _data(
+        self,
+        merging: Merging,
+        name: str,
+        captured: Sequence[Mapping[str, Any]],
+        *,
+        step: str | None,
+        by: str,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        return {
+            "merge": name,
+            "step": step,
+            "by": by,
+            "steps": [event["step"] for event in captured],
+            "attempts": {event["step"]: event["attempt"] for event in captured},
+            "roots": [
+                {
+                    "root": root,
+                    "folder": self.roots.named(root).folder,
+                    "method": self.files.method(root),
+                    "before": merging.before[root],
+                    "after": merging.after[root],
+                }
+                for root in merging.before
+            ],
+            "changes": changes_of(merging.taken, self.roots, self.blobs),
+            "undoes": None,
+            "solved": list(merging.solved),
+            "request_id": request_id,
+        }
+
+
+def merger_of(around: Surroundings) -> Merger:
+    """The merges of an attempt's run. Raises Cannot where the store keeps no folders."""
+    return Merger(around.plan, around.run, around.roots, files_of(around), around.log.blobs)
+
+
+def _roots_of(captured: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The roots in which any of them changed something, in order."""
+    named = [
+        root["root"]
+        for event in captured
+        for root in event["roots"]
+        if root["base"] != root["left"]
+    ]
+    return list(dict.fromkeys(named))

@@ -1,0 +1,86 @@
+"""Merges that a person asks of a live run: carried out beside the loop, one at a time, and answered when they are on disk.
+
+Refused while something runs that may write the same files. Source: contract.md §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.engine.merging import Merger
+from pixirnb.engine.surroundings import Attempt
+from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
+from pixirnb.history.events import Draft
+from pixirnb.machine.board import Board
+from pixirnb.machine.merges import MergeWish
+from pixirnb.planning.conflicts import ClaimIndex
+from pixirnb.planning.plan import Plan
+from pixirnb.ports import Offload
+from pixirnb.trees import Files
+
+Done = Callable[[list[Draft], dict[str, Any]], None]
+"""Told the facts of a merge that is over, and what to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Of one live run. Belongs to the engine's thread."""
+
+    plan: Plan
+    board: Board
+    attempts: Mapping[str, Attempt]
+    merger: Callable[[Files], Merger]
+    files: Files | None
+    offload: Offload
+    start: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
+    """Has something done beside the loop."""
+
+    def begin(self, wish: MergeWish, done: Done) -> None:
+        """Carry a wish out; `done` is called when it is over. Raises InvalidArguments, Cannot."""
+        files = self.files
+        if files is None:
+            raise Cannot(
+                "This run has no state folder, so nothing of it can be merged.",
+                fix="Run it in a workspace that can be written to.",
+                code="no_state_folder",
+            )
+        self._require_room(wish)
+        self.board.merging += 1
+        for attempt in self.attempts.values():
+            attempt.is_disturbed = True
+        merger = self.merger(files)
+
+        async def carry_out() -> None:
+            try:
+                facts = await self.offload(merger.of_wish, wish)
+                reply: dict[str, Any] = {"ok": True}
+            except PixirnbError as error:
+                facts, reply = [], error.document()
+            done(facts, reply)
+
+        self.start(carry_out)
+
+    def _require_room(self, wish: MergeWish) -> None:
+        """Raises InvalidArguments while the files that would change may be written by somebody else."""
+        merging = [a.step.id for a in self.attempts.values() if a.step.kind == "merge"]
+        if self.board.merging or merging:
+            raise InvalidArguments(
+                "Another merge of this run is under way.",
+                fix="Wait until it is done, then ask again.",
+                code="merge_busy",
+            )
+        running = ClaimIndex()
+        for attempt in self.attempts.values():
+            claim = self.board.claim(attempt.step.index)
+            if claim is not None and claim.shared:
+                running.add(attempt.step.index, claim)
+        for name in wish.steps:
+            claim = self.board.claim(self.plan.index[name])
+            if claim is not None and running.conflicts(claim):
+                raise InvalidArguments(
+                    f"A step that is running may touch the files that `{name}` changed.",
+                    fix="Merge when it has ended.",
+                    code="merge_busy",
+                )

@@ -1,0 +1,117 @@
+"""What a merge of a run came to, or would come to, read from its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pixirnb.engine.isolated import MARKED_LIMIT, changes_of, conflict_facts
+from pixirnb.engine.merging import Merger
+from pixirnb.engine.places import roots_of
+from pixirnb.errors import PixirnbError
+from pixirnb.machine.merges import MergeReport, MergeWish
+from pixirnb.ports import Blobs
+from pixirnb.record import Record
+from pixirnb.trees import Clash
+from pixirnb.workspace.isolation import LocalFiles
+
+
+def reported(record: Record, request_id: str) -> MergeReport:
+    """What became of a request: the events that bear its id; none where there was nothing to do."""
+    run, blobs = record.state, record.store.blobs(record.id)
+    for merge in run.merges:
+        if merge.get("request_id") == request_id:
+            return MergeReport(
+                record.id,
+                "merged" if merge.get("undoes") is None else "undone",
+                list(merge["steps"]),
+                merge=merge["merge"],
+                undoes=merge.get("undoes"),
+                changes=merge["changes"],
+            )
+    for event in record.history():
+        if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
+            return _conflicted(record.id, event.data, blobs)
+    return MergeReport(record.id, "nothing", [])
+
+
+def previewed(record: Record, wish: MergeWish | None) -> MergeReport:
+    """What a merge would come to. The user's files are looked at and not touched. Raises Cannot."""
+    if wish is None or (wish.undoes is None and not wish.steps):
+        return MergeReport(record.id, "nothing", [], preview=True)
+    run, plan = record.state, record.compiled()
+    if wish.undoes is not None:
+        merge = next(m for m in run.merges if m["merge"] == wish.undoes)
+        return MergeReport(
+            record.id,
+            "clean",
+            list(merge["steps"]),
+            undoes=wish.undoes,
+            preview=True,
+            changes=merge["changes"],
+        )
+    roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
+    state: Path = record.store.folder(record.id).parent.parent
+    files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
+    found = Merger(plan, run, roots, files, blobs).preview(wish)
+    if found is None:
+        return MergeReport(record.id, "nothing", [], preview=True)
+    if isinstance(found, Clash):
+        facts = conflict_facts(found, plan, run, roots, blobs, steps=wish.steps)
+        return _conflicted(record.id, facts[0].data, blobs, preview=True)
+    changes = changes_of(found.taken, roots, blobs)
+    patch = changes["patch"]
+    shown = None if patch is None else blobs.get(patch).decode("utf-8", errors="replace")
+    changes = {**changes, "patch": None, "patch_text": shown}
+    return MergeReport(record.id, "clean", list(wish.steps), preview=True, changes=changes)
+
+
+def _conflicted(
+    run_id: str, data: dict[str, Any], blobs: Blobs, *, preview: bool = False
+) -> MergeReport:
+    return MergeReport(
+        run_id,
+        "conflict",
+        list(data["steps"]),
+        preview=preview,
+        between=list(data["between"]),
+        conflicts=[{**file, "marked_text": _text(file, blobs)} for file in data["files"]],
+    )
+
+
+def _text(file: dict[str, Any], blobs: Blobs) -> str | None:
+    digest = file.get("marked")
+    if digest is None:
+        return None
+    try:
+        return blobs.get(digest)[:MARKED_LIMIT].decode("utf-8", errors="replace")
+    except PixirnbError:
+        return None  # a lost blob: the file is named all the same
+
+
+class _Shown:
+    """The blobs of a run, and beside them, in memory, what is only shown."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._held: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        digest = f"shown:{len(self._held)}"
+        self._held[digest] = data
+        return digest
+
+    def put_file(self, path: Path) -> str:
+        return self.put(path.read_bytes())
+
+    def get(self, digest: str) -> bytes:
+        return self._held[digest] if digest in self._held else self._blobs.get(digest)
+
+    def path(self, digest: str) -> Path | None:
+        return None if digest in self._held else self._blobs.path(digest)
+
+    def has(self, digest: str) -> bool:
+        return digest in self._held or self._blobs.has(digest)
+
+    def is_whole(self, digest: str) -> bool:
+        return digest in self._held or self._blobs.is_whole(digest)
