@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.quoting import defused, quoted
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.spec.policies import Agent, Check
 from pixirnb.spec.references import Reference, Template, as_text
 from pixirnb.spec.steps import AgentStep
@@ -80,6 +81,8 @@ class Brief:
     write_set: tuple[str, ...] = ()
     cwd: str = ""
     """The folder it works in, where that is not the workspace."""
+    repos: Mapping[str, str] = field(default_factory=dict)
+    """Folders of the repositories it uses by the name they have in sets (`repos.cloud`), as it will find them."""
     beside: tuple[str, ...] = ()
     """Further folders it may look at."""
     output: dict[str, Any] | str | None = None
@@ -102,8 +105,8 @@ def paths_beside(step: PlannedStep) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*step.spec.additional_paths, *own)))
 
 
-def brief_of(step: PlannedStep) -> Brief:
-    """What the plan alone knows of an agent step's prompt."""
+def brief_of(step: PlannedStep, repos: Mapping[str, str] | None = None) -> Brief:
+    """What the plan alone knows of an agent step's prompt, and `repos`: see `Brief`."""
     assert isinstance(step.spec, AgentStep)
     agent = step.agent
     return Brief(
@@ -114,6 +117,7 @@ def brief_of(step: PlannedStep) -> Brief:
         read_set=step.read_set,
         write_set=step.write_set,
         cwd=step.spec.cwd or (agent and agent.cwd) or "",
+        repos={} if repos is None else dict(repos),
         beside=paths_beside(step),
         output=step.spec.output,
         checks=tuple(_check(check) for check in step.spec.verify),
@@ -123,7 +127,8 @@ def brief_of(step: PlannedStep) -> Brief:
 
 def preview(step: PlannedStep, plan: Plan) -> str:
     """The prompt as far as the plan knows it; what only the run will know stands in brackets."""
-    known = brief_of(step)
+    used = [name for name in step.roots if name != WORKSPACE]
+    known = brief_of(step, {name: f"[the folder of {name}]" for name in used})
     task = "".join(
         part if isinstance(part, str) else f"[{_named(part)}]"
         for part in Template.parse(known.task).parts
@@ -266,6 +271,8 @@ def _limits(brief: Brief) -> str:
         if brief.permission_mode == "ask":
             said.append("A person may be asked before a change and may refuse it.")
     said.append("These patterns are relative to the workspace.")
+    for name, folder in list(brief.repos.items())[:_LISTED]:
+        said.append(f"What begins with `{name}:` is relative to the repository in `{folder}`.")
     if brief.beside:
         said.append(f"You may also read what lies in {_globs(brief.beside)}.")
     if brief.cwd:

@@ -225,3 +225,20 @@ def test_folders_beside_the_workspace_are_told() -> None:
     spec["agents"] = {"reviewer": {**SPEC["agents"]["reviewer"], "additional_paths": ["../docs"]}}
     plan = compile_plan(load_mapping(spec).require(), Facts(), {})
     assert "You may also read what lies in `../docs`." in preview(plan.steps[0], plan)
+
+
+def test_an_agent_is_told_where_each_repository_lies() -> None:
+    spec = {
+        **SPEC,
+        "repos": {"cloud": "../cloud", "web": "../web"},
+        "steps": [{"id": "a", "task": "x", "agent": "fixer", "write_set": ["repos.cloud:src/**"]}],
+    }
+    plan = compile_plan(load_mapping(spec).require(), Facts(), {})
+    [step] = plan.steps
+    told = compose(brief_of(step, {"repos.cloud": "/copies/1/cloud"}))
+    assert (
+        "relative to the workspace. What begins with `repos.cloud:` is relative to the repository in "
+        "`/copies/1/cloud`."
+    ) in told
+    assert "in `[the folder of repos.cloud]`." in preview(step, plan)
+    assert "repos.web" not in preview(step, plan)
