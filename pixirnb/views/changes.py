@@ -8,7 +8,7 @@ be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.files import last_merge
@@ -16,10 +16,19 @@ from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import mergeable
 from pixirnb.planning.plan import Plan
-from pixirnb.views.plain import plural
+from pixirnb.views.plain import line, plural, spelled
 
 PATCH_ROOM: Final = 256 * 1024
 """Bytes of a patch that a document holds; the blob has the whole."""
+
+MODES: Final[Mapping[str | None, str]] = {
+    "100644": "a plain file",
+    "100755": "executable",
+    "120000": "a link",
+    None: "nothing",
+}
+"""Modes of files, in words."""
+_PATH: Final = 200
 
 Beginning = Callable[[str, int], tuple[bytes, int]]
 """The first bytes of a blob, and how many it has."""
@@ -91,10 +100,9 @@ def count_of(changes: Mapping[str, Any]) -> int:
 
 def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
     """Lines added and deleted, of the files that are named."""
-    files = changes.get("files") or ()
-    return (
-        sum(file.get("added") or 0 for file in files),
-        sum(file.get("deleted") or 0 for file in files),
+    files = [file for file in changes.get("files") or () if isinstance(file, Mapping)]
+    return sum(_lines(file, "added") for file in files), sum(
+        _lines(file, "deleted") for file in files
     )
 
 
@@ -106,6 +114,29 @@ def changes_phrase(changes: Mapping[str, Any]) -> str:
     added, deleted = lines_of(changes)
     more = " and more" if count > len(changes.get("files") or ()) else ""
     return f"{plural(count, 'file')}, +{added:,} -{deleted:,}{more}"
+
+
+def _lines(file: Mapping[str, Any], key: str) -> int:
+    count = file.get(key)
+    return count if isinstance(count, int) else 0
+
+
+def stat_row(file: Mapping[str, Any]) -> list[str]:
+    """`[sign, path, lines, mode]` of a FileChange."""
+    sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
+    is_text = file.get("added") is not None or file.get("deleted") is not None
+    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "no text"
+    return [sign, spelled(str(file.get("path")), _PATH), count, mode_phrase(file.get("mode"))]
+
+
+def mode_phrase(mode: Any) -> str:
+    """`executable` for what became so; `a link, was a plain file` for what is another kind of file now."""
+    if not isinstance(mode, Sequence) or isinstance(mode, str) or len(mode) != 2:
+        return ""
+    before, after = (MODES.get(each, line(each, 10)) for each in mode)
+    if mode[0] is None:
+        return after
+    return "" if mode[1] is None else f"{after}, was {before}"
 
 
 def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.views.cards import card, table
-from pixirnb.views.changes import changes_phrase, count_of
+from pixirnb.views.changes import MODES, changes_phrase, count_of, mode_phrase, stat_row
 from pixirnb.views.columns import table as lined
 from pixirnb.views.markup import code, prose, text, verbatim
 from pixirnb.views.patches import Hunk, PatchedFile, named, patched
@@ -31,12 +31,6 @@ _PAINT: Final[Mapping[str, str]] = {
     "head": "\x1b[1m",
 }
 _SIGN: Final[Mapping[str, str]] = {"both": " ", "added": "+", "deleted": "-", "remark": "\\"}
-_MODES: Final[Mapping[str | None, str]] = {
-    "100644": "a plain file",
-    "100755": "executable",
-    "120000": "a link",
-    None: "nothing",
-}
 
 
 class Diff:
@@ -97,24 +91,6 @@ def diff_html(document: Mapping[str, Any]) -> str:
         ]
         parts.append(f"<h4>Merges</h4>{table(['', '', '', ''], rows)}")
     return card(*parts)
-
-
-def stat_row(file: Mapping[str, Any]) -> list[str]:
-    """`[sign, path, lines, mode]` of a FileChange."""
-    sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
-    added, deleted = file.get("added"), file.get("deleted")
-    count = "no text" if added is None and deleted is None else f"+{added or 0:,} -{deleted or 0:,}"
-    return [sign, spelled(str(file.get("path")), _PATH), count, mode_phrase(file.get("mode"))]
-
-
-def mode_phrase(mode: Any) -> str:
-    """`executable` for what became so; `a link, was a plain file` for what is another kind of file now."""
-    if not isinstance(mode, Sequence) or isinstance(mode, str) or len(mode) != 2:
-        return ""
-    before, after = (_MODES.get(each, line(each, 10)) for each in mode)
-    if mode[0] is None:
-        return after
-    return "" if mode[1] is None else f"{after}, was {before}"
 
 
 def change_sign(file: PatchedFile) -> str:
@@ -222,7 +198,7 @@ def _file_head(file: PatchedFile) -> str:
     if file.change == "modified" and before and after and before != after:
         told += f" ({mode_phrase(file.modes)})"
     elif file.change == "added" and after in {"100755", "120000"}:
-        told += f" ({_MODES[after]})"
+        told += f" ({MODES[after]})"
     return told if file.hunks or file.cut else f"{told}, no lines"
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.history.subagents import ASKED, DECIDED
+from pixirnb.views.changes import changes_phrase
+from pixirnb.views.clashes import side_name
 from pixirnb.views.dialogue import asked_for
 from pixirnb.views.marks import Mark, run_mark, step_mark
 from pixirnb.views.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.plain import line, plural
+from pixirnb.views.seams import seam_phrase
 from pixirnb.views.spans import span
 from pixirnb.views.values import shown
 
@@ -136,6 +139,43 @@ def _finished(data: Data) -> str:
     return f"{told}: {reasons}" if reasons else told
 
 
+def _captured(data: Data) -> str:
+    told = f"± {data['step']}: attempt {data['attempt']} left {changes_phrase(data['changes'])}"
+    outside = data.get("outside")
+    return f"{told}; {plural(outside['count'], 'file')} outside its write_set" if outside else told
+
+
+def _merged(data: Data) -> str:
+    who = data["step"] or data["by"]
+    brought = f"changes of {_listed(data['steps'])} brought back"
+    what = f"{data['undoes']} taken back" if data.get("undoes") else brought
+    solved = data.get("solved") or []
+    how = f", {plural(len(solved), 'file')} in conflict solved by hand" if solved else ""
+    return f"⊕ {data['merge']} by {who}: {what}: {changes_phrase(data['changes'])}{how}"
+
+
+def _conflicted(data: Data) -> str:
+    who = f"{data['step']}: " if data["step"] else ""
+    between = " and ".join(side_name(side) for side in data["between"])
+    files = _listed([file["path"] for file in data["files"]], data["count"])
+    return f"◆ {who}not merged: {between} want {files} otherwise"
+
+
+def _seam_opened(data: Data) -> str:
+    return f"◇ seam {data['id']} opened: {seam_phrase(data)}"
+
+
+def _seam_resolved(data: Data) -> str:
+    who = data.get("step") or data.get("merge") or data["by"]
+    return f"◇ seam {data['id']} resolved by {who}: {data['note']}"
+
+
+def _listed(names: Sequence[object], count: int | None = None) -> str:
+    shown = ", ".join(line(name, 80) for name in names[:4])
+    more = (len(names) if count is None else count) - min(len(names), 4)
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
 _TELLERS: Final[dict[str, Callable[[Data], str]]] = {
     "run_started": _started,
     "run_resumed": _resumed,
@@ -151,6 +191,11 @@ _TELLERS: Final[dict[str, Callable[[Data], str]]] = {
     "decision_recorded": _answered,
     "checkpoint_saved": _saved,
     "subagent_event": _subagent,
+    "workspace_captured": _captured,
+    "merge_applied": _merged,
+    "merge_conflicted": _conflicted,
+    "seam_opened": _seam_opened,
+    "seam_resolved": _seam_resolved,
     "warning_raised": _warned,
     "run_finished": _finished,
 }

@@ -12,6 +12,7 @@ from typing import Any
 from pixirnb.planning.delegations import Delegation
 from pixirnb.views import cards
 from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
+from pixirnb.views.changes import changes_phrase, count_of, stat_row
 from pixirnb.views.delegations import delegations_html
 from pixirnb.views.drawing import Edges
 from pixirnb.views.forecast import forecast, sentence
@@ -29,6 +30,7 @@ from pixirnb.views.marks import (
 from pixirnb.views.markup import block, code, prose, text, whole
 from pixirnb.views.phrases import STOOD, place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
+from pixirnb.views.seams import open_first, seam_phrase
 from pixirnb.views.shapes import icon
 from pixirnb.views.spans import moment, span
 from pixirnb.views.svg import picture
@@ -211,7 +213,8 @@ def bundle_html(document: Mapping[str, Any]) -> str:
     limits = "".join(
         f"<li>{text(entry, 600)}</li>" for entry in document.get("known_limitations") or []
     )
-    changed = (document.get("changes") or {}).get("files") or []
+    changed = document.get("changes") or {}
+    listed = [f for f in changed.get("files") or [] if isinstance(f, Mapping)]
     return card(
         top(mark, document.get("step_id") or "step", right=text(", ".join(by), 80)),
         _value(produced.get("value"))
@@ -220,8 +223,9 @@ def bundle_html(document: Mapping[str, Any]) -> str:
         f"<h4>Checks</h4>{table(['', 'check', 'saw'], checks)}" if checks else "",
         f"<h4>Known limitations</h4><ul>{limits}</ul>" if limits else "",
         f"<h4>Artifacts</h4>{table(['path', 'size'], files)}" if files else "",
-        f"<h4>Changed files</h4><p>{', '.join(code(f, 200) for f in changed[:50])}</p>"
-        if changed
+        f"<h4>Changed: {text(changes_phrase(changed))}</h4>"
+        + table(["", "", "", ""], [[text(cell, 220) for cell in stat_row(f)] for f in listed])
+        if count_of(changed)
         else "",
     )
 
@@ -293,15 +297,10 @@ def _reasons(reasons: Sequence[str]) -> str:
 
 def _seams(seams: Sequence[Mapping[str, Any]]) -> str:
     rows = [
-        [
-            code(seam.get("id"), 60),
-            text(seam.get("state") or "", 40),
-            " and ".join(code(step, 80) for step in seam.get("between") or []),
-            text(seam.get("note") or "", 300),
-        ]
-        for seam in seams
+        [code(seam.get("id"), 60), text(seam.get("state") or "", 40), text(seam_phrase(seam), 400)]
+        for seam in open_first(seams)
     ]
-    return f"<h4>Seams</h4>{table(['seam', 'state', 'between', 'note'], rows)}" if rows else ""
+    return f"<h4>Seams</h4>{table(['seam', 'state', 'between, and why'], rows)}" if rows else ""
 
 
 def _counts(counts: Mapping[str, Any], run_status: Any) -> str:

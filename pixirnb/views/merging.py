@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.views import cards
-from pixirnb.views.changes import changes_phrase, count_of
+from pixirnb.views.changes import changes_phrase, count_of, stat_row
 from pixirnb.views.clashes import conflict_document, conflict_rows, side_name, sides_phrase
 from pixirnb.views.columns import table
-from pixirnb.views.diff import stat_row
 from pixirnb.views.marks import Mark
 from pixirnb.views.markup import prose, text, verbatim
 from pixirnb.views.plain import line, plural, spelled

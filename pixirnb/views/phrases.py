@@ -29,6 +29,8 @@ _REASONS: Final = {
     "drained": "drained by the operator",
     "interrupted": "interrupted by the operator",
     "decided_not_resumed": "a decision is recorded and the run is not resumed yet",
+    "seam_open": "seam {seam} of {step} is open",
+    "merge_undone": "what {step} merged was taken back",
 }
 _ACTIONS: Final = {
     "retry_failed_steps": "try the failed steps again",
@@ -37,8 +39,8 @@ _ACTIONS: Final = {
     "raise_timeout": "give {step} more time in the spec, then resume",
     "decide_step": "decide {step}",
     "approve_request": "approve the request of {step}",
-    "merge_changes": "merge the changes of {step}",
-    "resolve_seam": "resolve the seam of {step}",
+    "merge_changes": "bring what isolated steps changed into your files",
+    "resolve_seam": "say with a note why the work of {step} fits what it meets",
     "inspect_session": "look into the session of {step}",
     "synthesize_from_partial": "use what is there, knowing that it is partial",
     "abort": "stop the run",
@@ -190,4 +192,5 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
     phrase = table.get(code) if isinstance(code, str) else None
     if phrase is None:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
-    return phrase.replace("{step}", step or "a step")
+    seam = line(entry.get("seam") or "", 40)
+    return phrase.replace("{seam}", seam).replace("{step}", step or "a step")

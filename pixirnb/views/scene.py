@@ -34,6 +34,11 @@ _SAID: Final = {
     "decision_recorded": "{verdict} by a person",
     "checkpoint_saved": "checkpoint {name} saved",
     "subagent_event": "{asked}",
+    "workspace_captured": "attempt {attempt} left {files}",
+    "merge_applied": "{merge}",
+    "merge_conflicted": "a merge conflicts",
+    "seam_opened": "seam {name} opened",
+    "seam_resolved": "seam {name} resolved",
     "warning_raised": "a warning",
     "run_finished": "the run came to rest: {status}",
 }

@@ -34,7 +34,8 @@ Entry = list[Any]
 `[attempt to come, delay ms]` of `retry_planned`; `[attempt, place in STEP_MARKS, 1 if reused]` of `checkpoint_decided`;
 `[attempt, 1 for accept]` of `decision_recorded`; `[attempt, 0 asked, 1 allowed, 2 denied, 3 for any other news]` of
 `subagent_event`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
-`checkpoint_saved`; else empty.
+`checkpoint_saved`, `seam_opened` and `seam_resolved`; `[attempt, files]` of `workspace_captured`; `[files, 1 if it takes
+one back]` of `merge_applied`; else empty.
 """
 
 _PLACE: Final = {mark.key: place for place, mark in enumerate(STEP_MARKS)}
@@ -69,7 +70,7 @@ class Tape:
         step = event.data.get("step")
         place = self.plan.index.get(step, -1) if isinstance(step, str) else -1
         changes: list[int] = []
-        for name in _touched(event, step) if is_read else ():
+        for name in _touched(event, step, self.run) if is_read else ():
             self._change(name, changes)
         status = "running" if is_read and event.kind in _BEGINNINGS else ""
         if is_read and event.kind == "run_finished":
@@ -116,8 +117,10 @@ def elapsed_of(state: StepState) -> int:
     return _number((state.ended or {}).get("elapsed_ms")) if is_over else -1
 
 
-def _touched(event: Event, step: Any) -> list[str]:
-    """Steps whose look the event may change. Its data has the shape of its kind."""
+def _touched(event: Event, step: Any, run: RunState) -> list[str]:
+    """Steps whose look the event may change; `run` has heard of it. Its data has the shape of its kind."""
+    if event.kind == "merge_applied" and (undone := event.data.get("undoes")) is not None:
+        return [m["step"] for m in run.merges if m["merge"] == undone and m["step"] is not None]
     if event.kind == "run_resumed":
         return [entry["step_id"] for entry in event.data["steps"]]
     return [step] if isinstance(step, str) else []
@@ -150,6 +153,12 @@ def _told(event: Event) -> list[Any]:
             return [*counts, int(data.get("spec") is not None)]
         case "checkpoint_saved":
             return [line(data["name"], _NAME_ROOM)]
+        case "seam_opened" | "seam_resolved":
+            return [line(data["id"], _NAME_ROOM)]
+        case "workspace_captured":
+            return [_number(data["attempt"]), _number(data["changes"]["count"])]
+        case "merge_applied":
+            return [_number(data["changes"]["count"]), int(data.get("undoes") is not None)]
         case _:
             return []
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pixirnb.planning.delegations import Delegation
+from pixirnb.views.changes import changes_phrase, count_of, stat_row
 from pixirnb.views.columns import filled, table, width
 from pixirnb.views.delegations import delegation_lines
 from pixirnb.views.forecast import forecast, sentence
@@ -31,12 +32,14 @@ from pixirnb.views.phrases import (
     why,
 )
 from pixirnb.views.plain import line, plain, plural
+from pixirnb.views.seams import open_first, seam_phrase
 from pixirnb.views.spans import moment, span
 from pixirnb.views.values import shown
 
 _SMALL = 30
 """Steps up to which all of them are listed."""
 _ACTIONS = 8
+_SEAMS = 20
 _WIDTH = 80
 """Columns that a reason and the names of its steps share before they go on below."""
 
@@ -102,11 +105,12 @@ def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str
             step_mark(s) for s in steps if step_mark(s).key in {"checkpoint_ready", "queued"}
         )
         lines.append("  and " + ", ".join(f"{count:,} {mark.word}" for mark, count in rest))
-    for seam in document.get("seam_obligations") or []:
-        between = " and ".join(line(step, 64) for step in seam.get("between") or [])
-        lines.append(
-            f"  seam {line(seam.get('id'), 40)} ({line(seam.get('state'), 20)}): {between}"
-        )
+    seams = open_first(document.get("seam_obligations") or [])
+    for seam in seams[:_SEAMS]:
+        state = line(seam.get("state"), 20)
+        lines.append(f"  seam {line(seam.get('id'), 40)} ({state}): {line(seam_phrase(seam), 400)}")
+    if len(seams) > _SEAMS:
+        lines.append(f"  and {plural(len(seams) - _SEAMS, 'seam')} more")
     actions = document.get("next_actions") or []
     if actions:
         lines += ["", "  next"]
@@ -221,6 +225,11 @@ def bundle_text(document: Mapping[str, Any]) -> str:
     lines += [
         f"  limitation: {line(entry, 600)}" for entry in document.get("known_limitations") or []
     ]
+    changed = document.get("changes") or {}
+    if count_of(changed):
+        lines += ["", f"  changed: {changes_phrase(changed)}"]
+        files = [entry for entry in changed.get("files") or [] if isinstance(entry, Mapping)]
+        lines += table(["", "", "", ""], [stat_row(f) for f in files], indent="    ", widest=120)
     for entry in document.get("artifacts") or []:
         lines.append(f"  artifact: {line(entry.get('path'), 200)} ({entry.get('bytes', 0)} bytes)")
     return _text(lines)

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from view_samples import HOSTILE, outcome, step
 
 from pixirnb.history.events import Event
+from pixirnb.views.diff import diff_html, diff_text
 from pixirnb.views.display import mimebundle
 from pixirnb.views.dot import dot
 from pixirnb.views.event_lines import event_line
+from pixirnb.views.merging import merge_html, merge_text
 from pixirnb.views.mermaid import mermaid
 from pixirnb.views.svg import picture
 
@@ -48,6 +50,11 @@ EVENT_KINDS = [
     "decision_requested",
     "decision_recorded",
     "checkpoint_saved",
+    "workspace_captured",
+    "merge_applied",
+    "merge_conflicted",
+    "seam_opened",
+    "seam_resolved",
     "warning_raised",
     "run_finished",
     "a_kind_to_come",
@@ -122,6 +129,7 @@ def hostile_step(text: str, place: int = 0, status: str = "failed") -> Any:
 def documents(text: str) -> dict[str, Any]:
     problem = {"code": text, "path": text, "line": 1, "message": text, "fix": text, "step": text}
     action = {"action": text, "step": text, "cell": text}
+    changed = {"path": text, "change": text, "added": 1, "deleted": None, "mode": [text, None]}
     statuses = ["failed", "held", "partial", "needs_orchestrator", "checkpoint_ready"]
     steps = [
         *(hostile_step(f"{text}{place}", place, status) for place, status in enumerate(statuses)),
@@ -153,6 +161,8 @@ def documents(text: str) -> dict[str, Any]:
             warnings=[problem],
             seam_obligations=[
                 {"id": text, "between": [text], "paths": [text], "state": text, "note": text}
+                | {"reason": reason}
+                for reason in (text, "met")
             ],
         ),
         "resume": {
@@ -190,20 +200,76 @@ def documents(text: str) -> dict[str, Any]:
             "known_limitations": [text],
             "dependent_safe": text,
             "source": {"agent_id": text, "session_id": text, "attempt": 1},
-            "changes": {"patch": None, "files": [text]},
+            "changes": {"patch": None, "files": [text, changed]},
             "artifacts": [{"path": text, "blob": text, "bytes": 3}],
         },
         "value": [{text: text, "n": 1}],
+        "diff": {
+            "run_id": text,
+            "sentence": text,
+            "merges": [
+                {
+                    "merge": text,
+                    "step": text,
+                    "by": text,
+                    "steps": [text],
+                    "undoes": text,
+                    "undone": True,
+                }
+            ],
+            "changes": [
+                {
+                    "step": text,
+                    "merged_by": text,
+                    "checkpoint_status": text,
+                    "built_on": [text],
+                    "outside": {"paths": [text], "count": 2},
+                    "left_behind": {"paths": [text], "count": 1},
+                    "changes": {"patch": text, "files": [changed], "count": 3, "more": text},
+                    "patch_text": f"diff --git a/{text} b/{text}\n@@ -1,2 +1,2 @@ {text}\n-{text}\n+{text}\n \n",
+                    "patch_cut": 7,
+                }
+            ],
+        },
+        "merge": {
+            "run_id": text,
+            "status": "conflict",
+            "steps": [text],
+            "between": ["workspace", text],
+            "changes": {"patch": None, "files": [changed]},
+            "conflicts": [
+                {
+                    "path": text,
+                    "kind": text,
+                    "sides": [
+                        {"name": text, "mode": text, "bytes": 1},
+                        {"name": text, "mode": None},
+                    ],
+                    "marked_text": f"{text}\n<<<<<<< {text}\n{text}\n=======\n{text}\n>>>>>>> {text}\n{text}",
+                }
+            ],
+        },
     }
 
 
-KINDS: list[Any] = ["plan", "outcome", "resume", "runs", "error", "bundle", "value"]
+def shown(kind: Any, document: Any, edges: Any = ()) -> dict[str, str]:
+    """A document of any kind as a notebook is given it."""
+    if kind == "diff":
+        return {"text/plain": diff_text(document), "text/html": diff_html(document)}
+    if kind == "merge":
+        return {"text/plain": merge_text(document), "text/html": merge_html(document)}
+    return mimebundle(kind, document, edges)
+
+
+KINDS: list[Any] = [
+    *("plan", "outcome", "resume", "runs", "error", "bundle", "value", "diff", "merge"),
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_text_becomes_neither_markup_nor_control(kind: Any, text: str) -> None:
-    found = mimebundle(kind, documents(text)[kind], [(text, "b"), ("a", "b")])
+    found = shown(kind, documents(text)[kind], [(text, "b"), ("a", "b")])
 
     audit(found["text/html"])
     assert CONTROLS.search(found["text/plain"]) is None
@@ -225,7 +291,7 @@ def test_the_picture_stays_well_formed_xml_of_allowed_parts(text: str) -> None:
 @given(st.text(st.characters(), max_size=60))
 def test_any_text_at_all_is_shown_safely(text: str) -> None:
     for kind in KINDS:
-        found = mimebundle(kind, documents(text)[kind])
+        found = shown(kind, documents(text)[kind])
         audit(found["text/html"])
         assert CONTROLS.search(found["text/plain"]) is None
 
@@ -235,7 +301,8 @@ def test_any_text_at_all_is_shown_safely(text: str) -> None:
 def test_an_event_of_any_kind_and_data_is_one_clean_line(kind: str, text: str) -> None:
     keys = (
         "run_id workflow workspace step attempt status error summary elapsed_ms checks delay_ms "
-        "retry_class held_by question verdict by note name reason ready message code reasons steps checkpoint"
+        "retry_class held_by question verdict by note name reason ready message code reasons steps checkpoint "
+        "merge undoes changes files count between paths id solved outside"
     )
     for data in (
         {},
@@ -270,7 +337,7 @@ def test_hostile_ids_cannot_leave_their_quotes_in_exports(text: str) -> None:
 def test_run_data_never_reaches_an_attribute() -> None:
     mark = "zq7needle"
     for kind in KINDS:
-        markup = mimebundle(kind, documents(mark)[kind], [(mark, "b")])["text/html"]
+        markup = shown(kind, documents(mark)[kind], [(mark, "b")])["text/html"]
 
         assert mark in markup
         assert not re.search(rf"<[^>]*{mark}", markup)

@@ -24,6 +24,8 @@ steps:
 FILLED = {
     *("attempt", "mark", "elapsed", "delay", "reused", "verdict", "name", "status"),
     *("reuse", "rerun", "hold", "asked"),
+    "files",
+    "merge",
 }
 """What the browser can fill in."""
 

@@ -44,6 +44,8 @@ class Chronicle {
       asked: ["asks to be allowed something", "allowed by a person", "denied by a person"][second] ?? "news of its agent",
       verdict: second === 1 ? "accepted" : "rejected",
       name: first,
+      files: plural(Math.max(0, second), "file"),
+      merge: second === 1 ? "a merge taken back" : `${plural(Math.max(0, first), "file")} merged`,
       status: this.look.run[status]?.word ?? status,
       reuse: first,
       rerun: second,
