@@ -10,6 +10,7 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.paths import Pattern
+from pixirnb.testing import tree_child
 from pixirnb.testing.tree_merge_contract import EVERYTHING, TreeMergeContract, held
 from pixirnb.testing.tree_strategies import lay_out
 from pixirnb.trees import FILE, LARGEST_FILE, LINK, MOST_BYTES, Belonging
@@ -140,6 +141,29 @@ class TreeBelongingContract(TreeMergeContract):
         os.mkfifo(store.root / "pipe")
         assert set(store.entries(store.snapshot(EVERYTHING))) == {"a"}
         assert store.digest_of(store.root / "pipe") is None
+
+    def test_a_file_or_folder_that_cannot_be_read_is_named(
+        self, store: TreeStore, tmp_path: Path
+    ) -> None:
+        lay_out({"a": (FILE, b"a"), "shut/file": (FILE, b"b")}, store.root)
+        for path, mode in (("a", 0o200), ("shut", 0o300)):
+            was = (store.root / path).stat().st_mode
+            (store.root / path).chmod(mode)
+            said = tree_child.run(store, self.folder(tmp_path), "bereft")
+            (store.root / path).chmod(was)
+            assert said.startswith("snapshot_unreadable ")
+            assert path in said
+        assert set(store.entries(store.snapshot(EVERYTHING))) == {"a", "shut/file"}
+
+    def test_a_mark_changes_when_its_file_is_written(self, store: TreeStore) -> None:
+        lay_out({"a": (FILE, b"a"), "b/c": (FILE, b"c"), ".env": (FILE, b"KEY")}, store.root)
+        before = store.marks(EVERYTHING)
+        assert set(before) == {"a", "b/c"}
+        assert store.marks(EVERYTHING) == before
+        (store.root / "a").write_bytes(b"more")
+        (store.root / "new").touch()
+        after = store.marks(EVERYTHING)
+        assert {path for path in after if after[path] != before.get(path)} == {"a", "new"}
 
     def test_a_file_too_large_is_refused_before_it_is_read(self, store: TreeStore) -> None:
         with (store.root / "large.bin").open("wb") as file:

@@ -2,20 +2,28 @@
 
     python -m pixirnb.testing.tree_child MODULE:CLASS FOLDER ROOT ACT [ARGUMENT]…
 
-ACT is `snapshot`, which prints the tree; `give TREE FOLDER`; or `churn`, which says `ready` and then edits and captures the
-root until it is killed.
+ACT is `snapshot`, which prints the tree; `give TREE FOLDER`; `churn`, which says `ready` and then edits and captures the root
+until it is killed; or `bereft`, a `snapshot` by a process that may read no more than modes allow, even where root started it.
+What is refused is printed as its code and its message.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import itertools
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
+from pixirnb.errors import Cannot
 from pixirnb.trees import Belonging, TreeStore
+
+_DROP_RIGHT: Final = 24
+_PASS_OVER_MODES: Final = (1, 2)
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 def command(store: TreeStore, folder: Path, *act: str) -> list[str]:
@@ -48,6 +56,17 @@ def churn(store: TreeStore) -> None:
         store.snapshot(Belonging())
 
 
+def bereave(arguments: list[str]) -> None:
+    """Become a process without root's rights to pass over modes, as are those that it starts.
+
+    Linux; elsewhere the tests must not be run by root.
+    """
+    libc = ctypes.CDLL(None)
+    for right in _PASS_OVER_MODES:
+        libc.prctl(_DROP_RIGHT, right, 0, 0, 0)
+    os.execv(sys.executable, [sys.executable, "-m", "pixirnb.testing.tree_child", *arguments])  # noqa: S606 - no shell is wanted
+
+
 def main(arguments: list[str]) -> None:
     """Do what the arguments say."""
     kind, folder, root, act, *rest = arguments
@@ -59,8 +78,13 @@ def main(arguments: list[str]) -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         churn(store)
+    elif act == "bereft":
+        bereave([kind, folder, root, "snapshot"])
     else:
-        sys.stdout.write(store.snapshot(Belonging()) + "\n")
+        try:
+            sys.stdout.write(store.snapshot(Belonging()) + "\n")
+        except Cannot as refused:
+            sys.stdout.write(f"{refused.code} {refused.message}\n")
 
 
 if __name__ == "__main__":

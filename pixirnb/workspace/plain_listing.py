@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
-from pixirnb.planning.paths import Pattern, matches, overlap
-from pixirnb.sessions.permissions import is_secret
+from pixirnb.planning.paths import Pattern, overlap
 from pixirnb.trees import LARGEST_FILE, MOST_BYTES, MOST_FILES, Belonging
+from pixirnb.workspace.belonging import Rules
 
 LEFT_OUT: Final = frozenset(
     {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
     | {".ruff_cache", ".ipynb_checkpoints"}
 )
 """Folders, at any depth, whose files belong only where they are claimed or named."""
-
-RESERVED: Final = frozenset({".git", ".pixirnb"})
-"""In no tree, at any depth."""
 
 _SPECIAL: Final = re.compile(r"([*?\[\]{}\\])")
 
@@ -39,16 +36,12 @@ class Found:
     belongs: bool
 
 
-class Rules:
-    """What `Belonging` says, with the files that belong whatever else is so (`exact`)."""
+class PlainRules:
+    """What `Belonging` says, with the files that belong whatever their folder is called (`exact`)."""
 
     def __init__(self, belonging: Belonging, exact: Iterable[str] = ()) -> None:
         """`exact`: files of the tree a folder was given; they are captured though their folder is left out."""
-        self._nested = frozenset(path.strip("/") for path in belonging.nested)
-        self._never = [
-            Pattern.parse(glob if "/" in glob.strip("/") else f"**/{glob}")
-            for glob in belonging.never_copy
-        ]
+        self.rules = Rules(belonging)
         self._claimed = belonging.claimed
         self._exact = belonging.also | frozenset(exact)
         self._above_exact = {
@@ -58,21 +51,9 @@ class Rules:
             for folder in _folders_above(path)
         }
 
-    def is_nested(self, path: str) -> bool:
-        """Whether another root begins here."""
-        return path in self._nested
-
-    def is_never(self, path: str) -> bool:
-        """Whether this, and all below it, is never taken along; what holds it is not."""
-        return is_secret(path.rpartition("/")[2]) or any(
-            matches(pattern, f"./{path}") for pattern in self._never
-        )
-
     def is_wanted(self, path: str) -> bool:
         """Whether a file in a folder that is left out belongs all the same."""
-        return path in self._exact or any(
-            matches(pattern, f"./{path}") for pattern in self._claimed
-        )
+        return path in self._exact or self.rules.claims(path)
 
     def may_hold_wanted(self, folder: str) -> bool:
         """Whether looking into a folder that is left out could find anything that belongs."""
@@ -82,23 +63,24 @@ class Rules:
         return place is not None and any(overlap(pattern, place) for pattern in self._claimed)
 
 
-def listing(root: Path, rules: Rules, *, is_whole: bool = False) -> Iterator[Found]:
-    """The files and links below `root` that belong, or with `is_whole` all of them but nested roots and `RESERVED`.
+def listing(root: Path, wanted: PlainRules, *, is_whole: bool = False) -> Iterator[Found]:
+    """The files and links below `root` that belong, or with `is_whole` all of them but other roots and what is ours.
 
     Never follows a link. A folder that vanishes meanwhile is not there; one that cannot be read raises
     Cannot(code=`snapshot_unreadable`).
     """
+    rules = wanted.rules
     waiting = [("", True)]
     while waiting:
         folder, belongs = waiting.pop()
         for entry in _scanned(root, folder):
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.name in RESERVED or rules.is_nested(path):
+            if rules.is_elsewhere(path):
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             if not (is_folder or entry.is_symlink() or entry.is_file(follow_symlinks=False)):
                 continue  # a pipe, a socket or a device is no content
-            if rules.is_never(path):
+            if rules.is_kept_back(path):
                 if is_whole:
                     yield from _all_below(root, path, is_folder=is_folder)
                 continue
@@ -106,10 +88,10 @@ def listing(root: Path, rules: Rules, *, is_whole: bool = False) -> Iterator[Fou
                 entry.name in LEFT_OUT and (is_folder or entry.is_symlink())
             )
             if not is_folder:
-                is_taken = is_plain or rules.is_wanted(path)
+                is_taken = is_plain or wanted.is_wanted(path)
                 if is_taken or is_whole:
                     yield Found(path, is_taken)
-            elif is_plain or is_whole or rules.may_hold_wanted(path):
+            elif is_plain or is_whole or wanted.may_hold_wanted(path):
                 waiting.append((path, is_plain))
 
 

@@ -208,9 +208,9 @@ class Writer:
         name = blake2b(data, digest_size=32).hexdigest()
         with refusing(self._objects.folder):
             self._name_all()
-            place = self._objects.folder / "trees" / name[:2]
-            path = place / name[2:]
-            self._renamed(self._written(data), path)
+            path = self._objects.folder / "trees" / name[:2] / name[2:]
+            if not self._is_kept(path, len(data)):
+                self._renamed(self._written(data), path)
             self._sync_places()
         return "tree:" + name
 
@@ -240,9 +240,9 @@ class Writer:
         self._unnamed.clear()
 
     def _is_there(self, digest: str, size: int) -> bool:
-        if digest in self._unnamed:
-            return True
-        path = self._objects.path(digest)
+        return digest in self._unnamed or self._is_kept(self._objects.path(digest), size)
+
+    def _is_kept(self, path: Path, size: int) -> bool:
         try:
             if path.lstat().st_size != size:
                 return False

@@ -12,7 +12,7 @@ from typing import Final
 
 from pixirnb.trees import EXECUTABLE, FILE, LARGEST_FILE, LINK, Entry
 from pixirnb.workspace.known_files import Stamp, stamp_of
-from pixirnb.workspace.plain_listing import Rules, listing, too_large, unreadable
+from pixirnb.workspace.plain_listing import PlainRules, listing, too_large, unreadable
 from pixirnb.workspace.plain_objects import CHUNK, Writer, content_digest
 
 _TRIES: Final = 4
@@ -38,7 +38,7 @@ def mode_of(status: os.stat_result) -> str:
     return EXECUTABLE if status.st_mode & stat.S_IXUSR else FILE
 
 
-def statuses_of(folder: Path, rules: Rules) -> dict[str, os.stat_result]:
+def statuses_of(folder: Path, rules: PlainRules) -> dict[str, os.stat_result]:
     """The files and links of `folder` that belong, with what the system says of them; without those that vanish meanwhile."""
     statuses = {}
     for found in listing(folder, rules):

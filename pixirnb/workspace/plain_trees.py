@@ -174,9 +174,9 @@ class PlainTrees:
         with self._objects.writing() as writer:
             place = known_path(self._folder, folder)
             known = load_known(place)
+            statuses = statuses_of(folder, rules)
             with refusing(self._folder):
                 settled = settled_before(writer, self._folder, folder)
-            statuses = statuses_of(folder, rules)
             same = {
                 path: file
                 for path, status in statuses.items()
