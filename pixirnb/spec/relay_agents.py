@@ -105,8 +105,8 @@ def _agent(
     moved, own = reading.moved, ("agents", name)
     agent: dict[str, Any] = {"runner": "cli"}
     cli = reading.needed(item, "cli", parts)
-    if cli is not None:
-        agent["command"] = _command(reading, cli, (*parts, "cli"))
+    # Without one it is a mistake, and told: any does for looking further.
+    agent["command"] = "claude" if cli is None else _command(reading, cli, (*parts, "cli"))
     moved[*own, "command"] = moved[*own, "runner"] = (*parts, "cli")
     for position in range(len(PASSED.get(str(agent.get("command")), ()))):
         moved[*own, "pass_env", position] = (*parts, "cli")

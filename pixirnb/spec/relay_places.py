@@ -72,7 +72,7 @@ class Folders:
         )
         if cwd is not None and workdir is not None:
             reading.wrong(
-                "step_kind",
+                "wrong_value",
                 (*parts, "workdir"),
                 "`cwd` and `workdir` both say where to work",
                 "keep one of them",

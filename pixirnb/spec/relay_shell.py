@@ -24,6 +24,8 @@ _READS_CODE: Final = re.compile(
     r"(?:.*/)?(?:sh|bash|dash|zsh|ksh|ash|fish|python|pypy|node|perl|ruby|php|lua|deno|bun)[0-9.]*"
 )
 _CODE_FLAG: Final = re.compile(r"-[A-Za-z]*[ceErp]|--(?:eval|print|command)|eval")
+_GONE: Final = "x"
+"""Stands for what was refused, so that the rest can be looked at."""
 _ALL_CODE: Final = re.compile(r"(?:.*/)?(?:eval|ssh|su|awk|gawk|mawk|sed|gsed|trap)")
 
 
@@ -50,7 +52,7 @@ def settle(script: str) -> Settled:
             # A brace before a template: blanked, so that reading ends.
             start, end = bad.span
             done.refused.append((done.script[start:end], "behind a brace"))
-            done.script = done.script[:start] + done.script[end:]
+            done.script = done.script[:start] + _GONE + done.script[end:]
             continue
         spans = [(reference.start, reference.end) for reference in references]
         found = first_misplaced(done.script, spans)
@@ -90,7 +92,7 @@ def _move(done: Settled, reference: Reference, place: str) -> None:
     if reader is not None:
         where = place if reader in {place, "backticks"} else f"in code that `{reader}` reads"
         done.refused.append((reference.text, where))
-        done.script = before + after
+        done.script = before + _GONE + after
         return
     done.script = before + put % _variable(done, reference) + after
 
@@ -101,13 +103,13 @@ def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None
     around = _heredoc(script, reference.start)
     if around is None:
         done.refused.append((reference.text, "in a heredoc"))
-        done.script = script[: reference.start] + script[reference.end :]
+        done.script = script[: reference.start] + _GONE + script[reference.end :]
         return
     mark, body, end = around
     reader = None if is_text else _word(script[: mark.start()])
     if reader is not None:
         done.refused.append((reference.text, f"in code that `{reader}` reads"))
-        done.script = script[: reference.start] + script[reference.end :]
+        done.script = script[: reference.start] + _GONE + script[reference.end :]
         return
     put = "${" + _variable(done, reference) + "}"
     head, tail = script[body : reference.start], script[reference.end : end]
@@ -116,7 +118,7 @@ def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None
     if bare != written:
         if not re.fullmatch(r"[\w.@%+,-]+", bare):
             done.refused.append((reference.text, "in a heredoc"))
-            done.script = script[: reference.start] + script[reference.end :]
+            done.script = script[: reference.start] + _GONE + script[reference.end :]
             return
         head, tail = _escaped(head), _escaped(tail)
     opening = script[: mark.start("mark")] + bare + script[mark.end("mark") : body]

@@ -84,7 +84,7 @@ class Templates:
                 f"`{whole:.100}` names no step of this workflow",
                 did_you_mean(name, self.ids, otherwise="refer to a step that this one comes after"),
             )
-            return ""
+            return "x"  # the mistake is told; the text around it is still looked at
         if inner != inner.strip():
             self.reading.note(
                 "relay_differs",

@@ -157,8 +157,9 @@ def _sequence(writer: yaml.SafeDumper, value: Iterable[Any]) -> Node:
 def _mapping(writer: yaml.SafeDumper, value: Mapping[str, Any]) -> Node:
     node = writer.represent_mapping("tag:yaml.org,2002:map", value)
     assert isinstance(node, MappingNode)
-    is_step = isinstance(value, dict) and "id" in value
-    node.flow_style = (_is_short(node) and not is_step) or not node.value
+    # Steps, and what holds further mappings, have a line a key, however short they are.
+    is_open = "id" in value or any(isinstance(item, dict) and item for item in value.values())
+    node.flow_style = (_is_short(node) and not is_open) or not node.value
     return node
 
 

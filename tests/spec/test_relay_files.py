@@ -168,7 +168,7 @@ def test_a_file_of_version_2_is_named_as_such() -> None:
 
 
 def test_a_workflow_of_ours_is_never_taken_for_one() -> None:
-    mine = {"name": "w", "version": "1.0", "steps": [{"id": "a", "run": "true"}]}
+    mine: dict[str, Any] = {"name": "w", "version": "1.0", "steps": [{"id": "a", "run": "true"}]}
     assert refused(mine) == [("unknown_key", "version")]
     mine = {"name": "w", "swarm": {}, "workflows": [], "steps": [{"id": "a", "run": "true"}]}
     assert refused(mine) == [("unknown_key", "swarm"), ("unknown_key", "workflows")]
@@ -257,7 +257,7 @@ def test_a_key_that_nothing_reads_is_a_warning_that_says_which_was_meant() -> No
         ({"name": "a", "type": "worktree"}, ("missing_key", f"{STEPS}[0].branch")),
         ({"name": "a", "type": "waitFor"}, ("relay_unsupported", f"{STEPS}[0].type")),
         (shell(workdir="nowhere"), ("repo_unknown", f"{STEPS}[0].workdir")),
-        (shell(cwd="a", workdir="b"), ("step_kind", f"{STEPS}[0].workdir")),
+        (shell(cwd="a", workdir="b"), ("wrong_value", f"{STEPS}[0].workdir")),
         (shell(dependsOn="b"), ("wrong_type", f"{STEPS}[0].dependsOn")),
         (shell(timeoutMs=0), ("bad_duration", f"{STEPS}[0].timeoutMs")),
         (shell(timeoutMs=10**13), ("bad_duration", f"{STEPS}[0].timeoutMs")),

@@ -11,7 +11,7 @@ import pytest
 from pixirnb.spec.references import shell_template
 from pixirnb.spec.relay_shell import settle
 
-VALUE = "it's \"$(touch owned)\" `touch owned`; touch owned # ${HOME} \\n *\nline 2"
+VALUE = 'it\'s "$(touch owned)" `touch owned`; touch owned # ${HOME} \\n *\nline 2'
 WORD = "{{ steps.a.output }}"
 
 # script, then what it prints before and behind the value
