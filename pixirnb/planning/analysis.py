@@ -48,6 +48,8 @@ class Analysis:
     schedule: Schedule
     phases: Phases
     placement: Placement
+    isolated: list[int]
+    """Positions of the steps that work in copies."""
     inherited: tuple[Inherited, ...]
     """Steps that do not find what isolated steps before them changed."""
     mistakes: list[Mistake]
@@ -63,7 +65,9 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     resolved = _resolved(workflow, placement)
     # Nothing but an isolated step or a merge has to do with whose files reach whom.
     inherited: tuple[Inherited, ...] = ()
-    if any(step.workspace == "isolated" or type(step.spec) is MergeStep for step in resolved):
+    isolated = [position for position, step in enumerate(resolved) if step.workspace == "isolated"]
+    merges = [position for position, step in enumerate(resolved) if type(step.spec) is MergeStep]
+    if isolated or merges:
         inherited = tuple(inheritance(resolved, graph, levels))
     references = [
         read_references(step.spec, ("steps", position)) for position, step in enumerate(resolved)
@@ -79,8 +83,8 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     found += checks.check_schemas(workflow)
     found += checks.check_inputs(workflow)
     found += _reference_mistakes(workflow, references, graph)
-    found += check_isolation(workflow, resolved)
-    found += check_merges(resolved, graph, inherited)
+    found += check_isolation(workflow, resolved, isolated)
+    found += check_merges(resolved, graph, merges, inherited)
     found += check_paths(workflow, facts)
     found += check_repos(workflow, facts, resolved)
     found += check_functions(workflow, facts)
@@ -102,6 +106,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
         schedule,
         _phases(workflow, graph),
         placement,
+        isolated,
         inherited,
         found,
     )

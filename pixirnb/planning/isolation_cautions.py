@@ -16,7 +16,7 @@ _NAMED: Final = 3
 def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
     """Every warning about isolated steps. Says nothing of a workflow that has none."""
     resolved, ids = analysis.resolved, analysis.graph.ids
-    isolated = [position for position, step in enumerate(resolved) if changes_files(step)]
+    isolated = [position for position in analysis.isolated if changes_files(resolved[position])]
     if not isolated:
         return
     merged = {name for step in resolved if type(step.spec) is MergeStep for name in step.spec.merge}

@@ -19,23 +19,30 @@ from pixirnb.spec.workflow import Workflow
 
 _MAGIC: Final = re.compile(r"[*?\[{\\]")
 _NAMED: Final = 5
+_TELLING: Final = frozenset({"carry", "workspace"})
 
 
-def check_isolation(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Mistake]:
-    """Copies for steps that touch no files, what is carried where there is no copy, and secrets by patterns that are none."""
+def check_isolation(
+    workflow: Workflow, resolved: Sequence[Resolved], isolated: Sequence[int]
+) -> Iterator[Mistake]:
+    """Copies for steps that touch no files, what is carried where there is no copy, and secrets by patterns that are none.
+
+    `isolated`: positions of the steps that work in copies.
+    """
     yield from _never_copied(workflow)
     defaults = workflow.defaults
     if defaults.carry:
         yield from _carried(("defaults", "carry"), defaults.carry, workflow)
-        if not any(step.workspace == "isolated" for step in resolved):
+        if not isolated:
             yield Mistake(
                 "carry_without_isolation",
                 ("defaults", "carry"),
                 "no step of this workflow works in a copy that something could be carried into",
                 "take `carry` out, or write `workspace: isolated` where it is needed",
             )
-    for position, found in enumerate(resolved):
-        if found.workspace == "isolated" and found.root is None:
+    for position in isolated:
+        found = resolved[position]
+        if found.root is None:
             folder = found.agent and found.agent.cwd
             yield Mistake(
                 "cwd_not_isolated",
@@ -45,8 +52,9 @@ def check_isolation(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterato
                 "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
             )
     for position, step in enumerate(workflow.steps):
-        written = step.__pydantic_fields_set__
-        if "carry" in written and step.carry:
+        if step.__pydantic_fields_set__.isdisjoint(_TELLING):
+            continue
+        if step.carry:
             parts: PathParts = ("steps", position, "carry")
             yield from _carried(parts, step.carry, workflow)
             if resolved[position].workspace == "shared":
@@ -112,14 +120,18 @@ def unknown_repo(name: str, parts: PathParts, workflow: Workflow) -> Mistake:
 
 
 def check_merges(
-    resolved: Sequence[Resolved], graph: Graph, inherited: Sequence[Inherited]
+    resolved: Sequence[Resolved],
+    graph: Graph,
+    merges: Sequence[int],
+    inherited: Sequence[Inherited],
 ) -> Iterator[Mistake]:
     """Merges of nobody, of steps without a copy, before what they merge, and without what that builds on."""
-    for position, step in enumerate(resolved):
-        if type(step.spec) is MergeStep:
-            for place, name in enumerate(step.spec.merge):
-                parts: PathParts = ("steps", position, "merge", place)
-                yield from _merged(name, position, parts, resolved, graph)
+    for position in merges:
+        spec = resolved[position].spec
+        assert isinstance(spec, MergeStep)
+        for place, name in enumerate(spec.merge):
+            parts: PathParts = ("steps", position, "merge", place)
+            yield from _merged(name, position, parts, resolved, graph)
     for found in inherited:
         if found.left_out:
             spec = resolved[found.step].spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.isolation_checks import unknown_repo
@@ -11,6 +12,8 @@ from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.workflow import Workflow
+
+_TELLING: Final = frozenset({"cwd", "additional_paths"})
 
 
 def check_repos(
@@ -62,6 +65,8 @@ def _folders(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
     for place, path in enumerate(defaults.additional_paths):
         yield ("defaults", "additional_paths", place), path
     for position, step in enumerate(workflow.steps):
+        if step.__pydantic_fields_set__.isdisjoint(_TELLING):
+            continue
         if step.cwd is not None:
             yield ("steps", position, "cwd"), step.cwd
         for place, path in enumerate(step.additional_paths):

@@ -171,9 +171,9 @@ class Resolver:
 
     def _shell_claims(self, spec: ShellStep) -> Claims:
         posture, reads, writes = spec.posture, spec.read_set, spec.write_set
-        everything = self.placement.everything(spec, None)
         if writes and posture != "read_only":
             return "writer", reads or NOTHING, writes, False, False
+        everything = self.placement.everything(spec, None)
         if posture == "writer":
             return "writer", reads or NOTHING, everything, False, True
         if posture is None and reads is None and writes is None:
