@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb.planning.paths import Pattern, matches, overlap
-from pixirnb.testing.auditor.globs import meet
+from pixirnb.testing.auditor.globs import covers, meet
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,20 @@ def test_a_path_that_both_claim_makes_them_meet_and_the_planner_agrees(
     if matches(first, path) and matches(second, path):
         assert meet(one, other)
     assert meet(one, other) == overlap(first, second)
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(
+    globs, st.lists(st.sampled_from(["a", "b", "ab", "x*", ".git", "[a]"]), min_size=1, max_size=4)
+)
+def test_a_pattern_covers_the_paths_that_it_claims_and_no_sign_in_a_path_is_one(
+    glob: str, names: list[str]
+) -> None:
+    path = "/".join(names)
+    assert covers(glob, path) == matches(Pattern.parse(glob), path)
+
+
+def test_a_pattern_of_one_repository_covers_nothing_of_another() -> None:
+    assert covers("repos.one:src/**", "repos.one:src/a")
+    assert not covers("repos.one:src/**", "repos.two:src/a")
+    assert not covers("src/**", "repos.one:src/a")

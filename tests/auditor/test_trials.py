@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from file_trials import TRIALS as OF_FILES
 from resume_trials import TRIALS as LATER
 from session_trials import TRIALS as DELEGATED
 from verdict_trials import TRIALS as EARLIER
@@ -12,7 +13,7 @@ from verdict_trials import Trial
 
 from pixirnb.testing.auditor.audit import RULES
 
-TRIALS = [*EARLIER, *LATER, *DELEGATED]
+TRIALS = [*EARLIER, *LATER, *DELEGATED, *OF_FILES]
 IDS = [f"{rule}: {what}" for rule, what, _, _ in TRIALS]
 
 

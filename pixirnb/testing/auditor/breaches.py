@@ -38,7 +38,7 @@ class Sighting:
     detail: str = ""
 
 
-Section = Literal["1", "2", "3", "4", "5", "6", "7", "operator"]
+Section = Literal["1", "2", "3", "4", "5", "6", "7", "8", "operator"]
 Finding = tuple[int | None, str | None, str]
 """Sequence number, step and sentence of a breach."""
 

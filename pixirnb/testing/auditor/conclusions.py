@@ -12,7 +12,7 @@ from pixirnb.testing.auditor.standing import NEW, Standing
 STEP_CODES: Final = frozenset(
     {
         "step_failed", "step_timed_out", "step_partial", "step_needs_decision",
-        "step_not_selected", "step_cancelled", "step_run_stopped",
+        "step_not_selected", "step_cancelled", "step_run_stopped", "merge_undone",
     }
 )  # fmt: skip
 RUN_CODES: Final = frozenset(
@@ -39,15 +39,17 @@ def excused(reading: Reading, steps: Standings) -> set[str]:
         found |= more
 
 
-def status_of(reading: Reading, steps: Standings, codes: Collection[str]) -> str:
+def status_of(
+    reading: Reading, steps: Standings, codes: Collection[str], *, has_seams: bool
+) -> str:
     """The first status that holds, of a run that no process drives; `codes` are the reasons of the run itself."""
     free = excused(reading, steps)
-    if all(steps[name].is_ready for name in reading.steps if name not in free):
+    if not has_seams and all(steps[name].is_ready for name in reading.steps if name not in free):
         return "completed"
     if {"owner_died", *OPERATOR_CODES.values()}.intersection(codes):
         return "interrupted"
     statuses = {each.status for each in steps.values()}
-    if "needs_orchestrator" in statuses:
+    if "needs_orchestrator" in statuses or has_seams:
         return "needs_orchestrator"
     if statuses & {"checkpoint_ready", "partial"}:
         return "partial"
@@ -69,6 +71,8 @@ def counts_of(steps: Standings) -> dict[str, int]:
 
 def step_reason(stood: Standing) -> str | None:
     """The reason a step gives for a run that is not completed; None where another says it."""
+    if stood.is_undone:
+        return "merge_undone"
     match stood.status:
         case "failed":
             return "step_timed_out" if stood.subagent == "timed_out" else "step_failed"

@@ -33,8 +33,10 @@ def begun_once(record: Record) -> Iterator[Finding]:
 
 def entry_obeyed(record: Record) -> Iterator[Finding]:
     """A step that a resume reuses or holds does not begin in its course."""
-    for course, fact, _ in _begins(record):
+    for course, fact, stood in _begins(record):
         entry = course.entries.get(fact.data["step"])
+        if stood.stage == "retrying":
+            continue  # by a person's word, and rules of their own tell
         if entry is not None and entry[0] in {"reuse", "hold"}:
             yield fact.seq, fact.step, f"It began, and was to {entry[0]} ({entry[1]})."
 
@@ -144,7 +146,9 @@ def _result(stood: Standing) -> bytes | None:
     payload = ended.get("payload")
     schema = payload.get("schema_id") if isinstance(payload, dict) else None
     output = {k: v for k, v in stored(stood).items() if k != "signature"}
+    event = stood.brought or stood.captured
+    patch = None if event is None else event["changes"]["patch"]
     try:
-        return canonical([output, list(ended.get("artifacts") or []), schema])
+        return canonical([output, list(ended.get("artifacts") or []), schema, patch])
     except (NotCanonicalError, TypeError):
         return None

@@ -12,6 +12,7 @@ from pixirnb.testing.auditor.conclusions import (
     status_of,
     step_reason,
 )
+from pixirnb.testing.auditor.ledger import open_at
 from pixirnb.testing.auditor.record import Course, Fact, Record
 
 
@@ -25,7 +26,7 @@ def rest_is_rest(record: Record) -> Iterator[Finding]:
     """A course finishes only when no attempt is under way, no retry is pending, and every step is settled or asks."""
     for course, fact in _ends(record):
         for step, stood in record.standings(course, fact.place).items():
-            if stood.stage in {"under_way", "retrying", "idle"}:
+            if stood.stage in {"under_way", "retrying", "idle"} and not stood.is_undone:
                 yield fact.seq, step, f"The run came to rest, and it is {stood.stage}."
 
 
@@ -33,7 +34,8 @@ def status_is_first(record: Record) -> Iterator[Finding]:
     """`run_finished` bears the first status that holds, in the contract's order."""
     for course, fact in _ends(record):
         codes = {each["code"] for each in fact.data["reasons"]} & RUN_CODES
-        due = status_of(course.reading, record.standings(course, fact.place), codes)
+        steps, seams = record.standings(course, fact.place), open_at(record, course, fact.place)
+        due = status_of(course.reading, steps, codes, has_seams=bool(seams))
         if fact.data["status"] != due:
             yield fact.seq, None, f"It says {fact.data['status']}, and {due} holds."
 
@@ -62,10 +64,20 @@ def reasons_real(record: Record) -> Iterator[Finding]:
             due = step_reason(stood)
             if due is None and is_stopped and (stood.held_by or {}).get("kind") == "run_stopped":
                 due = "step_run_stopped"  # nothing else says why
-            said = {each["code"] for each in reasons if each["step"] == step}
+            said = {
+                each["code"]
+                for each in reasons
+                if each["step"] == step and each["code"] != "seam_open"
+            }
             if said != ({due} if due else set()):
                 yield fact.seq, step, f"Its reasons are {sorted(said)}, and {due} is due."
+        told = [each.get("seam") for each in reasons if each["code"] == "seam_open"]
+        is_open = [seam.name for seam in open_at(record, course, fact.place)]
+        if told != is_open:
+            yield fact.seq, None, f"It tells of the open seams {told}, and there are {is_open}."
         for each in reasons:
+            if each["code"] == "seam_open":
+                continue
             known = RUN_CODES if each["step"] is None else STEP_CODES
             if each["code"] not in known:
                 yield fact.seq, each["step"], f"`{each['code']}` is no reason."

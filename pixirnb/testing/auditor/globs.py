@@ -37,6 +37,41 @@ def meet(one: str, other: str) -> bool:
     )
 
 
+def covers(pattern: str, path: str) -> bool:
+    """Whether a pattern claims a file. The path is taken letter by letter: nothing in it is a sign."""
+    claimed, named = read(pattern), _named(path)
+    if claimed[0] != named[0]:
+        return False
+    return any(_covered(segments, named[1]) for segments in claimed[1])
+
+
+def _named(path: str) -> tuple[str | None, tuple[Segment, ...]]:
+    repo: str | None = None
+    if path.startswith("repos.") and ":" in path:
+        repo, path = path[6:].split(":", 1)
+    words = [word for word in path.split("/") if word not in {"", "."}]
+    return repo, tuple(tuple((((ord(c), ord(c)),), False) for c in word) for word in words)
+
+
+def _covered(pattern: tuple[Segment, ...], names: tuple[Segment, ...]) -> bool:
+    pending, seen = [(0, 0)], {(0, 0)}
+    while pending:
+        at, place = pending.pop()
+        if at == len(pattern) and (place or not pattern):
+            return True
+        moves: list[tuple[int, int]] = []
+        if at < len(pattern) and pattern[at] is None:
+            moves.append((at + 1, place))
+        is_within = at < len(pattern) and place < len(names)
+        if is_within and segments_meet(pattern[at], names[place], place == 0):
+            moves.append((at + (pattern[at] is not None), place + 1))
+        for each in moves:
+            if each not in seen:
+                seen.add(each)
+                pending.append(each)
+    return False
+
+
 @lru_cache(maxsize=8192)
 def read(pattern: str) -> Globs:
     """The pattern as segments."""

@@ -11,6 +11,15 @@ from pixirnb.testing.auditor.record import Fact, Record
 _AFTER_REST: Final = frozenset(
     {"decision_recorded", "checkpoint_saved", "warning_raised", "run_resumed", "run_forked"}
 )
+_BY_REQUEST: Final = frozenset(
+    {
+        "decision_recorded", "checkpoint_saved", "merge_applied", "merge_conflicted",
+        "seam_opened", "seam_resolved",
+    }
+)  # fmt: skip
+"""What a person asks for."""
+_NAMES: Final = frozenset({"blob", "patch", "more", "marked"})
+"""Members that name a blob."""
 
 
 def chain_holds(record: Record) -> Iterator[Finding]:
@@ -40,7 +49,7 @@ def blobs_whole(record: Record) -> Iterator[Finding]:
 def _named(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         for key, value in data.items():
-            if key == "blob" and isinstance(value, str):
+            if key in _NAMES and isinstance(value, str) and value.startswith("b2:"):
                 yield value
             else:
                 yield from _named(value)
@@ -94,7 +103,7 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
 def _is_from_a_person(fact: Fact) -> bool:
     if fact.kind == "subagent_event":
         return fact.data["event"] == "permission_decided" and "request" in fact.data
-    return fact.kind in {"decision_recorded", "checkpoint_saved"} and "request_id" in fact.data
+    return fact.kind in _BY_REQUEST and fact.data.get("request_id") is not None
 
 
 def intent_first(record: Record) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from pixirnb.testing.auditor.conclusions import (
     held_dependents,
     status_of,
 )
+from pixirnb.testing.auditor.ledger import open_at
 from pixirnb.testing.auditor.record import Course, Record
 
 _LISTS: Final = {
@@ -67,7 +68,8 @@ def outcome_status(record: Record) -> Iterator[Finding]:
         else:
             reasons = record.facts[course.finished].data["reasons"]
             codes = {each["code"] for each in reasons} & RUN_CODES
-        due = status_of(course.reading, steps, codes)
+        seams = open_at(record, course, len(record.facts))
+        due = status_of(course.reading, steps, codes, has_seams=bool(seams))
         if _is_damaged(record):
             if said not in {due, "interrupted"} and due != "completed":
                 yield None, None, f"The log is damaged, and it is shown as {said}."

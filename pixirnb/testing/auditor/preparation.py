@@ -21,9 +21,13 @@ _OWNERS: Final = frozenset(
     {
         "step_scheduled", "attempt_started", "attempt_ended", "retry_planned", "step_held",
         "verification_recorded", "checkpoint_decided", "decision_requested", "run_finished",
+        "workspace_captured", "merge_conflicted", "seam_opened",
     }
 )  # fmt: skip
 """What only the process that drives the run writes."""
+
+_OF_PERSONS: Final = frozenset({"decision_recorded", "seam_resolved"})
+_OF_FILES: Final = frozenset({"merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"})
 
 
 def prepare(
@@ -95,7 +99,7 @@ class _Fold:
             if fact.kind in {"run_started", "run_resumed"}:
                 if not self._begin(fact):
                     break
-            elif courses and (courses[-1].end == 0 or fact.kind == "decision_recorded"):
+            elif courses and (courses[-1].end == 0 or fact.kind in _OF_PERSONS):
                 # Of a fork nobody has taken up yet a person may speak too.
                 self._apply(courses[-1], fact)
         if courses and courses[-1].end == 0:
@@ -145,6 +149,7 @@ class _Fold:
             course.last_word = fact.place
         if fact.kind == "run_finished" and course.finished is None:
             course.finished = fact.place
+        self._enter(course, fact)
         step = fact.step
         if step is None or fact.kind not in SHAPES or fact.kind == "warning_raised":
             return
@@ -155,6 +160,14 @@ class _Fold:
             self.record.unread.append((fact.seq, step, message))
             return
         self._follow(course, fact, step)
+
+    def _enter(self, course: Course, fact: Fact) -> None:
+        if fact.kind not in _OF_FILES:
+            return
+        attempts = {name: self._now(name).attempt for name in course.reading.steps}
+        undone = self.record.ledger.enter(course, fact, attempts)
+        if undone is not None:
+            self._move(undone, fact.place, standings.taken_back(self._now(undone)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:
         before, data, place = self._now(step), fact.data, fact.place
@@ -178,6 +191,10 @@ class _Fold:
                 if not self._ends(fact, step):
                     return
                 later = standings.ended(before, data)
+            case "workspace_captured":
+                later = replace(before, captured=data) if self._is_of_now(fact) else before
+            case "merge_applied" if data.get("undoes") is None:
+                later = replace(before, brought=data)
             case "retry_planned":
                 later = standings.retried(before, data, place)
             case "subagent_event":
@@ -202,6 +219,9 @@ class _Fold:
     def _is_under_way(self, fact: Fact) -> bool:
         attempt = self.open.get(fact.data["step"])
         return attempt is not None and attempt.number == fact.data["attempt"]
+
+    def _is_of_now(self, fact: Fact) -> bool:
+        return bool(self._now(fact.data["step"]).attempt == fact.data["attempt"])
 
     def _ends(self, fact: Fact, step: str) -> bool:
         if self._is_under_way(fact):

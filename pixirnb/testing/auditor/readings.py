@@ -124,9 +124,32 @@ class StepReading:
     @cached_property
     def claims(self) -> Claims:
         """What it reads and writes, written or by its kind."""
-        is_shared = (self.said("workspace") or "shared") == "shared"
         reads, writes = self._sets()
-        return Claims(tuple(reads), tuple(writes), is_shared)
+        return Claims(tuple(reads), tuple(writes), self.workspace == "shared")
+
+    @cached_property
+    def workspace(self) -> str:
+        """Where it works, written or by its kind: an agent that writes has folders of its own."""
+        said = self.said("workspace")
+        if said is not None:
+            return str(said)
+        is_writer = isinstance(self.step, AgentStep) and self._posture() == "writer"
+        return "isolated" if is_writer else "shared"
+
+    @property
+    def says_what_it_writes(self) -> bool:
+        """Whether its author said which files it writes, or that it writes none."""
+        return self.said("write_set") is not None or self._posture() == "read_only"
+
+    def _posture(self) -> str | None:
+        posture = self.said("posture")
+        if posture is None and self.agent is not None:
+            posture = self.agent.posture
+        if posture is None and isinstance(self.step, AgentStep):
+            posture = "writer"
+        if posture is None and self.said("write_set"):
+            posture = "writer"
+        return None if posture is None else str(posture)
 
     def _sets(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if isinstance(self.step, DecisionStep):
@@ -134,13 +157,7 @@ class StepReading:
         reads, writes = self.said("read_set"), self.said("write_set")
         if isinstance(self.step, MergeStep):
             return reads or (), self._merged()
-        posture = self.said("posture")
-        if posture is None and self.agent is not None:
-            posture = self.agent.posture
-        if posture is None and writes and not isinstance(self.step, AgentStep):
-            posture = "writer"
-        if posture is None and isinstance(self.step, AgentStep):
-            posture = "writer"
+        posture = self._posture()
         if posture is None and isinstance(self.step, ShellStep) and reads is None and not writes:
             # `write_set: []` says something: the step writes nothing.
             is_serialized = self.workflow.undeclared_writers == "serialize"
@@ -183,7 +200,8 @@ class StepReading:
             said[key] = self.said(key)
         said["env"] = dict(self.said("env") or {})
         said["artifacts"] = list(self.said("artifacts") or ())
-        said["workspace"] = self.said("workspace") or "shared"
+        said["workspace"] = self.workspace
+        said["carry"] = list(self.said("carry") or ())
         return said
 
     @cached_property

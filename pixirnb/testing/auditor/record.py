@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pixirnb.history.codec import Damage
 from pixirnb.testing.auditor.breaches import Finding, Sighting
+from pixirnb.testing.auditor.ledger import Ledger
 from pixirnb.testing.auditor.readings import Reading
 from pixirnb.testing.auditor.standing import NEW, Standing
 
@@ -106,6 +107,8 @@ class Record:
     threads: list[Attempt] = field(default_factory=list)
     """Attempts whose threads outlived them."""
     timeline: dict[str, tuple[list[int], list[Standing]]] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    """Merges and seams."""
 
     # --- what rules ask -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from pixirnb.history.codec import decode_lines
 from pixirnb.testing.auditor.breaches import Finding
 from pixirnb.testing.auditor.record import Fact, Record
+from pixirnb.testing.auditor.standing import BY_WORD, CONFLICT, Standing
 
 _ENDS: Final = {
     "completed": "finished", "failed": "failed", "timed_out": "timed_out",
@@ -119,15 +120,24 @@ def _is_agent(by: str) -> bool:
 
 
 def parked_goes_on_by_leave(record: Record) -> Iterator[Finding]:
-    """A step that waits for leave begins again in its course only once it has it, and at no cost to its retries."""
+    """A step that waits for leave, or a conflict's solution, begins again only once it has it, at no cost to its retries."""
     for _, fact in record.of("retry_planned"):
-        if fact.data["retry_class"] != "permission_required":
+        if fact.data["retry_class"] not in BY_WORD:
             continue
         stood = record.standing(fact.data["step"], fact.place)
-        if not stood.is_permitted:
-            yield fact.seq, fact.step, "It was begun again for a permission that nobody gave."
+        is_over_files = fact.data["retry_class"] == CONFLICT
+        has_leave = _is_to_try_again(stood) if is_over_files else stood.is_permitted
+        if not has_leave:
+            yield fact.seq, fact.step, "It was begun again for a word that nobody gave."
         elif fact.data["delay_ms"] or fact.data["attempt"] != stood.attempt + 1:
             yield fact.seq, fact.step, "It has its permission, and was made to wait or miscounted."
+
+
+def _is_to_try_again(stood: Standing) -> bool:
+    """Whether a person has said that the files it clashed over may be merged now."""
+    is_clash = (stood.error or {}).get("kind") == CONFLICT
+    is_word = stood.decision is not None and not stood.is_decided
+    return is_clash and is_word and (stood.decision or {})["verdict"] == "accept"
 
 
 def session_log_agrees(record: Record) -> Iterator[Finding]:

@@ -11,6 +11,12 @@ _NONE: Final = type(None)
 _TEXT_OR_NONE: Final = (str, _NONE)
 _ERROR: Final = {"kind": str, "message": str, "details": dict}
 _WHOLE_OR_NONE: Final = (int, _NONE)
+_CHANGES: Final = {
+    "patch": _TEXT_OR_NONE,
+    "files": [{"path": str, "change": str}],
+    "count": int,
+    "more": _TEXT_OR_NONE,
+}
 
 SHAPES: Final[dict[str, dict[str, Any]]] = {
     "run_started": {
@@ -52,6 +58,22 @@ SHAPES: Final[dict[str, dict[str, Any]]] = {
         "step": str, "attempt": int, "verdict": str, "value": None, "note": str, "by": str,
         "request_id": str,
     },
+    "workspace_captured": {
+        "step": str, "attempt": int, "built_on": [str], "changes": _CHANGES,
+        "roots": [{"root": str, "seen": str, "base": str, "left": str}],
+    },
+    "merge_applied": {
+        "merge": str, "step": _TEXT_OR_NONE, "by": str, "steps": [str], "attempts": dict,
+        "roots": [{"root": str, "before": str, "after": str}], "changes": _CHANGES,
+    },
+    "merge_conflicted": {
+        "step": _TEXT_OR_NONE, "attempt": _WHOLE_OR_NONE, "steps": [str], "between": [str],
+        "files": [{"path": str, "kind": str}], "count": int,
+    },
+    "seam_opened": {
+        "id": str, "reason": str, "between": [str], "paths": [str], "count": int, "note": str,
+    },
+    "seam_resolved": {"id": str, "by": str, "note": str},
     "checkpoint_saved": {"name": str, "reason": str, "ready": [str], "note": str},
     "warning_raised": {"code": str, "message": str},
     "run_finished": {

@@ -8,7 +8,12 @@ A Standing never changes; what follows from an event is another one. Nothing her
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+CONFLICT: Final = "merge_conflict"
+"""Kind of the error, and class of the retry, of a step whose files two sides want otherwise."""
+BY_WORD: Final = frozenset({"permission_required", CONFLICT})
+"""Classes of retries that a person's word makes possible: no failed attempt is repeated."""
 
 Stage = Literal["idle", "under_way", "ended", "retrying", "asking", "settled"]
 
@@ -38,6 +43,10 @@ class Standing:
     """The last attempt is a question, asked before anything ran."""
     ended: dict[str, Any] | None = None
     checks: tuple[dict[str, Any], ...] = ()
+    captured: dict[str, Any] | None = None
+    """What the last attempt changed, where it had folders of its own."""
+    brought: dict[str, Any] | None = None
+    """What it brought into the user's files, as a merge step."""
     request: dict[str, Any] | None = None
     decision: dict[str, Any] | None = None
     """The first word on the open question."""
@@ -46,6 +55,8 @@ class Standing:
     retry: dict[str, Any] | None = None
     retry_at: int = -1
     """Position of the plan of its next attempt."""
+    is_undone: bool = False
+    """It was a merge, was taken back, and has not begun again."""
     is_permitted: bool = False
     """A person has allowed what it was parked for, and it has not begun again."""
     entry: tuple[str, str] | None = None
@@ -194,11 +205,30 @@ def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
 
 
 def retried(before: Standing, data: dict[str, Any], at: int) -> Standing:
-    """The plan of another attempt; one that a permission makes possible costs none of the retries."""
+    """The plan of another attempt; one that a person's word makes possible costs none of the retries."""
     again = replace(before, stage="retrying", retry=data, retry_at=at)
-    if data["retry_class"] != "permission_required":
+    if data["retry_class"] not in BY_WORD:
         return again
-    return replace(again, tries=before.tries - 1, status=None, request=None, is_permitted=False)
+    again = replace(
+        again, tries=max(0, before.tries - 1), status=None, request=None, is_permitted=False
+    )
+    if data["retry_class"] == CONFLICT:
+        again = replace(again, decision=None, is_decided=False)
+    return again
+
+
+def taken_back(before: Standing) -> Standing:
+    """What a merge step did is undone: it is to be done again."""
+    if before.stage != "settled":
+        return before
+    return Standing(
+        attempt=before.attempt,
+        scheduled_at=before.scheduled_at,
+        settled_at=before.settled_at,
+        entry=before.entry,
+        tries=before.tries,
+        is_undone=True,
+    )
 
 
 def permitted(before: Standing, data: dict[str, Any]) -> Standing:

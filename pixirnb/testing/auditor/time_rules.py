@@ -10,6 +10,7 @@ from typing import Final
 
 from pixirnb.testing.auditor.breaches import Finding
 from pixirnb.testing.auditor.record import Attempt, Course, Fact, Record
+from pixirnb.testing.auditor.standing import BY_WORD
 from pixirnb.testing.auditor.verdict_rules import expected
 
 PATIENCE_S: Final = 60.0
@@ -213,5 +214,5 @@ def retry_waits(record: Record) -> Iterator[Finding]:
 
 
 def _is_by_leave(fact: Fact) -> bool:
-    """Whether a step begins again because a person allowed what it was parked for: a rule of its own tells of that."""
-    return fact.data.get("retry_class") == "permission_required"
+    """Whether a step begins again by a person's word on what it rested for: a rule of its own tells of that."""
+    return fact.data.get("retry_class") in BY_WORD

@@ -9,7 +9,7 @@ from pixirnb.testing.auditor.breaches import Finding
 from pixirnb.testing.auditor.givens import Unknown, condition_at
 from pixirnb.testing.auditor.readings import StepReading
 from pixirnb.testing.auditor.record import Course, Fact, Record
-from pixirnb.testing.auditor.standing import Standing
+from pixirnb.testing.auditor.standing import BY_WORD, Standing
 
 STATUSES: Final = frozenset({"checkpoint_ready", "partial", "failed", "needs_orchestrator"})
 SUBAGENT: Final = frozenset(
@@ -24,6 +24,8 @@ _KINDS: Final = {
     "cancelled": "cancelled",
     "detached": "detached",
 }
+OUTSIDE: Final = "writes_outside_write_set"
+"""Kind of the error of an isolated step that changed what it had not claimed, and beginning of a shared one's limitation."""
 _REPORTED: Final = {"needs_orchestrator", "failed", "partial"}
 
 
@@ -32,8 +34,8 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
     ended = stood.ended or {}
     report = ended.get("report")
     error = ended.get("error") or {}
-    if ended.get("status") == "failed" and error.get("kind") == "permission_required":
-        return "needs_orchestrator", "permission_required"
+    if ended.get("status") == "failed" and error.get("kind") in BY_WORD:
+        return "needs_orchestrator", str(error["kind"])
     if ended.get("status") != "completed":
         has_left = report is not None or bool(ended.get("artifacts"))
         status = "partial" if has_left or error.get("kind") in _CAPS else "failed"
@@ -46,15 +48,14 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
     is_declared = step.said("output") is not None
     if (is_declared and not isinstance(payload, dict)) or _is_invalid(payload):
         return fallen, "output_invalid"
-    if not is_agent:
-        return "checkpoint_ready", None
     declared = report.get("checkpoint_status") if isinstance(report, dict) else None
-    if declared == "checkpoint_ready":
+    is_undeclared = declared is None and (stood.checks or step.workflow.readiness == "lenient")
+    if not is_agent or declared == "checkpoint_ready" or is_undeclared:
+        if (stood.captured or {}).get("outside"):
+            return "needs_orchestrator", OUTSIDE
         return "checkpoint_ready", None
     if declared in _REPORTED:
         return declared, ""
-    if declared is None and (stood.checks or step.workflow.readiness == "lenient"):
-        return "checkpoint_ready", None
     return "partial", "readiness_not_declared"
 
 

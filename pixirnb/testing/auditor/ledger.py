@@ -1,0 +1,161 @@
+"""What a log says of files, as the auditor keeps it: merges and what became of them, seams and what became of them.
+
+    Merge    a `merge_applied`, and where it was taken back
+    Seam     a `seam_opened`, the attempts of its sides then, and where it was resolved
+
+A seam belongs to the work it was opened over: where one of its sides begins anew, it is gone, resolved or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pixirnb.testing.auditor.standing import Standing
+
+if TYPE_CHECKING:
+    from pixirnb.testing.auditor.record import Course, Fact, Record
+
+MINE: Final = "workspace"
+"""The side of a clash that is the user's own files."""
+USABLE: Final = frozenset({"checkpoint_ready", "partial", "needs_orchestrator"})
+"""What has settled so is built on, or may be accepted."""
+
+
+@dataclass(slots=True, eq=False)
+class Merge:
+    """Changes that were brought into the user's files."""
+
+    name: str
+    fact: Fact
+    course: Course
+    undoes: str | None
+    undone_at: int | None = None
+    """Place of the merge that took it back."""
+
+    def stands(self, place: int) -> bool:
+        """Whether it had been made, and not been taken back, just before `place`."""
+        return self.fact.place < place and (self.undone_at is None or self.undone_at >= place)
+
+    def brings(self, step: str, attempt: int) -> bool:
+        """Whether what an attempt changed is part of it."""
+        return self.undoes is None and self.fact.data["attempts"].get(step) == attempt
+
+
+@dataclass(slots=True, eq=False)
+class Seam:
+    """An obligation, from its opening on."""
+
+    name: str
+    fact: Fact
+    sides: dict[str, int]
+    """Each step whose work meets, and the attempt it had made by then."""
+    resolved: Fact | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it was opened."""
+        return str(self.fact.data["reason"])
+
+    def is_open(self, place: int) -> bool:
+        """Whether nobody had resolved it just before `place`."""
+        return self.resolved is None or self.resolved.place >= place
+
+    def is_of(self, standings: dict[str, Standing]) -> bool:
+        """Whether the work it is about is the work that stands."""
+        return all(_is_standing(standings.get(n), attempt) for n, attempt in self.sides.items())
+
+
+def _is_standing(stood: Standing | None, attempt: int) -> bool:
+    if stood is None or stood.attempt != attempt:
+        return False
+    return stood.kept is not None or (stood.stage != "idle" and stood.status != "held")
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """All of them, in order."""
+
+    merges: list[Merge] = field(default_factory=list)
+    seams: list[Seam] = field(default_factory=list)
+    conflicts: list[tuple[Course, Fact]] = field(default_factory=list)
+    """Every `merge_conflicted`."""
+
+    def enter(self, course: Course, fact: Fact, attempts: dict[str, int]) -> str | None:
+        """Take an event in; `attempts` are those that stand. Returns the merge step whose merge it takes back."""
+        data = fact.data
+        match fact.kind:
+            case "merge_applied":
+                undoes = data.get("undoes")
+                taken = next(
+                    (m for m in self.merges if m.name == undoes and m.stands(fact.place)), None
+                )
+                self.merges.append(Merge(data["merge"], fact, course, undoes))
+                if taken is not None:
+                    taken.undone_at = fact.place
+                    name = taken.fact.data["step"]
+                    return name if isinstance(name, str) else None
+            case "merge_conflicted":
+                self.conflicts.append((course, fact))
+            case "seam_opened":
+                sides = {name: attempts[name] for name in data["between"] if name in attempts}
+                self.seams.append(Seam(data["id"], fact, sides))
+            case "seam_resolved":
+                found = self.seam(data["id"])
+                if found is not None and found.resolved is None:
+                    found.resolved = fact
+            case _:
+                pass
+        return None
+
+    def seam(self, name: str) -> Seam | None:
+        """The last that was opened under a name."""
+        return next((seam for seam in reversed(self.seams) if seam.name == name), None)
+
+    def is_merged(self, step: str, attempt: int, place: int) -> bool:
+        """Whether what an attempt changed was in the user's files just before `place`."""
+        return any(m.stands(place) and m.brings(step, attempt) for m in self.merges)
+
+
+def seams_at(record: Record, course: Course, place: int) -> list[Seam]:
+    """The seams of the steps there are just before `place`, oldest first."""
+    if not record.ledger.seams:
+        return []
+    steps = course.reading.steps
+    standings = record.standings(course, place)
+    return [
+        seam
+        for seam in record.ledger.seams
+        if seam.fact.place < place
+        and all(name in steps for name in seam.fact.data["between"] if name != MINE)
+        and seam.is_of(standings)
+    ]
+
+
+def open_at(record: Record, course: Course, place: int) -> list[Seam]:
+    """Those of them that are open."""
+    return [seam for seam in seams_at(record, course, place) if seam.is_open(place)]
+
+
+def mergeable_at(record: Record, course: Course, place: int, among: Iterable[str]) -> list[str]:
+    """Steps, in spec order, that are ready with changes of their own that are not in the user's files."""
+    wanted = set(among)
+    standings = {n: record.standing(n, place) for n in course.reading.steps if n in wanted}
+    return [
+        name
+        for name, stood in standings.items()
+        if stood.is_ready
+        and has_changes(stood.captured)
+        and not record.ledger.is_merged(name, stood.attempt, place)
+    ]
+
+
+def has_changes(captured: dict[str, Any] | None) -> bool:
+    """Whether an attempt left its folders otherwise than it was given them."""
+    return captured is not None and captured["changes"]["count"] > 0
+
+
+def changed_roots(captured: dict[str, Any]) -> set[str]:
+    """The roots it left otherwise."""
+    return {root["root"] for root in captured["roots"] if root["base"] != root["left"]}
