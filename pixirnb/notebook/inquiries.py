@@ -19,6 +19,7 @@ from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
 from pixirnb.handle import Run
 from pixirnb.notebook.conversations import conversation
+from pixirnb.notebook.patches import conflict_of, merge_document, patch_of, sides_said
 from pixirnb.notebook.readings import Readings
 from pixirnb.notebook.transcripts import Transcripts
 from pixirnb.views.controls import controls, forecast_document, log_document
@@ -28,6 +29,8 @@ from pixirnb.views.panel import panel
 from pixirnb.views.plain import line, plain
 
 NAME_LIMIT: Final = 200
+NAMES: Final = 10_000
+"""Steps that a merge may name."""
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of a note or of a decision's value; what the run itself takes is less, and it says so."""
 EVENTS: Final = 200
@@ -65,6 +68,9 @@ class Inquiries:
             "output": self._output,
             "value": self._value,
             "session": self._session,
+            "changes": self._changes,
+            "conflict": self._conflict,
+            "merge": self._preview,
             "run": self._controls,
             "forecast": self._forecast,
             "events": self._events,
@@ -77,7 +83,9 @@ class Inquiries:
             "approve": self._approve,
             "deny": self._deny,
             "resume": self._resume,
+            "merge": self._merge,
         }
+        self._merged: dict[str, Any] | None = None
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to one message, plain JSON. Never raises."""
@@ -156,6 +164,19 @@ class Inquiries:
             limit=_place(message, "limit") or PAGE,
         )
 
+    def _changes(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return patch_of(self._readings.at(self.run, _place(message, "at")), _name(message, "step"))
+
+    def _conflict(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return conflict_of(
+            self._readings.at(self.run, _place(message, "at")), _name(message, "step")
+        )
+
+    def _preview(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        steps, undo = _names(message, "steps"), _flag(message, "undo", default=False)
+        report = self.run.merge(*steps, preview=True, undo=undo, sides=sides_said(message))
+        return merge_document(report)
+
     def _controls(self, message: Mapping[str, Any]) -> dict[str, Any]:
         seen = self._readings.at(self.run, _place(message, "at"))
         return controls(
@@ -195,7 +216,9 @@ class Inquiries:
         sentence = outcome.summary
         if after.is_no_op:
             sentence = "Nothing to do: the run is completed and nothing has changed."
+        merged, self._merged = self._merged, None
         return {
+            **({} if merged is None else {"merge": merged}),
             "run_id": after.id,
             "mark": run_mark(outcome.status).document(),
             "sentence": line(sentence, 600),
@@ -237,6 +260,15 @@ class Inquiries:
     def _deny(self, message: Mapping[str, Any]) -> Run:
         return self.run.deny(_name(message, "request"), note=_text(message, "note"), attended=True)
 
+    def _merge(self, message: Mapping[str, Any]) -> Run:
+        report = self.run.merge(
+            *_names(message, "steps"),
+            undo=_flag(message, "undo", default=False),
+            sides=sides_said(message),
+        )
+        self._merged = merge_document(report)
+        return self.run
+
     def _resume(self, message: Mapping[str, Any]) -> Run:
         return api.resume(self.run.folder, **_choice(message), attended=True)
 
@@ -253,6 +285,13 @@ def _name(message: Mapping[str, Any], key: str) -> str:
     found = message.get(key)
     if not isinstance(found, str) or not 0 < len(found) <= NAME_LIMIT:
         raise _unreadable(f"its `{key}` is no name")
+    return found
+
+
+def _names(message: Mapping[str, Any], key: str) -> list[str]:
+    found = message.get(key, [])
+    if not isinstance(found, list) or len(found) > NAMES or len({*map(type, found), str}) > 1:
+        raise _unreadable(f"its `{key}` are no names")
     return found
 
 

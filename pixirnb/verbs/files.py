@@ -9,13 +9,13 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, EXIT_NEEDS_DECISION, InvalidArguments
-from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.verbs.options import Common, Flag, is_attended, is_json, state_of
+from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.options import Common, Flag, is_json, state_of
 
 Sides = Annotated[list[str] | None, Parameter(name="--side", negative="")]
 
 
-def add(app: App, desk: Desk) -> None:
+def add(app: App) -> None:
     """Register the verbs on an App."""
 
     @app.command
@@ -65,7 +65,6 @@ def add(app: App, desk: Desk) -> None:
             undo=undo,
             sides=sides_of(side),
             take_over=take_over,
-            attended=is_attended(desk, common),
         )
         code = EXIT_COMPLETED if report.ok else EXIT_NEEDS_DECISION
         return Answer("merge", report.document(), code, is_json=is_json(common))

@@ -303,7 +303,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
 
     converting.add(app, desk)
     permissions.add(app, desk)
-    files.add(app, desk)
+    files.add(app)
     housekeeping.add(app)
     serving.add(app, desk)
     smoke.add(app)

@@ -76,7 +76,7 @@ def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
 
 
 def merge_documents(run: RunState) -> list[dict[str, Any]]:
-    """Every merge of the run, oldest first: `{merge, step, by, steps, undoes, undone, is_last, files}`."""
+    """Every merge of the run, oldest first: `{merge, step, by, steps, undoes, undone, is_last, files, phrase}`."""
     last = last_merge(run.merges)
     return [
         {
@@ -88,6 +88,7 @@ def merge_documents(run: RunState) -> list[dict[str, Any]]:
             "undone": merge["undone"],
             "is_last": merge is last,
             "files": count_of(merge["changes"]),
+            "phrase": changes_phrase(merge["changes"]),
         }
         for merge in run.merges
     ]

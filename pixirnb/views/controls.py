@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.history.state import RunState
+from pixirnb.views.changes import merge_documents
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.forecast import RERUNS, forecast, sentence
 from pixirnb.views.marks import run_mark
 from pixirnb.views.phrases import reason_phrase
 from pixirnb.views.plain import line
+from pixirnb.views.seams import seam_documents
 from pixirnb.views.wishes import action_documents, resume_forecast, resume_wish
 
 _CHECKPOINTS: Final = 100
@@ -39,6 +41,8 @@ def controls(
             _checkpoint(each, can_fork=not is_damaged)
             for each in run.checkpoints[: -_CHECKPOINTS - 1 : -1]
         ],
+        "seams": seam_documents(list(run.seams.values()), can_resolve=not (is_past or is_damaged)),
+        "merges": _merges(run, can_undo=not (is_past or is_damaged)),
         "actions": action_documents(
             outcome["next_actions"], is_live=bool(live), is_past=is_past or is_damaged
         ),
@@ -107,6 +111,20 @@ def log_document(events: Sequence[Event], first: int, limit: int) -> dict[str, A
         "next": after + 1 if after < len(events) else None,
         "count": len(events),
     }
+
+
+def _merges(run: RunState, *, can_undo: bool) -> list[dict[str, Any]]:
+    """Newest first; the last that stands has the wish that takes it back."""
+    return [
+        {
+            **{key: line(merge[key] or "", 80) for key in ("merge", "step", "by", "undoes")},
+            "steps": [line(step, 80) for step in merge["steps"][:_LISTED]],
+            "phrase": merge["phrase"],
+            "undone": merge["undone"],
+            "wish": {"do": "merge", "undo": True} if can_undo and merge["is_last"] else None,
+        }
+        for merge in merge_documents(run)[: -_LISTED - 1 : -1]
+    ]
 
 
 def _warning(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.bundles import bundle, stored_output
+from pixirnb.history.files import CONFLICT, OUTSIDE
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import step_actions
@@ -21,10 +22,12 @@ from pixirnb.views.attempts import attempt_documents, count_of, error_document
 from pixirnb.views.brief import agent_of, environment, given, mask_of, says
 from pixirnb.views.explain import SOURCES, explain
 from pixirnb.views.marks import Mark, state_mark
+from pixirnb.views.panel_files import clash_document, files_document, is_clashing
 from pixirnb.views.permissions import permission_documents
 from pixirnb.views.phrases import error_phrase, held_phrase
 from pixirnb.views.plain import line, plain
 from pixirnb.views.preview import stored_preview
+from pixirnb.views.seams import seam_documents
 from pixirnb.views.tries import Tries
 from pixirnb.views.values import shown
 from pixirnb.views.wishes import action_documents, resume_wish
@@ -36,6 +39,12 @@ _CHECKS: Final = 40
 _CHOICES: Final = 40
 _LIMITATIONS: Final = 20
 _COPIED_LINES: Final = 20
+_ENOUGH: Final = "Is what it left good enough as it is?"
+_UNASKED: Final = {
+    CONFLICT: "Whose version of the files in conflict counts?",
+    OUTSIDE: "It changed files that it had not claimed. Is what it left good all the same?",
+}
+"""What a person is asked of a step that asks nothing itself, by the kind of its error."""
 
 
 def panel(
@@ -108,6 +117,11 @@ def panel(
         ],
         "artifacts_count": len(artifacts),
         "value": stored_preview(stored_output(state)),
+        "files": files_document(plan, run, step_id, can_act=not (is_past or damage)),
+        "clash": clash_document(state, step_id=step_id, can_act=not (is_past or damage)),
+        "seams": seam_documents(
+            list(run.seams.values()), step=step_id, can_resolve=not (is_past or damage)
+        ),
         "held_by": _holder(state),
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
@@ -227,9 +241,11 @@ def _question(state: StepState, mask: Mask) -> dict[str, Any] | None:
     """What a person is, or was, asked: an open question, or whether something partial will do."""
     if state.request is None and state.decision is None and not state.awaits_human:
         return None
-    asked = state.request or {}
-    text = str(asked.get("question") or "Is what it left good enough as it is?")
     said = state.decision
+    if said is None and is_clashing(state):
+        return None  # the conflict itself is shown, with the words that solve it
+    asked = state.request or {}
+    text = str(asked.get("question") or _UNASKED.get((state.error or {}).get("kind", ""), _ENOUGH))
     return {
         "text": plain(mask.text(text), 4_000),
         "choices": [

@@ -48,6 +48,8 @@ def _wish(action: Mapping[str, Any], *, is_live: bool) -> Message | None:
         return {"do": "decide", "step": step}
     if name == "abort":
         return {"do": "cancel"}
+    if name == "merge_changes":
+        return {"do": "merge", "steps": []}
     if is_live:
         return None
     if name in _RESUMES:
