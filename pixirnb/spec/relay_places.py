@@ -124,20 +124,18 @@ class Folders:
         return f"repos.{name}"
 
     def _expanded(self, path: str, parts: PathParts) -> str:
-        def value(found: re.Match[str]) -> str:
-            name = found[1] or found[2]
-            known = self.variables.get(name)
-            if not known:
-                self.reading.wrong(
-                    "relay_variable",
-                    parts,
-                    f"`${name}` in `{path}` is not set",
-                    f"set {name} before, or write the path out",
-                )
-                return name
-            return known
-
-        expanded = _VARIABLE.sub(value, path)
+        names = [found[1] or found[2] for found in _VARIABLE.finditer(path)]
+        missing = [name for name in names if not self.variables.get(name)]
+        for name in dict.fromkeys(missing):
+            self.reading.wrong(
+                "relay_variable",
+                parts,
+                f"`${name}` in `{path}` is not set",
+                f"set {name} before, or write the path out",
+            )
+        if missing:
+            return "."  # where nothing is missed: the mistake is told
+        expanded = _VARIABLE.sub(lambda found: self.variables[found[1] or found[2]], path)
         if expanded != path:
             self.reading.note(
                 "relay_differs",
