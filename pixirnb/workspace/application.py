@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Left", "Part", "apply", "finished", "left_over", "locked", "roll_back"]
 
-_ASTRAY: Final = (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError)
-"""What the system says of a file that is not what it was a moment ago."""
-
 _NOT_MINE: Final = reversal.IN_USE | {errno.EACCES, errno.EPERM, errno.EROFS}
 """An empty folder that has to stay is no reason to give a merge up."""
 
@@ -123,7 +120,8 @@ def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> N
             staging.begin(work)
             _put_in_place(stores[work.root], work)
         for work in whole.works:
-            _finish(stores[work.root], work)
+            _settle_names(work)
+        seen = [_looked_at_again(stores[work.root], work) for work in whole.works]
         journals.settle(path, whole)
     except BaseException as error:
         result = root_locks.taken_back(path, whole, stores.__getitem__)
@@ -132,6 +130,12 @@ def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> N
         if isinstance(error, Cannot):
             with_kept(error, result.edited, result.kept)
         raise
+    with suppress(OSError):
+        for work, times in zip(whole.works, seen, strict=True):
+            # An editor that had a file open wrote to it while the last word was said: the merge stands, and so does this.
+            late = [name for name, time in times.items() if time != _time(work, name)]
+            if late:
+                staging.keep(work, late)
     _tidy(whole, path)
 
 
@@ -171,7 +175,7 @@ def _act(
     try:
         with descent.parent(top, op.path) as (at, name):
             trade(at, name, op)
-    except _ASTRAY as error:
+    except staging.ASTRAY as error:
         raise disturbed(work.root, [op.path]) from error
     if not _is_as_before(store, work, op):
         raise disturbed(work.root, [op.path])
@@ -186,11 +190,8 @@ def _is_as_before(store: TreeStore, work: Work, op: Op) -> bool:
     return op.before is None or store.digest_of(path) == op.before
 
 
-def _finish(store: TreeStore, work: Work) -> None:
-    """Look again at all that came out, remove the folders that are empty now, and make every name durable."""
-    astray = [op.path for op in work.ops if not _is_as_before(store, work, op)]
-    if astray:
-        raise disturbed(work.root, astray, "was written to while it was merged")
+def _settle_names(work: Work) -> None:
+    """Remove the folders that are empty now, and make every name durable. Raises OSError."""
     with (
         descent.opened(work.root) as top,
         descent.below(top, work.staging) as folder,
@@ -199,6 +200,21 @@ def _finish(store: TreeStore, work: Work) -> None:
         # What came out gets its durable name first, so that at no moment it has none.
         os.fsync(folder)
         reversal.sync(top, reversal.touched(work))
+
+
+def _looked_at_again(store: TreeStore, work: Work) -> dict[str, tuple[int, int]]:
+    """When each file that came out was last written to, and its size. Raises Cannot (`merge_disturbed`), OSError."""
+    replaced = [op for op in work.ops if op.before is not None]
+    times = {op.name: _time(work, op.name) for op in replaced}
+    astray = [op.path for op in replaced if not _is_as_before(store, work, op)]
+    if astray:
+        raise disturbed(work.root, astray, "was written to while it was merged")
+    return times
+
+
+def _time(work: Work, name: str) -> tuple[int, int]:
+    found = (work.root / work.staging / name).lstat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _is_at_or_below(folder: str, paths: set[str]) -> bool:

@@ -139,13 +139,15 @@ def _reverse_root(work: Work, store: TreeStore | None, result: Reversed) -> None
         # First the folders of the files, so that at no moment a file's old bytes have no durable name.
         sync(top, touched(work))
         os.fsync(folder)
-        name = staging.kept(work.staging) if scene.kept else work.staging + staging.GONE
-        unbroken(os.rename, work.staging, name, src_dir_fd=top, dst_dir_fd=top)
-        os.fsync(top)
         if scene.kept:
-            _thin_out(folder, set(scene.kept.values()))
+            staging.keep(work, scene.kept.values())
+        else:
+            gone = work.staging + staging.GONE
+            unbroken(os.rename, work.staging, gone, src_dir_fd=top, dst_dir_fd=top)
+            os.fsync(top)
     result.edited += [str(work.root / path) for path in scene.edited]
-    result.kept |= {str(work.root / p): str(work.root / name / n) for p, n in scene.kept.items()}
+    place = work.root / staging.kept(work.staging)
+    result.kept |= {str(work.root / path): str(place / name) for path, name in scene.kept.items()}
 
 
 def _put_back(scene: _Scene) -> None:
@@ -184,8 +186,8 @@ def _take_out(scene: _Scene, op: Op, folder: int, name: str) -> None:
         _return(scene, op, folder, name)  # taken out, and looked at no more: we were killed
         return
     found = _mark(folder, name)
-    if found is None:
-        return
+    if found is None or (found.startswith("folder") and op.path in dict(scene.work.folders)):
+        return  # out again, or the folder that it was to take the place of is there still
     if found == op.mark:
         unbroken(os.rename, name, op.name, src_dir_fd=folder, dst_dir_fd=scene.folder)
         if _mark(scene.folder, op.name) == op.mark:
@@ -251,10 +253,3 @@ def _mark(folder: int, name: str) -> str | None:
     except PermissionError:
         found = descent.status(folder, name)
         return None if found is None else f"unreadable:{found.st_dev}:{found.st_ino}"
-
-
-def _thin_out(folder: int, kept: set[str]) -> None:
-    for name in os.listdir(folder):
-        if name not in kept and name != ".gitignore":
-            with suppress(IsADirectoryError):  # a person's, too: it came out of a file's place
-                unbroken(os.unlink, name, dir_fd=folder)

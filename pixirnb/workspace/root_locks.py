@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -117,6 +118,7 @@ def real(root: Path) -> str:
 
 def note(root: Path, record: Record) -> None:
     """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
+    _keep_names(_place(real(root), ".json").parent)
     document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
     journals.put(_place(real(root), ".json"), json.dumps(document).encode())
 
@@ -147,6 +149,13 @@ def taken_back(
     except OSError as error:
         raise unfinished(path, first, f"the system says: {error.strerror or error}") from error
     return result
+
+
+@lru_cache(maxsize=8)
+def _keep_names(folder: Path) -> None:
+    """Make the names durable that lead to the records, once a process: whoever made them may have died before it had asked."""
+    for path in (folder, *folder.parents[:3]):
+        journals.sync_names(path)
 
 
 def _recover(root: str) -> None:

@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,9 @@ GONE: Final = "-gone"
 AGAIN: Final = "-again"
 ENDINGS: Final = (NEW, GONE, AGAIN)
 """Of folders in which nothing of the user's lies."""
+
+ASTRAY: Final = (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError)
+"""What the system says of a file that is not what it was a moment ago."""
 
 
 @dataclass(slots=True)
@@ -75,7 +78,11 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
     with descent.opened(root) as top:
         for number, change in enumerate(changes):
             _refuse_path(root, change.path)
-            if not _is_expected(store, root, top, change, leaving, seen):
+            try:
+                is_expected = _is_expected(store, root, top, change, leaving, seen)
+            except ASTRAY:
+                is_expected = False
+            if not is_expected:
                 seen.astray.append(change.path)
             seen.ops.append(Op(str(number), change.path, change.before, change.after))
     if seen.astray:
@@ -86,16 +93,21 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
 
 
 def laid_out(store: TreeStore, work: Work) -> Work:
-    """Lay out what is to come, durably; the same work, with its marks. Raises OSError, Cannot of the store."""
+    """Lay out what is to come, durably; the same work, with its marks.
+
+    Raises OSError, Cannot (`merge_disturbed`, or what the store says).
+    """
     ops = []
     with descent.opened(work.root) as top, _made(top, work.staging + NEW) as folder:
         for op in work.ops:
             if op.after is None:
                 ops.append(op)
                 continue
-            like = _like(top, op)
-            with _source(top, op) as source:
-                _lay(store, op.after, folder, op.name, like=like, source=source)
+            try:
+                with _source(top, op) as source:
+                    _lay(store, op.after, folder, op.name, like=_like(top, op), source=source)
+            except ASTRAY as error:
+                raise disturbed(work.root, [op.path]) from error
             path = work.root / (work.staging + NEW) / op.name
             if store.digest_of(path) != op.after:
                 raise OSError(0, "what was written does not read back as it was", op.path)
@@ -136,6 +148,17 @@ def begin(work: Work) -> None:
     with descent.opened(work.root) as top:
         unbroken(os.rename, work.staging + NEW, work.staging, src_dir_fd=top, dst_dir_fd=top)
         os.fsync(top)
+
+
+def keep(work: Work, names: Collection[str]) -> None:
+    """Keep some of what lies in the staging folder, and nothing else of it. Raises OSError."""
+    with descent.opened(work.root) as top, descent.below(top, work.staging) as folder:
+        unbroken(os.rename, work.staging, kept(work.staging), src_dir_fd=top, dst_dir_fd=top)
+        os.fsync(top)
+        for name in os.listdir(folder):  # noqa: PTH208 - of a descriptor
+            if name not in names and name != ".gitignore":
+                with suppress(IsADirectoryError):  # came out of a file's place: a person's, too
+                    unbroken(os.unlink, name, dir_fd=folder)
 
 
 def remove(root: Path, name: str) -> None:

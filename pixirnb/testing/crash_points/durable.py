@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ class Node:
     data: bytes = b""
     names: dict[str, Node] | None = None
     """Of a folder: what its names lead to. None for a file."""
+    link: str | None = None
+    """Of a link: where it leads; known from when it was made."""
+    bits: int | None = None
+    """Permission bits of a file, where they are known."""
 
 
 class Durable:
@@ -40,7 +45,9 @@ class Durable:
     def made(self, path: str) -> None:
         """A file or folder was made: nothing of it is durable, whatever its inode number stood for before."""
         status = os.lstat(path)
-        self._nodes[status.st_ino] = Node(names={} if os.path.isdir(path) else None)  # noqa: PTH112
+        link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else None  # noqa: PTH115 - text
+        names: dict[str, Node] | None = {} if stat.S_ISDIR(status.st_mode) else None
+        self._nodes[status.st_ino] = Node(names=names, link=link)
 
     def synced(self, descriptor: int) -> None:
         """A file's bytes, or a folder's names, were made durable."""
@@ -52,6 +59,7 @@ class Durable:
                 node.names = {entry.name: self._of(entry) for entry in entries}
         else:
             node.data = Path(path).read_bytes()
+            node.bits = stat.S_IMODE(status.st_mode)
 
     def lose(self) -> None:
         """Make the tree on the disk what the power failure leaves of it."""
@@ -86,15 +94,16 @@ class Durable:
                     order[id(below)] = len(nodes)
                     nodes.append(below)
             names = {name: order[id(below)] for name, below in (node.names or {}).items()}
-            rows.append([base64.b64encode(node.data).decode(), node.names is not None, names])
+            data = base64.b64encode(node.data).decode()
+            rows.append([data, node.names is not None, names, node.link, node.bits])
         return json.dumps({"nodes": rows, "inodes": inodes}).encode()
 
     def _told(self, known: dict[str, Any]) -> Node:
         nodes = [
-            Node(base64.b64decode(data), {} if is_folder else None)
-            for data, is_folder, _ in known["nodes"]
+            Node(base64.b64decode(data), {} if is_folder else None, link, bits)
+            for data, is_folder, _, link, bits in known["nodes"]
         ]
-        for node, (_, _, names) in zip(nodes, known["nodes"], strict=True):
+        for node, (_, _, names, _, _) in zip(nodes, known["nodes"], strict=True):
             if names:
                 node.names = {name: nodes[index] for name, index in names.items()}
         self._nodes = {int(inode): nodes[index] for inode, index in known["inodes"].items()}
@@ -109,11 +118,15 @@ class Durable:
         self._nodes[folder.lstat().st_ino] = top
         assert top.names is not None
         for path in folder.iterdir():
-            if path.is_dir():
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode):
                 top.names[path.name] = self._taken(path)
+            elif stat.S_ISLNK(status.st_mode):
+                node = Node(link=os.readlink(path))  # noqa: PTH115 - text
+                top.names[path.name] = self._nodes.setdefault(status.st_ino, node)
             else:
-                node = self._nodes.setdefault(path.lstat().st_ino, Node(path.read_bytes()))
-                top.names[path.name] = node
+                node = Node(path.read_bytes(), bits=stat.S_IMODE(status.st_mode))
+                top.names[path.name] = self._nodes.setdefault(status.st_ino, node)
         return top
 
 
@@ -121,9 +134,10 @@ def _restore(folder: Path, node: Node) -> None:
     names = node.names or {}
     for path in folder.iterdir():
         kept = names.get(path.name)
-        if kept is not None and (kept.names is not None) == path.is_dir():
+        is_folder = path.is_dir() and not path.is_symlink()
+        if kept is not None and (kept.names is not None) == is_folder:
             continue
-        if path.is_dir():
+        if is_folder:
             shutil.rmtree(path)
         else:
             path.unlink()
@@ -132,8 +146,12 @@ def _restore(folder: Path, node: Node) -> None:
         if kept.names is not None:
             path.mkdir(mode=0o700, exist_ok=True)
             _restore(path, kept)
-        elif not path.exists() or path.read_bytes() != kept.data:
+        elif kept.link is not None:
+            path.unlink(missing_ok=True)
+            path.symlink_to(kept.link)
+        elif path.is_symlink() or not path.exists() or path.read_bytes() != kept.data:
             path.unlink(missing_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(kept.data)
+                os.fchmod(file.fileno(), kept.bits or 0o600)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from pixirnb.testing.crash_points.durable import Durable
+from pixirnb.testing.crash_points.exchanges import install_exchange
 from pixirnb.testing.crash_points.faults import ERRORS, HARMLESS, Fault, FaultName, Kind
 
 _FOR_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -54,6 +55,11 @@ class Tap:
         self._is_dying = False
         self._durable: Durable | None = None
         self._before_death: Callable[[Tap], None] = lambda _: None
+        self.beside: Callable[[int], None] = lambda _: None
+        """Called before each operation with its number: what another process does then, it does there, uncounted."""
+        self.has_exchange = True
+        """False: as on a file system that cannot trade two names."""
+        self._is_beside = False
 
     def arm(
         self,
@@ -86,10 +92,13 @@ class Tap:
     ) -> Any:
         """Make one operation, or what the fault makes of it. `after` notes what it made durable, or new."""
         with self._lock:
-            if self._is_dying:
-                # The dying thread's own last acts; the others wait for the lock, for ever.
+            if self._is_dying or self._is_beside:
+                # The dying thread's own last acts; the others wait for the lock, for ever. Or another process's acts.
                 return call()
             self.journal.append(f"{kind} {name}")
+            self._is_beside = True
+            self.beside(len(self.journal))
+            self._is_beside = False
             if not self._is_struck(kind):
                 return self._made(call, after)
             self.struck.append(self.journal[-1])
@@ -175,13 +184,23 @@ class Tap:
     def _is_armed(self) -> bool:
         return self._pid != 0 and self._pid == os.getpid()
 
+    def performed_on(self, folder: int, name: bytes, kind: Kind, call: Callable[[], int]) -> int:
+        """One call of the C library on a name, counted where it counts."""
+        path = self._is_armed() and _path(name, folder)
+        if not path or not self._counts(path):
+            return call()
+        result: int = self.perform(kind, _name(path), call, after=_nothing)
+        return result
+
     def install(self) -> None:
         """Stand between Python and the operating system, for the rest of this process's life."""
         for name, kind in (("rename", "rename"), ("replace", "rename"), ("link", "rename")):
             setattr(os, name, self._on_path(kind, getattr(os, name), argument=1))
         for name, kind in (("unlink", "unlink"), ("remove", "unlink"), ("rmdir", "unlink")):
             setattr(os, name, self._on_path(kind, getattr(os, name)))
+        os.symlink = self._on_path("open", os.symlink, argument=1, makes=True)
         os.mkdir = self._on_path("mkdir", os.mkdir, makes=True)
+        install_exchange(self)
         for name, kind in (("fsync", "sync"), ("fdatasync", "sync"), ("ftruncate", "truncate")):
             if hasattr(os, name):  # macOS has no fdatasync
                 setattr(os, name, self._on_descriptor(kind, getattr(os, name)))
@@ -203,7 +222,8 @@ class Tap:
         self, kind: Any, original: Callable[..., Any], *, argument: int = 0, makes: bool = False
     ) -> Callable[..., Any]:
         def tapped(*arguments: Any, **options: Any) -> Any:
-            path = self._is_armed() and _path(arguments[argument], options.get("dir_fd"))
+            folder = options.get("dir_fd", options.get("dst_dir_fd"))
+            path = self._is_armed() and _path(arguments[argument], folder)
             if not path or not self._counts(path):
                 return original(*arguments, **options)
             after = (lambda durable: durable.made(path)) if makes else _nothing
