@@ -29,7 +29,6 @@ GENERATORS: Final[dict[str, Callable[[Path], str]]] = {
     "events": event_kinds.page,
     "live-view": tutorial_notebooks.picture,
     "magics": magic_help.page,
-    "not-yet": spec_keys.not_yet,
     "spec": spec_keys.page,
     "tools": tool_definitions.page,
     "tutorial": tutorial_notebooks.page,

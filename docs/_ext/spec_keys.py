@@ -16,12 +16,9 @@ from attribute_notes import notes, summary
 from pydantic.fields import FieldInfo
 from sphinx.errors import ExtensionError
 
-from pixirnb.planning.facts import Facts
-from pixirnb.planning.report import report, require
 from pixirnb.spec import steps
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import Command, Delay, Duration, Json, JsonObject, Name, SpecModel, Texts
-from pixirnb.spec.loader import load_text
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
 from pixirnb.spec.workflow import Workflow
 
@@ -71,13 +68,6 @@ _TERMS: Final[tuple[tuple[Any, str], ...]] = (
 def page(_site: Path) -> str:
     """The tables, as Markdown, one section a model."""
     return "\n\n".join(_section(model, title) for model, title in _TITLES.items())
-
-
-def not_yet(site: Path) -> str:
-    """What the plan of `reference/every-key.yaml` refuses, as a Markdown list."""
-    text = (site / "reference" / "every-key.yaml").read_text(encoding="utf-8")
-    found = report(require(load_text(text, "every-key.yaml")), Facts())
-    return "\n".join(f"- line {problem.line}: {problem.message}" for problem in found.errors)
 
 
 def _section(model: type[SpecModel], title: str) -> str:

@@ -22,12 +22,15 @@ def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
     merged = {name for step in resolved if type(step.spec) is MergeStep for name in step.spec.merge}
     if left := [position for position in isolated if ids[position] not in merged]:
         one = len(left) == 1
+        listed = ", ".join(
+            [*(ids[step] for step in left[:_NAMED]), *(["…"] if left[_NAMED:] else [])]
+        )
         yield Mistake(
             "changes_not_merged",
             ("steps", left[0]),
             f"{_named(ids, left)} {'works in a copy' if one else 'work in copies'} of the workspace, "
             "and no step brings the changes back",
-            f"add a step with `merge: [{ids[left[0]]}{'' if one else ', …'}]`, or run `%pixir merge` afterwards",
+            f"add a step with `merge: [{listed}]`, or run `%pixir merge` afterwards",
         )
     for found in analysis.inherited:
         if found.unseen:

@@ -16,11 +16,11 @@ from pixirnb.spec.loader import load_text
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "how-to"
-BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(yaml|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ID = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN = re.compile(r"\b[\d.]+ m?s\b")
-TOLD = ["make-parallel-what-serializes.md", "split-a-big-review.md"]
-"""Pages that can be followed from top to bottom, in an empty folder."""
+TOLD = ["make-parallel-what-serializes.md", "several-repositories.md", "split-a-big-review.md"]
+"""Pages that can be followed from top to bottom, in an empty folder that has room beside it."""
 
 
 def blocks(name: str) -> Iterator[tuple[str, str]]:
@@ -44,16 +44,21 @@ def pixirnb(folder: Path, *words: str) -> str:
 def test_who_follows_a_page_from_top_to_bottom_sees_what_it_shows(
     name: str, tmp_path: Path
 ) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
     run_id = "RUN"
     commands = 0
     for language, text in blocks(name):
         if language == "yaml":
             workflow = require(load_text(text, name)).name
-            (tmp_path / f"{workflow}.yaml").write_text(text, encoding="utf-8")
+            (folder / f"{workflow}.yaml").write_text(text, encoding="utf-8")
+            continue
+        if language == "sh":
+            subprocess.run(["sh", "-e", "-c", text], cwd=folder, check=True)
             continue
         prompt, _, shown = text.partition("\n")
         words = prompt.removeprefix("$ pixirnb ").replace("RUN", run_id).split()
-        said = pixirnb(tmp_path, *words)
+        said = pixirnb(folder, *words)
         if found := RUN_ID.search(said):
             run_id = found[0]
         expected = plain(shown)
