@@ -134,6 +134,13 @@ CONFLICTS: list[tuple[str, str, Tree, Tree, str]] = [
         BASE | {"new": (FILE, b"file\n")},
         "kind",
     ),
+    (
+        "one renamed it, one changed it",
+        "text",
+        without(BASE, "text") | {"renamed": BASE["text"]},
+        BASE | {"text": instead(b"line 7\n", b"theirs\n")},
+        "changed_and_deleted",
+    ),
 ]
 """Name, path, ours, theirs, kind."""
 
@@ -161,6 +168,12 @@ AGREED: list[tuple[str, Tree, Tree, Tree]] = [
         without(BASE, "text"),
         without(BASE, "text", "bin"),
         without(BASE, "text", "bin"),
+    ),
+    (
+        "both renamed it, each otherwise",
+        without(BASE, "text") | {"a": BASE["text"]},
+        without(BASE, "text") | {"b": BASE["text"]},
+        without(BASE, "text") | {"a": BASE["text"], "b": BASE["text"]},
     ),
     (
         "modes and links",

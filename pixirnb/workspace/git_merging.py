@@ -1,18 +1,22 @@
-"""Three-way merges of trees by git, and its conflicts in words of ours.
+"""Three-way merges of trees: by whole files first, and lines within files by git; conflicts in words of ours.
 
 Renames are not looked for: what git takes for a rename depends on how alike two files happen to be, and a conflict would then
-lie at a path that one side never had. A file renamed here and edited there is a conflict with its name, not a guess.
+lie at a path that one side never had. A file renamed here and edited there is a conflict with its name, not a guess. Before
+2.49 no setting keeps git's merge from looking, so it is shown nothing to find: of each file that both sides changed a blob,
+under a number.
 """
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from pixirnb.trees import LINK, Conflict, ConflictKind, Entry, Merged
+from pixirnb.trees import LINK, Conflict, Entry, Merged
 from pixirnb.workspace.git_changes import entries_of
 from pixirnb.workspace.git_command import Git
+from pixirnb.workspace.git_indexes import edited_tree
+from pixirnb.workspace.plain_merge import Disagreement, merged
 
 OURS: Final = b"ours"
 THEIRS: Final = b"theirs"
@@ -25,70 +29,102 @@ _FIRST_BYTES: Final = 8000
 
 
 def merge_trees(git: Git, base: str, ours: str, theirs: str) -> Merged:
-    """Merge two trees that come from a third. Raises Cannot (`tree_store_unusable`)."""
+    """Merge two trees that come from a third, by way of the index of `git`. Raises Cannot (`tree_store_unusable`)."""
     if theirs in (ours, base):
         return Merged(ours)
     if base == ours:
         return Merged(theirs)
-    start = _commit(git, base)
-    sides = [_commit(git, tree, "-p", start) for tree in (ours, theirs)]
-    said = git.run("merge-tree", "--write-tree", "-z", "--no-messages", *sides, accepted=(0, 1))
-    words = said.out.split(b"\0")
-    written = words[0].decode()
-    if said.code == 0:
-        return Merged(written)
-    named = re.compile(rf"~(?:{'|'.join(sides)})(?:_\d+)?(?=/|$)")
-    paths = {
-        named.sub("", os.fsdecode(word.partition(b"\t")[2])) for word in words[1:] if b"\t" in word
+    was, one, two = (entries_of(git, tree) for tree in (base, ours, theirs))
+    agreed, against = merged(was, one, two, lambda _: True)
+    lines = _Lines(git, [meeting for meeting in against if _is_of_files(meeting)])
+    conflicts = []
+    for meeting in against:
+        entry = lines.agreed(meeting)
+        if entry is not None:
+            agreed[meeting.path] = entry
+        else:
+            conflicts.append(lines.conflict(meeting))
+    if conflicts:
+        return Merged(None, tuple(conflicts))
+    changed = {
+        path: agreed.get(path)
+        for path in sorted(one.keys() | agreed)
+        if one.get(path) != agreed.get(path)
     }
-    found = _Conflicts(
-        git, written, sides, [entries_of(git, tree) for tree in (base, ours, theirs)]
-    )
-    return Merged(None, tuple(found.at(path) for path in sorted(paths)))
+    return Merged(edited_tree(git, ours, changed) if changed else ours)
 
 
-class _Conflicts:
-    def __init__(
-        self, git: Git, written: str, sides: list[str], trees: list[dict[str, Entry]]
-    ) -> None:
+def _is_of_files(meeting: Disagreement) -> bool:
+    """Whether two files meet, whose lines might be merged or shown."""
+    return meeting.kind in ("content", "both_added") and LINK not in {
+        side.mode for side in (meeting.ours, meeting.theirs) if side is not None
+    }
+
+
+class _Lines:
+    """What git makes of the lines of files that both sides changed."""
+
+    def __init__(self, git: Git, meetings: Sequence[Disagreement]) -> None:
         self._git = git
-        self._written = entries_of(git, written)
+        self._numbers = {meeting.path: str(number) for number, meeting in enumerate(meetings)}
+        self._written: dict[str, Entry] = {}
+        self._unmerged: set[str] = set()
+        self._labels: list[tuple[re.Pattern[bytes], bytes]] = []
+        if meetings:
+            self._merge(meetings)
+
+    def _merge(self, meetings: Sequence[Disagreement]) -> None:
+        bases = [meeting.base for meeting in meetings]
+        start = _commit(
+            self._git, self._tree([None if side and side.mode == LINK else side for side in bases])
+        )
+        sides = [
+            _commit(self._git, self._tree(entries), "-p", start)
+            for entries in ([one.ours for one in meetings], [one.theirs for one in meetings])
+        ]
+        arguments = ("merge-tree", "--write-tree", "-z", "--no-messages", *sides)
+        words = self._git.run(*arguments, accepted=(0, 1)).out.split(b"\0")
+        self._written = entries_of(self._git, words[0].decode())
+        self._unmerged = {word.partition(b"\t")[2].decode() for word in words[1:] if b"\t" in word}
         self._labels = [
             (re.compile(rb"^(<{7}|>{7}) %s$" % side.encode(), re.MULTILINE), rb"\1 " + label)
             for side, label in zip(sides, (OURS, THEIRS), strict=True)
         ]
-        self._trees = trees
-        self._folders = [
-            {path[:at] for path in tree for at, char in enumerate(path) if char == "/"}
-            for tree in trees
-        ]
 
-    def at(self, path: str) -> Conflict:
-        base, ours, theirs = (tree.get(path) for tree in self._trees)
-        kind = self._kind(path, base, ours, theirs)
-        is_text = kind in ("content", "both_added")
-        marked = self._marked(path, ours, theirs) if is_text else None
-        if kind == "content" and marked is None and self._has_no_text(base, ours, theirs):
-            kind = "not_text"
-        return Conflict(path, kind, base, ours, theirs, marked)
+    def _tree(self, entries: Sequence[Entry | None]) -> str:
+        # Modes have been merged already: here they would only be in the way.
+        given = b"".join(
+            b"100644 blob %s\t%d\0" % (entry.digest.encode(), number)
+            for number, entry in enumerate(entries)
+            if entry is not None
+        )
+        return self._git.run("mktree", "-z", given=given).out.decode().strip()
 
-    def _kind(
-        self, path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
-    ) -> ConflictKind:
-        if any(path in folders for folders in self._folders[1:]):
-            return "kind"
-        if ours is None or theirs is None:
-            return "changed_and_deleted"
-        if (ours.mode == LINK) != (theirs.mode == LINK):
-            return "kind"
-        return "both_added" if base is None else "content"
-
-    def _marked(self, path: str, ours: Entry | None, theirs: Entry | None) -> bytes | None:
-        entry = self._written.get(path)
-        if entry is None or LINK in {side.mode for side in (ours, theirs) if side is not None}:
+    def agreed(self, meeting: Disagreement) -> Entry | None:
+        """The file with the lines of both sides; None where they meet."""
+        base, ours, theirs = meeting.base, meeting.ours, meeting.theirs
+        number = self._numbers.get(meeting.path)
+        if number is None or number in self._unmerged:
             return None
-        size = int(self._git.run("cat-file", "-s", entry.digest).out)
-        if size > LARGEST_MARKED:
+        if base is None or base.mode == LINK or ours is None or theirs is None:
+            return None
+        mode = theirs.mode if ours.mode == base.mode else ours.mode
+        return Entry(mode, self._written[number].digest)
+
+    def conflict(self, meeting: Disagreement) -> Conflict:
+        """The conflict, with both sides in one where they are texts."""
+        sides = (meeting.base, meeting.ours, meeting.theirs)
+        marked = self._marked(self._numbers.get(meeting.path))
+        kind = meeting.kind
+        if kind == "content" and marked is None and self._has_no_text(*sides):
+            kind = "not_text"
+        return Conflict(meeting.path, kind, *sides, marked)
+
+    def _marked(self, number: str | None) -> bytes | None:
+        if number is None or number not in self._unmerged:
+            return None
+        entry = self._written[number]
+        if int(self._git.run("cat-file", "-s", entry.digest).out) > LARGEST_MARKED:
             return None
         text = self._content(entry)
         if b"\0" in text[:_FIRST_BYTES]:

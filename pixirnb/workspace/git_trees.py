@@ -88,8 +88,8 @@ class GitTrees:
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """Merge two trees that both come from `base`; renames are a file gone and one made."""
-        with self._trees(base, ours, theirs) as git:
-            merged = merge_trees(git, base, ours, theirs)
+        with self._trees(base, ours, theirs) as git, self._passing_index(git) as passing:
+            merged = merge_trees(passing, base, ours, theirs)
             if merged.tree is not None:
                 git_keeping.renew(self._store, merged.tree)
             return merged
@@ -283,12 +283,24 @@ class GitTrees:
     def _folder_index(self, folder: Path, base: str) -> Iterator[Git]:
         """An index of a moment for a folder that was given `base`, as `give` left it: it holds `base`, and nothing else."""
         with self._trees(base) as git, self._passing_index(git, files=folder) as passing:
-            given = self._index_of(folder, base)
-            try:
-                shutil.copy2(given, passing.environment["GIT_INDEX_FILE"])
-            except OSError:
+            if not self._has_copied(self._index_of(folder, base), passing, base):
                 passing.run("read-tree", base)
             yield passing
+
+    @staticmethod
+    def _has_copied(given: Path, passing: Git, base: str) -> bool:
+        """Whether the index that `give` left could be copied, and holds what it should."""
+        copy = Path(passing.environment["GIT_INDEX_FILE"])
+        try:
+            # With its dates: one that looks younger would make git trust files that changed in the same instant.
+            shutil.copy2(given, copy)
+        except OSError:
+            return False
+        said = passing.run("write-tree", accepted=(0, 1, 128))
+        if said.code == 0 and said.out.decode().strip() == base:
+            return True
+        copy.unlink()
+        return False
 
     @contextmanager
     def _passing_index(self, git: Git, files: Path | None = None) -> Iterator[Git]:
