@@ -99,6 +99,11 @@ class Git:
             environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)
         return cls(folder, environment, _QUIET)
 
+    @property
+    def is_theirs(self) -> bool:
+        """Whether it asks the user's repository."""
+        return "GIT_DIR" not in self.environment
+
     def holding(self, *descriptors: int) -> Git:
         """The same, whose calls keep locks alive."""
         return replace(self, held=(*self.held, *descriptors))

@@ -75,7 +75,9 @@ class Listing:
         try:
             said = git.run(*call)
         except Cannot as error:
-            raise broken(self.root / prefix, error) from error
+            if git.is_theirs:
+                raise broken(self.root / prefix, error) from error
+            raise
         for line in said.errors.splitlines():
             if line.startswith("warning: could not open directory"):
                 path = prefix + line.partition("'")[2].rpartition("'")[0].rstrip("/")
