@@ -150,7 +150,7 @@ def _is_block(value: str) -> bool:
 def _sequence(writer: yaml.SafeDumper, value: Iterable[Any]) -> Node:
     node = writer.represent_sequence("tag:yaml.org,2002:seq", value)
     assert isinstance(node, SequenceNode)
-    node.flow_style = _is_short(node) or not node.value
+    node.flow_style = _is_short(node)
     return node
 
 
@@ -159,27 +159,30 @@ def _mapping(writer: yaml.SafeDumper, value: Mapping[str, Any]) -> Node:
     assert isinstance(node, MappingNode)
     # Steps, and what holds further mappings, have a line a key, however short they are.
     is_open = "id" in value or any(isinstance(item, dict) and item for item in value.values())
-    node.flow_style = (_is_short(node) and not is_open) or not node.value
+    node.flow_style = not is_open and _is_short(node)
     return node
 
 
-def _is_short(node: Node) -> bool:
-    length = _length(node, _WIDE)
-    return length <= _WIDE
-
-
-def _length(node: Node, most: int) -> int:
-    """About how wide a node is on one line; more than `most` where it is too wide or cannot stand on one."""
-    if isinstance(node, ScalarNode):
-        return most + 1 if node.style == "|" else len(node.value) + 2
-    assert isinstance(node, SequenceNode | MappingNode)
-    total = 2
+def _is_short(node: SequenceNode | MappingNode) -> bool:
+    """Whether all of it stands well on one line: its items have been made, and say so of themselves."""
+    room = _WIDE
     for item in node.value:
         for part in item if isinstance(item, tuple) else (item,):
-            total += _length(part, most) + 2
-            if total > most:
-                return total
-    return total
+            room -= _width(part) + 2
+            if room < 0:
+                return False
+    return True
+
+
+def _width(node: Node) -> int:
+    """About how wide a node is on one line; wider than any line where it cannot stand on one."""
+    if isinstance(node, ScalarNode):
+        return _WIDE + 1 if node.style == "|" else len(node.value) + 2
+    assert isinstance(node, SequenceNode | MappingNode)
+    if not node.flow_style:
+        return _WIDE + 1
+    parts = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
+    return 2 + sum(_width(part) + 2 for part in parts)
 
 
 _Writer.add_representer(str, _text)
