@@ -107,11 +107,12 @@ def sides_phrase(conflict: Mapping[str, Any]) -> str:
 
 
 def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
-    """One file in conflict for a view: `{path, kind, words, sides, pieces, cut}`; texts cleaned, pieces with some context."""
+    """One file in conflict for a view: `{path, value, kind, words, sides, pieces, cut}`; texts cleaned, pieces with some context."""
     shown = (marked or "")[:TEXT_ROOM]
     cut = len(marked or "") - len(shown)
     return {
         "path": spelled(str(conflict.get("path") or ""), _PATH),
+        "value": str(conflict.get("path") or ""),
         "kind": line(conflict.get("kind"), 40),
         "words": kind_phrase(conflict.get("kind")),
         "sides": [

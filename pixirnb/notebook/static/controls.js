@@ -164,11 +164,15 @@ class Controls {
     const warnings = isNow ? (answer?.warnings ?? stage.head.warnings) : [];
     const actions = isResting ? (answer?.actions ?? stage.head.actions) : [];
     const checkpoints = isNow ? (answer?.checkpoints ?? []) : [];
-    const shown = JSON.stringify([reasons, warnings, actions, checkpoints]);
+    const seams = isNow ? (answer?.seams ?? []) : [];
+    const merges = isNow ? (answer?.merges ?? []) : [];
+    const shown = JSON.stringify([reasons, warnings, actions, checkpoints, seams, merges]);
     if (shown === this.moreShown) return;
     this.moreShown = shown;
     refill(this.more, [
       reasons.length ? this.fold("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, proseOf(each))))) : null,
+      seams.length ? this.fold("seams", seamsTitle(seams), seamsOf(seams, stage, { remark: this.remark, choose: (name) => stage.choose(stage.place.get(name)), wake: () => this.inquire() })) : null,
+      merges.length ? this.fold("merges", plural(merges.length, "merge"), mergesOf(merges, (wish) => this.merge(wish))) : null,
       warnings.length ? this.fold("warnings", plural(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
       actions.length ? this.fold("next", `What can be done (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
       checkpoints.length ? this.fold("checkpoints", plural(checkpoints.length, "checkpoint"), h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each)))) : null,
@@ -178,6 +182,10 @@ class Controls {
   fold(name, words, body) {
     const folds = (this.stage.folds ??= new Map());
     return fold(words, { open: folds.get(`run ${name}`) ?? false, toggled: (isOpen) => folds.set(`run ${name}`, isOpen) }, body);
+  }
+
+  merge(wish) {
+    openMerge(this.view, wish, { card: this.card, remark: this.remark });
   }
 
   warning({ text, step }) {
@@ -194,7 +202,11 @@ class Controls {
       ? button("Show what it would do …", () => this.forecast(capital(phrase), forecast))
       : (action === "decide_step" || action === "approve_request") && place !== undefined
         ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => stage.choose(place))
-        : wish && wish.do !== "decide"
+        : wish?.do === "merge"
+          ? button("Merge …", () => this.merge(wish), { title: "First shows what would be done to your files" })
+          : action === "resolve_seam" && place !== undefined
+          ? button("Show the seam …", () => stage.choose(place))
+          : wish && wish.do !== "decide"
           ? wishButton(stage, "Do it", wish, { doing: "Asking …", remark })
           : null;
     return h("li", {}, h("span", { class: "pixirnb-grow" }, capital(phrase), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(stage, view, "Put into a cell", cell, { remark }) : null);
@@ -258,4 +270,9 @@ class Controls {
     graph.drawConflicts();
     this.drawTools();
   }
+}
+
+function seamsTitle(seams) {
+  const open = seams.filter(({ is_open: isOpen }) => isOpen).length;
+  return open ? `${plural(seams.length, "seam")}, ${open.toLocaleString("en-US")} open` : plural(seams.length, "seam");
 }

@@ -17,6 +17,8 @@ class Panel {
     this.card = h("div", { class: "pixirnb-card-room" });
     this.question = new Question(this);
     this.permission = new Permission(this);
+    this.clash = new Clash(this);
+    this.changes = new Changes(this);
     this.output = new Output(this.stage);
     this.conversation = new Conversation(this);
     this.title = h("h3", { class: "pixirnb-title" });
@@ -26,7 +28,7 @@ class Panel {
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.deeds = h("div", { class: "pixirnb-beside", role: "group", "aria-label": "What can be done", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, permission: this.permission.root, deeds: [this.deeds, this.card, this.remark.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
+    const own = { question: this.question.root, permission: this.permission.root, clash: this.clash.root, changes: this.changes.root, deeds: [this.deeds, this.card, this.remark.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
@@ -219,6 +221,8 @@ class Panel {
     say(this.then, answer.is_past ? `As it was at event ${answer.seq.toLocaleString("en-US")}.` : "");
     this.permission.draw(answer);
     this.question.draw(answer);
+    this.clash.draw(answer, this.moment);
+    this.changes.draw(answer, this.moment);
     this.drawDeeds(answer);
     this.conversation.draw(answer, this.moment);
     this.drawOutput(answer);

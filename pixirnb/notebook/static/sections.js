@@ -12,6 +12,13 @@ const SECTIONS = [
   },
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
+  { name: "Conflict", own: "clash" },
+  {
+    name: "Seams",
+    titled: true,
+    pick: ({ seams }) => (seams.length ? seams : null),
+    make: (seams, panel) => seamsOf(seams, panel.stage, { remark: panel.remark, choose: (name) => panel.choose(name), wake: () => panel.wake() }),
+  },
   { name: "Actions", own: "deeds" },
   {
     name: "Why",
@@ -42,6 +49,7 @@ const SECTIONS = [
       left.error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, left.error.kind), h("span", {}, left.error.message)) : null,
     ],
   },
+  { name: "Changes", own: "changes" },
   { name: "Conversation", own: "conversation" },
   { name: "Output", own: "output" },
   { name: "Value", own: "value" },

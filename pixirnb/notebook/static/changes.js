@@ -1,0 +1,100 @@
+// What a step changed apart from the user's files: a line for each file, its diff behind it, and whether it is merged. The patch is
+// asked for when somebody opens a file. Names and contents of files are data: they go in as text.
+
+const SIGNS = { both: " ", added: "+", deleted: "-", remark: "\\" };
+const FILE_SIGNS = { added: ["A", "added"], deleted: ["D", "deleted"], modified: ["M", "changed"] };
+
+class Changes {
+  constructor(panel) {
+    this.panel = panel;
+    this.stage = panel.stage;
+    this.remark = new Remark();
+    this.card = h("div", { class: "pixirnb-card-room" });
+    this.body = h("div", {});
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Changes", hidden: true }, this.body, this.card, this.remark.root);
+    this.shown = "";
+  }
+
+  /** From the panel's answer; `moment` is the event it is of, null for now. */
+  draw({ step, files, attempt }, moment) {
+    const shown = JSON.stringify([step, files, attempt]);
+    if (shown === this.shown) return;
+    if (step !== this.step) {
+      this.remark.clear();
+      fill(this.card);
+    }
+    this.shown = shown;
+    this.step = step;
+    this.moment = moment;
+    this.patch = null;
+    this.bodies = new Map();
+    this.root.hidden = !files;
+    if (!files) {
+      fill(this.body);
+      return;
+    }
+    const { wishes } = files;
+    refill(
+      this.body,
+      h("div", { class: "pixirnb-beside" }, h("h4", {}, "Changes"), h("span", {}, files.phrase), h("span", { class: "pixirnb-right pixirnb-beside" }, this.deeds(wishes))),
+      files.sentence ? h("p", { class: "pixirnb-mute" }, files.sentence) : null,
+      files.outside ? h("p", {}, h("b", { class: "pixirnb-ask" }, "Outside its write_set: "), namesOf(files.outside.paths, 20, files.outside.count)) : null,
+      files.files.length ? h("ul", { class: "pixirnb-changes" }, files.files.map((file) => h("li", {}, this.file(file, files.has_patch)))) : null,
+      files.count > files.files.length ? h("p", { class: "pixirnb-mute" }, `${plural(files.count - files.files.length, "file")} more are not listed.`) : null,
+      files.built_on.length ? h("p", { class: "pixirnb-mute" }, "It began with the changes of ", namesOf(files.built_on, 20), ".") : null,
+      files.left_behind ? h("p", { class: "pixirnb-mute" }, "Changed and left behind, since ignored files and secrets go nowhere: ", namesOf(files.left_behind.paths, 20, files.left_behind.count)) : null,
+    );
+  }
+
+  deeds({ merge, undo }) {
+    const open = (words, wish) => button(words, () => openMerge(this.panel.view, wish, { card: this.card, remark: this.remark }), { title: "First shows what would be done to your files" });
+    return [merge ? open("Merge …", merge) : null, undo ? open("Undo the merge …", undo) : null];
+  }
+
+  file(file, hasPatch) {
+    const [sign, word] = FILE_SIGNS[file.change] ?? ["?", file.change];
+    const isText = file.added !== null || file.deleted !== null;
+    const head = [
+      h("b", { class: `pixirnb-sign pixirnb-${TONE_OF_SIGN[sign] ?? "half"}`, title: word }, sign, h("span", { class: "pixirnb-hidden" }, ` ${word}: `)),
+      h("code", { class: "pixirnb-path" }, file.path),
+      h("span", { class: "pixirnb-mute pixirnb-nowrap" }, isText ? `+${(file.added ?? 0).toLocaleString("en-US")} -${(file.deleted ?? 0).toLocaleString("en-US")}` : "not text"),
+      file.mode ? h("span", { class: "pixirnb-mute" }, file.mode) : null,
+    ];
+    if (!hasPatch) return h("div", { class: "pixirnb-beside" }, head);
+    const body = h("div", {});
+    this.bodies.set(file.path, body);
+    const element = fold(head, { kind: "pixirnb-file" }, body);
+    element.addEventListener("toggle", () => element.open && this.load(file.path));
+    return element;
+  }
+
+  async load(path) {
+    const body = this.bodies.get(path);
+    if (!body || body.firstChild) return;
+    fill(body, h("p", { class: "pixirnb-mute" }, "Reading …"));
+    const asked = this.shown;
+    this.patch ??= this.stage.ask({ ask: "changes", step: this.step, at: this.moment });
+    const message = await this.patch;
+    if (asked !== this.shown) return; // another step, or it changed meanwhile
+    if (!message.ok) {
+      this.patch = null;
+      fill(body);
+      this.remark.refuse(message.error);
+      return;
+    }
+    const found = message.answer.files.filter((file) => file.path === path);
+    const told = found.flatMap((file) => (file.hunks.length ? hunksOf(file) : [h("p", { class: "pixirnb-mute" }, file.note || "No lines of text changed.")]));
+    refill(body, told.length ? told : h("p", { class: "pixirnb-mute" }, "Not among what is shown."), message.answer.sentence ? h("p", { class: "pixirnb-mute" }, message.answer.sentence) : null);
+  }
+}
+
+const TONE_OF_SIGN = { A: "ready", D: "bad", M: "half" };
+
+/** The hunks of a file, one block that scrolls by itself. */
+function hunksOf({ path, hunks }) {
+  const rows = hunks.flatMap(({ head, lines }) => [
+    h("span", { class: "pixirnb-hunk" }, `${head}\n`),
+    lines.map(([kind, words]) => h("span", { class: `pixirnb-line-${SIGNS[kind] ? kind : "both"}` }, `${SIGNS[kind] ?? " "}${words}\n`)),
+  ]);
+  return [block(rows, `Diff of ${path}`, "pixirnb-diff")];
+}

@@ -1,0 +1,195 @@
+// Bringing changes into the user's files. First what it would come to, then one button; where two sides want a file otherwise, both are
+// shown side by side, and whose version counts is chosen for each.
+
+const SOLVED = ""; // the choice that names no side: as it stands in the user's own files
+
+/** Put a card up that shows what a merge would do. `wish` is the message that does it. */
+function openMerge(view, wish, { card, remark }) {
+  const opener = document.activeElement;
+  const closed = (hadFocus) => hadFocus && opener?.isConnected && opener.focus({ preventScroll: true });
+  const made = new MergeCard(view, wish, { remark, closed });
+  remark.clear();
+  fill(card, made.root);
+  made.root.focus({ preventScroll: true });
+  made.root.scrollIntoView({ block: "nearest" });
+}
+
+class MergeCard {
+  constructor(view, wish, { remark, closed }) {
+    this.stage = view.stage;
+    this.wish = wish;
+    this.remark = remark;
+    this.closed = closed;
+    this.name = wish.undo ? "Take the last merge back" : "Merge into your files";
+    this.root = h("section", { class: "pixirnb-forecast", "aria-label": this.name, tabindex: -1, on: { keydown: (event) => this.key(event) } });
+    this.ask();
+  }
+
+  async ask() {
+    const { do: _, ...asked } = this.wish;
+    fill(this.root, h("p", { class: "pixirnb-mute" }, "Asking what it would do …"), this.buttons());
+    const message = await this.stage.ask({ ask: "merge", ...asked });
+    if (message.ok) this.draw(message.answer);
+    else refill(this.root, h("h4", {}, this.name), h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, proseOf(message.error.message)), " ", proseOf(message.error.fix)), this.buttons(button("Ask again", () => this.ask())));
+  }
+
+  draw(answer) {
+    const isClash = answer.status === "conflict";
+    const choice = isClash ? new Sides(answer.conflicts, answer.sides) : null;
+    const act = answer.status === "nothing" || (isClash && this.wish.undo)
+      ? null
+      : button(isClash ? "Merge so" : this.wish.undo ? "Take it back" : "Merge", () => this.send(act, choice), { kind: "pixirnb-primary" });
+    refill(
+      this.root,
+      h("h4", {}, this.name),
+      h("p", { role: "status" }, markBadge(this.stage, answer.mark), " ", answer.sentence),
+      choice?.root,
+      isClash && !this.wish.undo ? h("p", { class: "pixirnb-mute" }, "A file that you have put right in your own folder counts as solved. The others need a side.") : null,
+      this.buttons(act, answer.status === "nothing" ? "Close" : "Not now"),
+    );
+    (act ?? this.root).focus({ preventScroll: true });
+  }
+
+  async send(trigger, choice) {
+    const sides = choice?.read() ?? null;
+    const done = await grant(this.stage, sides ? { ...this.wish, sides } : this.wish, { trigger, doing: "Merging …", remark: this.remark });
+    if (!done) return;
+    if (done.merge?.status === "conflict") {
+      this.draw(done.merge);
+      return;
+    }
+    this.close();
+    this.remark.say(done.merge?.sentence ?? done.sentence);
+  }
+
+  buttons(first = null, words = "Not now") {
+    return h("div", { class: "pixirnb-beside" }, first, button(words, () => this.close()));
+  }
+
+  key(event) {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    this.close();
+  }
+
+  close() {
+    const hadFocus = this.root.contains(document.activeElement);
+    this.root.remove();
+    this.closed(hadFocus);
+  }
+}
+
+/** Files in conflict, each with both sides and the choice whose version counts. */
+class Sides {
+  constructor(files, sides) {
+    this.files = files;
+    this.choices = files.map((file) => this.choice(file, sides));
+    this.root = h("div", {}, files.map((file, place) => h("div", { class: "pixirnb-clash" }, clashOf(file), this.choices[place].root)));
+  }
+
+  choice({ path }, sides) {
+    // The name ties the radios together; it says nothing of the run.
+    const group = `pixirnb-side-${++Sides.number}`;
+    const options = [{ name: SOLVED, words: "as I have solved it in my files" }, ...sides.map(({ name, words }) => ({ name, words: name === words ? `that of ${words}` : "mine" }))];
+    const radios = options.map((_, place) => h("input", { type: "radio", name: group, checked: place === 0 }));
+    const labels = options.map(({ words }, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, words)));
+    return {
+      root: h("fieldset", { class: "pixirnb-choices" }, h("legend", {}, "Whose version of ", h("code", {}, path), " counts"), labels),
+      read: () => options[radios.findIndex((radio) => radio.checked)]?.name ?? SOLVED,
+    };
+  }
+
+  /** `{path: side}` of the files for which a side was chosen; null where there is none. */
+  read() {
+    const named = this.files.map(({ value }, place) => [value, this.choices[place].read()]).filter(([, side]) => side !== SOLVED);
+    return named.length ? Object.fromEntries(named) : null;
+  }
+}
+
+Sides.number = 0;
+
+/** One file in conflict: why, and both sides beside each other, or one above the other where it is narrow. */
+function clashOf({ path, words, sides, pieces, cut }) {
+  const names = sides.map(({ words: name }) => name);
+  const columns = [["ours", names[0] ?? "one side"], ["theirs", names[names.length - 1] ?? "the other"]];
+  return [
+    h("p", {}, h("code", {}, path), " ", h("span", { class: "pixirnb-mute" }, `${words}. ${sides.map((side) => `${side.words}: ${side.stands}`).join(" · ")}`)),
+    pieces.length
+      ? h("div", { class: "pixirnb-pair" }, columns.map(([key, name]) => h("div", {}, h("h4", {}, name), block(pieces.map((piece) => pieceOf(piece, key)), `${path} as ${name} has it`, "pixirnb-diff"))))
+      : null,
+    cut ? h("p", { class: "pixirnb-mute" }, "The rest is not shown.") : null,
+  ];
+}
+
+function pieceOf(piece, key) {
+  if (piece.both) return h("span", { class: "pixirnb-line-remark" }, piece.both.map((row) => `${row}\n`).join(""));
+  const rows = piece[key];
+  return h("span", { class: "pixirnb-line-clash" }, rows.length ? rows.map((row) => `${row}\n`).join("") : "(nothing)\n");
+}
+
+/** A conflict that holds a step up: both sides of its files, and the words that let it go on. */
+class Clash {
+  constructor(panel) {
+    this.panel = panel;
+    this.stage = panel.stage;
+    this.remark = new Remark();
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Conflict", hidden: true });
+    this.shown = "";
+  }
+
+  /** From the panel's answer; `moment` is the event it is of, null for now. */
+  draw({ step, clash }, moment) {
+    const shown = JSON.stringify([step, clash]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    this.remark.clear();
+    this.root.hidden = !clash;
+    this.root.classList.toggle("pixirnb-asking", Boolean(clash?.is_open));
+    if (!clash) {
+      fill(this.root);
+      return;
+    }
+    this.put(step, clash, clash.files);
+    this.load(step, clash, moment);
+  }
+
+  put(step, clash, files) {
+    const choice = clash.is_open ? new Sides(files, clash.sides) : null;
+    const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
+    const accept = button("Try again", () => this.send(clash.wishes.accept, accept, choice, note), { kind: "pixirnb-primary", title: "With your files as they are now, and the sides chosen above" });
+    const reject = button("Give it up", () => this.send(clash.wishes.reject, reject, null, note), { title: "The step fails, and the seam stays open" });
+    this.pair = [accept, reject];
+    refill(
+      this.root,
+      h("p", { class: "pixirnb-asked" }, markIcon(this.stage, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, clash.sentence)),
+      choice?.root ?? files.map((file) => h("div", { class: "pixirnb-clash" }, clashOf(file))),
+      clash.count > files.length ? h("p", { class: "pixirnb-mute" }, `${plural(clash.count - files.length, "file")} more are not shown.`) : null,
+      clash.is_open
+        ? h(
+            "form",
+            { class: "pixirnb-form", "aria-label": `Solve the conflict of ${step}`, on: { submit: (event) => event.preventDefault() } },
+            h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
+            h("div", { class: "pixirnb-beside" }, accept, reject),
+          )
+        : null,
+      this.remark.root,
+    );
+  }
+
+  async load(step, clash, moment) {
+    const asked = this.shown;
+    const message = await this.stage.ask({ ask: "conflict", step, at: moment });
+    if (asked !== this.shown || !message.ok) return; // the files are named all the same
+    if (message.answer.files.some(({ pieces }) => pieces.length)) this.put(step, clash, message.answer.files);
+  }
+
+  async send(wish, trigger, choice, note) {
+    const value = choice?.read();
+    const words = note.value.trim();
+    for (const each of this.pair) each.disabled = true;
+    const said = { ...wish, ...(value ? { value } : {}), ...(words ? { note: words } : {}) };
+    const answer = await grant(this.stage, said, { trigger, doing: "Saying it …", remark: this.remark });
+    if (answer) this.panel.wake();
+    else for (const each of this.pair) each.disabled = false;
+  }
+}

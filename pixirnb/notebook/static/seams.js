@@ -1,0 +1,66 @@
+// Seams: places where the work of several steps must fit together. Open ones come first, each with a note to write and a button; what
+// was typed is kept while lists are drawn anew.
+
+/** A list of seams. `choose` shows a step by its name; `wake` asks the kernel anew once one is resolved. */
+function seamsOf(seams, stage, { remark, choose, wake }) {
+  return h("ul", { class: "pixirnb-seams" }, seams.map((seam) => h("li", {}, seamOf(seam, stage, { remark, choose, wake }))));
+}
+
+function seamOf({ seam, is_open: isOpen, reason, between, paths, paths_count: count, note, by, resolution, wish }, stage, { remark, choose, wake }) {
+  const state = isOpen ? h("b", { class: "pixirnb-ask" }, "open") : h("b", { class: "pixirnb-ready" }, "resolved");
+  const sides = between.flatMap((name, place) => [
+    place ? " and " : "",
+    stage.place.has(name) ? sideButton(name, choose) : h("span", {}, name === "workspace" ? "your files" : name),
+  ]);
+  return [
+    h("div", {}, h("code", {}, seam), " ", state, " between ", sides, reason ? `: ${reason}` : ""),
+    paths.length ? h("div", {}, namesOf(paths, 8, count)) : null,
+    note ? h("div", {}, h("span", { class: "pixirnb-quote" }, note)) : null,
+    isOpen ? null : h("div", { class: "pixirnb-mute" }, by ? `By ${by}: ` : "", resolution),
+    wish ? seamForm(seam, wish, stage, { remark, wake }) : null,
+  ];
+}
+
+function sideButton(name, choose) {
+  const link = button(name, () => choose(name), { kind: "pixirnb-slight", title: "Show this step" });
+  link.setAttribute("aria-label", `Show ${name}`);
+  return link;
+}
+
+function seamForm(seam, wish, stage, { remark, wake }) {
+  const typed = (stage.seamNotes ??= new Map());
+  const note = h("input", { type: "text", class: "pixirnb-field pixirnb-grow", maxlength: 2000, autocomplete: "off", "aria-label": `Why the work at seam ${seam} fits`, placeholder: "Why it fits together", on: { input: () => typed.set(seam, note.value) } });
+  note.value = typed.get(seam) ?? "";
+  const send = h("button", { type: "submit", class: "pixirnb-button" }, "Resolve");
+  send.setAttribute("aria-label", `Resolve seam ${seam}`);
+  const submit = async (event) => {
+    event.preventDefault();
+    const words = note.value.trim();
+    if (!words) {
+      note.focus();
+      return;
+    }
+    const answer = await grant(stage, { ...wish, note: words }, { trigger: send, doing: "Resolving …", remark });
+    if (!answer) return;
+    typed.delete(seam);
+    wake();
+  };
+  return h("form", { class: "pixirnb-beside", on: { submit } }, note, send);
+}
+
+/** What was merged, newest first, and the button that takes the last back. */
+function mergesOf(merges, undo) {
+  return h("ul", { class: "pixirnb-next" }, merges.map(({ merge, step, by, undoes, steps, phrase, undone, wish }) => h(
+    "li",
+    {},
+    h(
+      "span",
+      { class: "pixirnb-grow" },
+      h("b", {}, merge),
+      " ",
+      undoes ? ["took ", h("code", {}, undoes), " back"] : namesOf(steps, 8),
+      h("span", { class: "pixirnb-mute" }, ` · ${phrase} · by ${step || by}${undone ? " · taken back" : ""}`),
+    ),
+    wish ? button("Undo …", () => undo(wish), { title: "First shows what would be done to your files" }) : null,
+  )));
+}
