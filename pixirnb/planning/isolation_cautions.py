@@ -32,16 +32,16 @@ def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
             "and no step brings the changes back",
             f"add a step with `merge: [{listed}]`, or run `%pixir merge` afterwards",
         )
-    for found in analysis.inherited:
-        if found.unseen:
-            unseen = _named(ids, found.unseen)
-            yield Mistake(
-                "changes_not_seen",
-                ("steps", found.step),
-                f"`{ids[found.step]}` works in the shared workspace, where the changes of {unseen} "
-                "have not been merged yet",
-                "merge them in a step before it, or write `workspace: isolated`: it then begins with them",
-            )
+    if blind := sorted(found.step for found in analysis.inherited if found.unseen):
+        unseen = sorted({each for found in analysis.inherited for each in found.unseen})
+        one = len(blind) == 1
+        yield Mistake(
+            "changes_not_seen",
+            ("steps", blind[0]),
+            f"{_named(ids, blind)} {'works' if one else 'work'} in the shared workspace, where the changes of "
+            f"{_named(ids, unseen)} have not been merged by then",
+            f"merge them before, or write `workspace: isolated`: {'it then begins' if one else 'they then begin'} with them",
+        )
     for position in isolated:
         step = resolved[position]
         if step.is_undeclared:

@@ -128,8 +128,8 @@ WARNED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [alone("a"), among("b", "a"), merge("m", "a", after=("b",))],
         [("changes_not_seen", "steps[1]")],
     ),
-    "steps behind it are not told again": (
-        [alone("a"), among("b", "a"), among("c", "b"), merge("m", "a", after=("c",))],
+    "steps that do not see them are told together": (
+        [alone("a"), among("b", "a"), among("c", "a"), merge("m", "a", after=("b", "c"))],
         [("changes_not_seen", "steps[1]")],
     ),
     "a question in between changes nothing": (
@@ -223,3 +223,19 @@ def test_a_merge_claims_what_its_steps_claim_and_meets_their_readers() -> None:
     met = [pair["steps"] for pair in report(spec, Facts()).conflicts]
     assert ["m", "r"] in met
     assert ["b", "r"] not in met
+
+
+def test_who_does_not_see_whose_changes_is_named_and_those_behind_are_not() -> None:
+    steps = [
+        alone("a"),
+        among("b", "a"),
+        among("c", "a"),
+        among("d", "b"),
+        alone("e"),
+        among("f", "e"),
+    ]
+    found = reported(*steps, merge("m", "a", "e", after=("c", "d", "f")))
+    told = [each.message for each in found.warnings if each.code == "changes_not_seen"]
+    assert told == [
+        "`b`, `c` and `f` work in the shared workspace, where the changes of `a` and `e` have not been merged by then"
+    ]
