@@ -18,6 +18,7 @@ import anyio
 from pixirnb import values
 from pixirnb.ports import Job
 from pixirnb.runners.checks import schema_problems
+from pixirnb.testing.simulator.files import Disk
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.work import AgentWork, Ended, Output, PythonWork, Report, ShellWork, Started, Told
 
@@ -59,6 +60,8 @@ class Actor:
     witness: Witness
     leave_behind: Callable[[Coroutine[Any, Any, None]], None]
     """Lets a thread go on beside the loop of the run."""
+    disk: Disk
+    """Where it writes."""
     began: Callable[[Job], None] = lambda _: None
     over: Callable[[Job], None] = lambda _: None
 
@@ -86,6 +89,7 @@ class Actor:
         refused = await self._ask(job, behaviour)
         if refused is not None:
             return refused
+        self._write(job, behaviour)
         how = str(behaviour.get("end", "ok"))
         lasts = _FOR_EVER if how == "hang" else float(behaviour.get("lasts", 1.0))
         reason = await _stopped_within(job, lasts)
@@ -98,6 +102,14 @@ class Actor:
         self._report(job, behaviour.get("last_words"))
         await anyio.sleep(job.grace_s if behaviour.get("stubborn") else 0.05)
         return Ended(reason)
+
+    def _write(self, job: Job, behaviour: Behaviour) -> None:
+        """Files, whatever comes of the attempt: what is in them depends on what it was given."""
+        for path in behaviour.get("writes") or ():
+            if not self.disk.write(job.workspace, path, f"{job.step} {_given(job) % 3}"):
+                told = f"It works in {job.workspace}, which is not there."
+                self.witness.breach("keeps_apart", told, job.step)
+                return
 
     async def _ask(self, job: Job, behaviour: Behaviour) -> Ended | None:
         """An agent calls a tool, asks to be allowed others, and takes no for an answer; its end, if that is one."""

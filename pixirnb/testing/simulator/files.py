@@ -1,4 +1,7 @@
-"""Files of a world that steps read: a handful of paths, each with a version that somebody may change between two courses."""
+"""The disk of a world, as far as steps and people write to it: a few folders, each with files by path.
+
+The user's folder is there from the start, with a handful of files that steps read. Isolated attempts get folders of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,47 @@ from typing import Final
 
 from pixirnb.planning.paths import Pattern, matches
 
+WORKSPACE: Final = Path("/simulated")
+"""The user's folder."""
 PATHS: Final = ("a/x", "a/deep/z", "b/y.py", "b/n.txt", "c", "d/e")
-"""All there are."""
+"""All that is in it at first."""
+
+Content = dict[str, str]
+"""Path to text."""
 
 
-class Files:
-    """What lies in the workspace."""
+class Disk:
+    """What lies in the folders of a world."""
 
     def __init__(self) -> None:
-        """All as they were at first."""
-        self._versions = dict.fromkeys(PATHS, 1)
+        """The user's folder, as it was at first."""
+        self.folders: dict[Path, Content] = {WORKSPACE: {path: f"{path} 1" for path in PATHS}}
+        self._edits = 1
 
     def touch(self, paths: Sequence[str]) -> None:
-        """Somebody changes files."""
+        """Somebody changes files of the user's."""
         for path in paths:
-            self._versions[path] += 1
+            self._edits += 1
+            self.folders[WORKSPACE][path] = f"{path} {self._edits}"
+
+    def write(self, folder: Path, path: str, text: str) -> bool:
+        """A step writes a file, or deletes it (`-path`); False where it works in a folder that is not there."""
+        found = self.folders.get(folder)
+        if found is None:
+            return False
+        if path.startswith("-"):
+            found.pop(path[1:], None)
+        else:
+            found[path] = text
+        return True
 
     def contents(self, workspace: Path, globs: Sequence[str]) -> str:
         """As `ports.Contents`."""
         del workspace
         patterns = [Pattern.parse(glob) for glob in globs]
         seen = [
-            f"{path}@{version}"
-            for path, version in self._versions.items()
+            f"{path}@{text}"
+            for path, text in sorted(self.folders[WORKSPACE].items())
             if any(matches(pattern, path) for pattern in patterns)
         ]
         return "sim:" + blake2b("\n".join(seen).encode(), digest_size=8).hexdigest()

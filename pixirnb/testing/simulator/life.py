@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from pixirnb import courses
@@ -34,15 +33,15 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach
-from pixirnb.testing.simulator.files import Files
+from pixirnb.testing.simulator.files import WORKSPACE, Disk
 from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
 from pixirnb.testing.simulator.person import BY, Operator, decision, permission
 from pixirnb.testing.simulator.process import Process, Surroundings
 from pixirnb.testing.simulator.records import Records
+from pixirnb.testing.simulator.trees import Shelf, SimulatedFiles
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World
 
-WORKSPACE: Final = Path("/simulated")
 LAST_COURSES: Final = 16
 """So many courses a run may need to come to rest once nobody is in its way."""
 _READY: Final = "checkpoint_ready"
@@ -90,10 +89,11 @@ class _Player:
     def __init__(self, world: World, loop: VirtualLoop) -> None:
         clock = VirtualClock(loop)
         self.store = MemoryStore(instance="simulated")
-        self.files = Files()
+        self.disk = Disk()
+        self.shelf = Shelf(self.disk)
         self.witness = Witness(self.store, clock.now)
         self.around = Surroundings(
-            world, loop, clock, self.store, self.witness, self.files.contents
+            world, loop, clock, self.store, self.witness, self.disk.contents, self.disk
         )
         self.world = world
         self.loop = loop
@@ -170,7 +170,7 @@ class _Player:
         if self.process.is_dead:
             self.process = self._born()
         self.loop.run_until_complete(asyncio.sleep(float(act.get("gap", 1.0))))
-        self.files.touch(act.get("touch") or [])
+        self.disk.touch(act.get("touch") or [])
         if "lose_blob" in act and run_id:
             self.records.lose_blob(run_id, int(act["lose_blob"]))
 
@@ -358,7 +358,8 @@ class _Player:
             chance=self.ids.randbytes,
             owner=lambda: self.process.owner,
             end_strays=self._sweep,
-            contents=self.files.contents,
+            contents=self.disk.contents,
+            files=lambda _log, roots, _never: SimulatedFiles(self.shelf, roots),
         )
 
     def _sweep(self, run: RunState) -> None:

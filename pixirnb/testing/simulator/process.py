@@ -28,6 +28,7 @@ from pixirnb.planning.plan import Kind
 from pixirnb.ports import Contents, Job, RunLog
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.simulator.actors import Actor
+from pixirnb.testing.simulator.files import WORKSPACE, Disk
 from pixirnb.testing.simulator.loop import VirtualClock, VirtualLoop
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World
@@ -50,6 +51,7 @@ class Surroundings:
     store: MemoryStore
     witness: Witness
     contents: Contents
+    disk: Disk
     strays: dict[str, list[str]] = field(default_factory=dict)
     """Run to attempts that outlived their process and were not swept yet."""
 
@@ -181,7 +183,12 @@ class Process:
         board.stop = course.stop
         self.inbox = Letters(around, log.run_id)
         actor = Actor(
-            around.world.behaviours, around.witness, self._leave_behind, self._began, self._over
+            around.world.behaviours,
+            around.witness,
+            self._leave_behind,
+            around.disk,
+            self._began,
+            self._over,
         )
         runners: Mapping[Kind, Actor] = {"shell": actor, "python": actor, "agent": actor}
         scheduler = self.scheduler = Scheduler(
@@ -192,6 +199,7 @@ class Process:
             runners=runners,
             lookup=Outputs(course.run, log.blobs).lookup,
             place=course.place,
+            files=course.files,
             settings=Settings(),
             is_attended=bool(act.get("attended")),
             slots=self.slots,
@@ -273,7 +281,9 @@ class Process:
     # --- inside -------------------------------------------------------------------------------------------------
 
     async def _inline(self, call: Callable[..., T], *arguments: Any) -> T:
-        await self.pass_away_if_dead()
+        if self.is_dead:
+            # Not to be waited for: what a process does as it ends is shielded, and this one has ended.
+            raise asyncio.CancelledError
         return call(*arguments)
 
     def _leave_behind(self, thread: Coroutine[Any, Any, None]) -> None:
@@ -298,6 +308,12 @@ class Process:
 
     def _began(self, job: Job) -> None:
         self._running[job.run_id, job.step] = f"{job.step}.{job.attempt}"
+        scheduler = self.scheduler
+        if scheduler is not None and job.step in scheduler.plan.index:
+            step = scheduler.plan.steps[scheduler.plan.index[job.step]]
+            if (job.workspace == WORKSPACE) != (step.workspace == "shared"):
+                told = f"It is {step.workspace}, and works in {job.workspace}."
+                self.around.witness.breach("keeps_apart", told, job.step)
         if self.around.strays.get(job.run_id):
             message = "An attempt began while strays of a dead owner were still at work."
             self.around.witness.breach("strays_swept", message, job.step)

@@ -1,0 +1,276 @@
+"""Trees of files in memory: folders for isolated attempts of a world, and merges into the user's files.
+
+A tree is what a folder held, named by what is in it. Two sides that want one file otherwise are in conflict: merges look at
+whole files. What was done outlives the process that did it, until the log has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.planning.roots import Roots
+from pixirnb.testing.simulator.files import Content, Disk
+from pixirnb.trees import (
+    FILE,
+    Change,
+    Clash,
+    Conflict,
+    Entry,
+    Given,
+    Layer,
+    Merging,
+    Order,
+    Taken,
+)
+
+MINE: Final = "workspace"
+_APART: Final = Path("/simulated-apart")
+
+
+@dataclass(slots=True, eq=False)
+class Shelf:
+    """What outlives every process of a world: its disk, its trees, and the merges that no log has yet."""
+
+    disk: Disk
+    trees: dict[str, Content] = field(default_factory=dict)
+    done: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """Run and merge to the data of `merge_applied`, until it is recorded."""
+    merges: list[tuple[str, str]] = field(default_factory=list)
+    """Every merge that was ever carried out."""
+
+    def keep(self, content: Content) -> str:
+        """A tree of these files."""
+        text = json.dumps(content, sort_keys=True)
+        name = "t:" + blake2b(text.encode(), digest_size=8).hexdigest()
+        self.trees[name] = dict(content)
+        return name
+
+    def apart(self) -> list[Path]:
+        """Folders of isolated attempts that are still there."""
+        return [folder for folder in self.disk.folders if folder.is_relative_to(_APART)]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFiles:
+    """Implements `trees.Files` for the runs of a world."""
+
+    shelf: Shelf
+    roots: Roots
+
+    def method(self, root: str) -> str:
+        """As a copy: merges look at whole files."""
+        del root
+        return "copy"
+
+    # --- isolated attempts --------------------------------------------------------------------------------------
+
+    def give(self, order: Order) -> Given | Clash:
+        """Folders with the user's files and the layers merged in."""
+        seen: dict[str, str] = {}
+        base: dict[str, str] = {}
+        for root in order.roots:
+            seen[root] = self._snapshot(root)
+            found = self._stacked(root, seen[root], order)
+            if isinstance(found, Clash):
+                return found
+            base[root] = found[0]
+        folders = {root: self._folder(order, root) for root in order.roots}
+        for root, folder in folders.items():
+            self.shelf.disk.folders[folder] = dict(self.shelf.trees[base[root]])
+        return Given(order, self._folder(order, "."), folders, seen, base)
+
+    def take(self, given: Given) -> Taken:
+        """What is in the folders now."""
+        trees = {
+            root: self.shelf.keep(self.shelf.disk.folders[folder])
+            for root, folder in given.folders.items()
+        }
+        return self._taken(given.base, trees)
+
+    def drop(self, given: Given) -> None:
+        """Delete the folders."""
+        for folder in given.folders.values():
+            self.shelf.disk.folders.pop(folder, None)
+
+    def sweep(self, run_id: str) -> None:
+        """Delete what dead processes left of a run."""
+        for folder in self.shelf.apart():
+            if folder.is_relative_to(_APART / run_id):
+                del self.shelf.disk.folders[folder]
+
+    # --- merging ------------------------------------------------------------------------------------------------
+
+    def preview(self, order: Order) -> Merging | Clash:
+        """What a merge would come to."""
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        solved: list[str] = []
+        for root in order.roots:
+            before[root] = self._snapshot(root)
+            found = self._stacked(root, before[root], order)
+            if isinstance(found, Clash):
+                return found
+            after[root], chosen = found
+            solved += sorted(chosen)
+        return Merging(before, after, self._taken(before, after), tuple(solved))
+
+    def merge(
+        self, order: Order, describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """Carry a merge out."""
+        return self._carried_out(order, self.preview(order), describe)
+
+    def undo(
+        self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        """Take one back."""
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        for entry in merge["roots"]:
+            root = entry["root"]
+            before[root] = self._snapshot(root)
+            layer = Layer(str(merge["merge"]), 0, root, entry["after"], entry["before"])
+            merged, conflicts = self._merged(layer, self.shelf.trees[before[root]])
+            if conflicts:
+                return Clash(root, (MINE, str(merge["merge"])), tuple(conflicts), before[root])
+            after[root] = self.shelf.keep(merged)
+        return self._carried_out(
+            order, Merging(before, after, self._taken(before, after)), describe
+        )
+
+    def recorded(self, run_id: str, merge: str) -> None:
+        """The log has it."""
+        self.shelf.done.pop((run_id, merge), None)
+
+    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+        """Merges of a run that its log may not have."""
+        return [data for (run, _), data in self.shelf.done.items() if run == run_id]
+
+    def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
+        """Every file of the user's, with what is in it."""
+        return {
+            (root, path): text
+            for root in roots
+            for path, text in self.shelf.disk.folders[self._of_user(root)].items()
+        }
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _of_user(self, root: str) -> Path:
+        return Path(self.roots.named(root).folder)
+
+    def _folder(self, order: Order, root: str) -> Path:
+        return _APART / order.run_id / order.name / root
+
+    def _snapshot(self, root: str) -> str:
+        return self.shelf.keep(self.shelf.disk.folders[self._of_user(root)])
+
+    def _carried_out(
+        self, order: Order, found: Merging | Clash, describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | Clash:
+        if isinstance(found, Clash):
+            return found
+        data = describe(found)
+        for root, tree in found.after.items():
+            self.shelf.disk.folders[self._of_user(root)] = dict(self.shelf.trees[tree])
+        self.shelf.done[order.run_id, order.name] = data
+        self.shelf.merges.append((order.run_id, str(data["merge"])))
+        return data, found
+
+    def _stacked(self, root: str, start: str, order: Order) -> tuple[str, set[str]] | Clash:
+        """The user's files with the layers of a root put on them; and the files that were solved."""
+        content, solved = dict(self.shelf.trees[start]), set[str]()
+        put: list[Layer] = []
+        for layer in order.layers:
+            if layer.root != root:
+                continue
+            merged, conflicts = self._merged(layer, content)
+            left = []
+            for conflict in conflicts:
+                if self._choose(conflict.path, layer, start, order, put, merged):
+                    solved.add(conflict.path)
+                else:
+                    left.append(conflict)
+            if left:
+                return Clash(root, (self._other(left, put), layer.step), tuple(left), start)
+            content = merged
+            put.append(layer)
+        return self.shelf.keep(content), solved
+
+    def _choose(  # noqa: PLR0917 - all that a choice hangs on
+        self,
+        path: str,
+        layer: Layer,
+        start: str,
+        order: Order,
+        put: Sequence[Layer],
+        merged: Content,
+    ) -> bool:
+        """Make a file in conflict what a person wants it to be; False where nobody has said."""
+        trees, side = self.shelf.trees, order.sides
+        if isinstance(side, Mapping):
+            side = side.get(path)
+        seen = order.seen.get(layer.root)
+        is_edited = seen is not None and trees[seen].get(path) != trees[start].get(path)
+        if side == layer.step:
+            _put(merged, path, trees[layer.left].get(path))
+        elif side == MINE or (not side and is_edited):
+            _put(merged, path, trees[start].get(path))
+        else:
+            return any(before.step == side for before in put)  # what is there is what they left
+        return True
+
+    def _other(self, conflicts: Sequence[Conflict], put: Sequence[Layer]) -> str:
+        trees, found = self.shelf.trees, MINE
+        for layer in put:
+            for conflict in conflicts:
+                if trees[layer.base].get(conflict.path) != trees[layer.left].get(conflict.path):
+                    found = layer.step
+        return found
+
+    def _merged(self, layer: Layer, ours: Content) -> tuple[Content, list[Conflict]]:
+        base, theirs = self.shelf.trees[layer.base], self.shelf.trees[layer.left]
+        merged, conflicts = dict(ours), list[Conflict]()
+        for path in sorted({*base, *theirs}):
+            was, now, mine = base.get(path), theirs.get(path), ours.get(path)
+            if now in {was, mine}:
+                continue
+            if mine == was:
+                _put(merged, path, now)
+            else:
+                kind = "changed_and_deleted" if None in {now, mine} else "not_text"
+                sides = (_entry(was), _entry(mine), _entry(now))
+                conflicts.append(Conflict(path, kind, *sides))  # type: ignore[arg-type] # one of the kinds
+        return merged, conflicts
+
+    def _taken(self, before: Mapping[str, str], after: Mapping[str, str]) -> Taken:
+        changes: dict[str, Sequence[Change]] = {}
+        for root, tree in after.items():
+            was, now = self.shelf.trees[before[root]], self.shelf.trees[tree]
+            changes[root] = [
+                Change(path, _entry(was.get(path)), _entry(now.get(path)))
+                for path in sorted({*was, *now})
+                if was.get(path) != now.get(path)
+            ]
+        told = {
+            root: [(c.path, c.after and c.after.digest) for c in found]
+            for root, found in changes.items()
+            if found
+        }
+        return Taken(dict(after), changes, json.dumps(told).encode() if told else b"")
+
+
+def _put(content: Content, path: str, text: str | None) -> None:
+    if text is None:
+        content.pop(path, None)
+    else:
+        content[path] = text
+
+
+def _entry(text: str | None) -> Entry | None:
+    return None if text is None else Entry(FILE, text)
