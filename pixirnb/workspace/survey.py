@@ -19,8 +19,8 @@ def survey(
 ) -> Facts:
     """Facts about every path the workflow names; reads only metadata, runs nothing.
 
-    Steps' `cwd` is looked up from `workspace`, everything else from `origin`, the folder of the spec's
-    file (None: looked up, else the workspace). `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
+    Steps' `cwd` is looked up from `workspace`, everything else from `origin`: None is `origin_of` the workflow, else the
+    workspace. `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
     """
     root = Path(os.path.realpath(workspace))
     origin = origin or origin_of(workflow)
@@ -40,9 +40,12 @@ def survey(
 def origin_of(workflow: Workflow) -> Path | None:
     """The folder of the file a workflow was read from; None where there is no such file."""
     source = workflow.places.source
-    if source is None or not Path(source).is_file():
-        return None
-    return Path(source).resolve().parent
+    try:
+        is_file = source is not None and Path(source).is_file()
+    except (OSError, ValueError):
+        # What a cell is called need not be a possible name of a file.
+        is_file = False
+    return Path(source).resolve().parent if source is not None and is_file else None
 
 
 def passed_names(workflow: Workflow) -> Iterator[str]:

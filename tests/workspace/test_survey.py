@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pixirnb.planning.report import report
-from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
-from pixirnb.workspace.survey import survey
+from pixirnb.workspace.survey import origin_of, survey
 
 
 def workflow(**step: Any) -> Workflow:
@@ -100,3 +100,74 @@ def test_a_variable_an_agent_is_passed_and_that_is_not_set_is_told_by_name(tmp_p
     assert facts.environment == frozenset({"PATH"})
     told = [(each.code, each.path) for each in report(spec, facts).warnings]
     assert told == [("env_not_set", "agents.b.pass_env[1]")]
+
+
+def test_repositories_and_agents_are_looked_up_from_the_file_and_steps_from_the_workspace(
+    tmp_path: Path,
+) -> None:
+    for folder in ("flows/near", "cloud/src", "work/sub"):
+        (tmp_path / folder).mkdir(parents=True)
+    file = tmp_path / "flows" / "w.yaml"
+    file.write_text(
+        "name: w\nrepos: {cloud: ../cloud}\n"
+        "agents: {b: {cwd: near, additional_paths: [../work, repos.cloud/src]}}\n"
+        "steps:\n- {id: a, run: x, cwd: sub, additional_paths: [near]}\n"
+        "- {id: c, run: x, cwd: repos.cloud/src, posture: read_only}\n"
+        "- {id: t, task: x, agent: b, posture: read_only}\n"
+    )
+    spec = load_text(file.read_text(), str(file)).require()
+    facts = survey(spec, tmp_path / "work", {})
+    assert facts.origin == str(tmp_path / "flows")
+    assert facts.repos["cloud"].resolved == str(tmp_path / "cloud")
+    assert report(spec, facts).errors == ()
+    elsewhere = survey(spec, tmp_path / "work", {}, tmp_path / "work")
+    told = {each.path for each in report(spec, elsewhere).errors}
+    assert told == {"agents.b.cwd", "steps[0].additional_paths[0]"}
+
+
+@pytest.mark.parametrize("source", ["cell 3", "x" * 5000, "a\0b"])
+def test_a_workflow_of_no_file_has_no_folder(source: str) -> None:
+    assert origin_of(load_text("name: w\nsteps: [{id: a, run: x}]\n", source).require()) is None
+
+
+@pytest.mark.parametrize(
+    ("cwd", "told"),
+    [
+        ("repos.cloud", []),
+        ("repos.cloud/src", []),
+        ("repos.cloud/src/../src", []),
+        ("repos.cloud/none", ["path_missing"]),
+        ("repos.cloud/file", ["path_not_directory"]),
+        ("repos.cloud/..", ["path_escapes"]),
+        ("repos.cloud//etc", ["path_missing"]),
+        ("repos.cloud/out", ["path_escapes"]),
+        ("repos.cluod", ["unknown_repo"]),
+    ],
+)
+def test_who_works_in_a_repository_stays_in_it(tmp_path: Path, cwd: str, told: list[str]) -> None:
+    (tmp_path / "cloud" / "src").mkdir(parents=True)
+    (tmp_path / "cloud" / "file").write_text("")
+    (tmp_path / "cloud" / "out").symlink_to(tmp_path)
+    (tmp_path / "work").mkdir()
+    named: dict[str, Any] = {"name": "w", "repos": {"cloud": "../cloud"}}
+    step = {**named, "steps": [{"id": "a", "run": "x", "cwd": cwd}]}
+    assert codes(load_mapping(step).require(), tmp_path / "work") == told
+    agent = {**named, "agents": {"b": {"cwd": cwd}}, "steps": [{"id": "a", "run": "x"}]}
+    assert codes(load_mapping(agent).require(), tmp_path / "work") == told
+
+
+def test_a_repository_behind_a_link_is_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "cloud").symlink_to("real")
+    spec = {"name": "w", "repos": {"cloud": "../cloud"}, "steps": [{"id": "a", "run": "x"}]}
+    facts = survey(load_mapping(spec).require(), tmp_path / "work", {})
+    assert facts.roots.named("repos.cloud").folder == str(tmp_path / "real")
+
+
+def test_a_file_is_no_repository(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "file").write_text("")
+    step = {"id": "a", "run": "x", "cwd": "repos.file/sub"}
+    spec = {"name": "w", "repos": {"file": "file"}, "steps": [step]}
+    assert codes(load_mapping(spec).require(), tmp_path / "work") == ["path_not_directory"]
