@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ from pixirnb.workspace.plain_objects import PlainObjects
 from pixirnb.workspace.plain_trees import PlainTrees
 
 EVERYTHING = Belonging()
+
+# Linux has a disk of memory there: faster than its clock ticks, and not the one that temporary folders are on.
+MEMORY = next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
 
 
 class TestPlainTrees(TreeContract):
@@ -66,6 +70,26 @@ def test_a_file_that_is_the_same_is_not_read_again(
     rows["a"][4], rows["b"][4] = rows["b"][4], rows["a"][4]
     known.write_text(json.dumps(document))
     assert held(store, store.snapshot(EVERYTHING)) == {"a": (FILE, b"two"), "b": (FILE, b"one")}
+
+
+def test_edits_within_one_tick_of_the_clock_are_seen() -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        store = PlainTrees(Path(folder, "trees"), Path(folder, "root"))
+        store.root.mkdir()
+        for number in range(300):
+            (store.root / "a").write_bytes(b"%04d" % number)
+            assert held(store, store.snapshot(EVERYTHING)) == {"a": (FILE, b"%04d" % number)}
+
+
+def test_a_file_changed_just_now_on_another_disk_is_not_remembered(tmp_path: Path) -> None:
+    # The clock of that disk may tick every two seconds: until then nothing tells the next edit from this one.
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        root = Path(folder)
+        store = PlainTrees(tmp_path / "trees", root)
+        (root / "a").write_bytes(b"one")
+        store.snapshot(EVERYTHING)
+        is_elsewhere = root.stat().st_dev != tmp_path.stat().st_dev
+        assert not (is_elsewhere and load_known(known_path(tmp_path / "trees", root)))
 
 
 def test_an_edit_that_hides_its_size_and_time_is_seen(
