@@ -23,6 +23,7 @@ CONTEXT: Final = 3
 _PATH: Final = 300
 _WIDTH: Final = 500
 
+_MODES: Final[Mapping[str, str]] = {"120000": "a link", "100755": "executable"}
 _KINDS: Final[Mapping[str, str]] = {
     "content": "both changed the same lines",
     "both_added": "both made it",
@@ -107,7 +108,7 @@ def sides_phrase(conflict: Mapping[str, Any]) -> str:
 
 
 def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
-    """One file in conflict for a view: `{path, value, kind, words, sides, pieces, cut}`; texts cleaned, pieces with some context."""
+    """One file in conflict for a view: `{path, value, kind, words, sides, pieces, cut}`; texts cleaned."""
     shown = (marked or "")[:TEXT_ROOM]
     cut = len(marked or "") - len(shown)
     return {
@@ -171,7 +172,7 @@ def _sides(conflict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _stands(side: Mapping[str, Any]) -> str:
     if side.get("mode") is None:
         return "not there"
-    size = side.get("bytes")
-    kind = {"120000": "a link", "100755": "executable"}.get(str(side["mode"]), "")
+    size, mode = side.get("bytes"), str(side["mode"])
     told = f"{size:,} bytes" if isinstance(size, int) else ""
-    return ", ".join(part for part in (told, kind) if part) or "there"
+    kind = _MODES.get(mode, "" if told else "a plain file")
+    return ", ".join(part for part in (told, kind) if part)

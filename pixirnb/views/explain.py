@@ -129,7 +129,7 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
 
 def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
     """Steps that run now, or come earlier and could, whose claims meet this one's."""
-    claim = claim_of(step)
+    claim = claim_of(step, plan.roots)
     if claim is None:
         return []
     found = []
@@ -139,7 +139,7 @@ def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
             or (other.index < step.index and _could_start(plan, run, other))
         ):
             continue
-        theirs = claim_of(other)
+        theirs = claim_of(other, plan.roots)
         if theirs is not None:
             index = ClaimIndex()
             index.add(other.index, theirs)

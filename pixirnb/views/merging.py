@@ -10,15 +10,18 @@ from typing import Any, Final
 
 from pixirnb.views import cards
 from pixirnb.views.changes import changes_phrase, count_of, stat_row
-from pixirnb.views.clashes import conflict_document, conflict_rows, side_name, sides_phrase
+from pixirnb.views.clashes import MINE, conflict_document, conflict_rows, side_name, sides_phrase
 from pixirnb.views.columns import table
 from pixirnb.views.marks import Mark
-from pixirnb.views.markup import prose, text, verbatim
+from pixirnb.views.markup import code, text, verbatim
 from pixirnb.views.plain import line, plural, spelled
 
 ROWS: Final = 40
 """Lines of a text in conflict that are shown, of each file."""
 _FILES: Final = 20
+_EDITED: Final = (
+    "These files were changed since they were merged: put them as they should be by hand."
+)
 
 _MARKS: Final[Mapping[str, Mark]] = {
     "merged": Mark("checkpoint_ready", "merged", "✓", "ready"),
@@ -59,37 +62,35 @@ def merge_sentence(document: Mapping[str, Any]) -> str:
             return "There is nothing to merge: no step that is ready has changes that are not merged yet."
         case "conflict":
             between = " and ".join(side_name(side) for side in document.get("between") or [])
+            who = f"Your{between[4:]}" if between.startswith("your ") else between or "Two sides"
             count = len(document.get("conflicts") or [])
-            want = "want" if between else "Two sides want"
-            return (
-                f"{between} {want} {plural(count, 'file')} otherwise. Nothing was changed.".strip()
-            )
+            return f"{who} want {plural(count, 'file')} otherwise. Nothing was changed."
         case _:
             return ""
 
 
-def next_lines(document: Mapping[str, Any], command: str) -> list[str]:
-    """What to do next, each a sentence with the command in backticks."""
-    run = line(document.get("run_id"), 60)
-    if document.get("status") == "merged":
-        return [f"`{command} merge {run} --undo` takes it back."]
-    if document.get("status") == "clean":
-        undo = " --undo" if document.get("undoes") else ""
-        named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
-        return [f"`{command} merge {run}{undo or named}` does it."]
-    if document.get("status") != "conflict":
-        return []
-    if document.get("undoes"):
-        return ["You have changed these files since. Put them as they should be by hand."]
-    steps = [str(step) for step in document.get("between") or [] if step != "workspace"]
-    other = line(steps[-1] if steps else "STEP", 80)
+def next_steps(document: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
+    """What to do next: commands, and what each does."""
     named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
-    base = f"{command} merge {run}{named}"
-    return [
-        f"Put the files right in your own folder, then `{base}` again: what you edited counts as solved.",
-        f"Or say whose version counts: `{base} --side workspace` is yours, `--side {other}` is the other.",
-        f"For one file alone: `--side PATH={other}`.",
-    ]
+    base = f"{command} merge {line(document.get('run_id'), 60)}"
+    match document.get("status"):
+        case "merged":
+            return [(f"{base} --undo", "takes it back")]
+        case "clean":
+            return [(f"{base} --undo" if document.get("undoes") else base + named, "does it")]
+        case "conflict" if not document.get("undoes"):
+            others = [line(side, 80) for side in document.get("between") or [] if side != MINE]
+            other = others[-1] if others else "STEP"
+            return [
+                (base + named, "once you have put the files right in your own folder"),
+                (f"{base}{named} --side {MINE}", "keeps your version"),
+                (
+                    f"{base}{named} --side {other}",
+                    f"takes that of {other}; PATH={other}: of one file",
+                ),
+            ]
+        case _:
+            return []
 
 
 def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
@@ -111,9 +112,11 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
         lines += [f"  {row}" for row in conflict_rows(shown, ROWS)]
     if len(conflicts) > _FILES:
         lines.append(f"  and {plural(len(conflicts) - _FILES, 'file')} more")
-    steps = next_lines(document, command)
-    if steps:
-        lines += ["", "  next", *(f"    {step.replace('`', '')}" for step in steps)]
+    if document.get("status") == "conflict" and document.get("undoes"):
+        lines += ["", f"  {_EDITED}"]
+    if steps := next_steps(document, command):
+        lines += ["", "  next"]
+        lines += table(["", ""], [list(step) for step in steps], indent="    ", widest=200)
     return "\n".join(lines)
 
 
@@ -124,13 +127,17 @@ def merge_html(document: Mapping[str, Any]) -> str:
     conflicts = document.get("conflicts") or []
     told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
     more = len(conflicts) - _FILES
-    steps = "".join(f"<li>{prose(step)}</li>" for step in next_lines(document, "%pixir"))
+    steps = "".join(
+        f"<li>{code(cell, 300)} {text(what)}</li>" for cell, what in next_steps(document, "%pixir")
+    )
+    is_edited = document.get("status") == "conflict" and document.get("undoes")
     return cards.card(
         cards.top(merge_mark(document), "merge", run_id=document.get("run_id")),
         f"<p>{text(merge_sentence(document), 600)}</p>",
         cards.table(["", "file", "lines", ""], rows) if rows else "",
         told,
         f'<p class="pixirnb-mute">and {plural(more, "file")} more</p>' if more > 0 else "",
+        f"<p>{text(_EDITED)}</p>" if is_edited else "",
         f"<h4>Next</h4><ul>{steps}</ul>" if steps else "",
     )
 

@@ -40,7 +40,7 @@ _ACTIONS: Final = {
     "decide_step": "decide {step}",
     "approve_request": "approve the request of {step}",
     "merge_changes": "bring what isolated steps changed into your files",
-    "resolve_seam": "say with a note why the work of {step} fits what it meets",
+    "resolve_seam": "say, with a note, that the work of {step} fits what it meets",
     "inspect_session": "look into the session of {step}",
     "synthesize_from_partial": "use what is there, knowing that it is partial",
     "abort": "stop the run",

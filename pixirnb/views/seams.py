@@ -14,6 +14,7 @@ from pixirnb.views.plain import line, plain, spelled
 
 LISTED: Final = 40
 _PATHS: Final = 4
+_SIDES: Final = 8
 _NOTE: Final = 2_000
 
 _REASONS: Final[Mapping[str, str]] = {
@@ -26,7 +27,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 def seam_phrase(seam: Mapping[str, Any]) -> str:
     """`types and api: both changed the same files, src/a.py`, of a `seam_opened`, of a folded seam or of an obligation."""
-    between = " and ".join(side_name(side) for side in _list(seam.get("between"))[:6])
+    between = _joined([side_name(side) for side in _list(seam.get("between"))[:_SIDES]])
     reason = seam.get("reason")
     why = _REASONS.get(reason, "") if isinstance(reason, str) else ""
     paths = _list(seam.get("paths"))
@@ -38,6 +39,11 @@ def seam_phrase(seam: Mapping[str, Any]) -> str:
     return ": ".join(part for part in (between, told or note) if part) + (
         f": {note}" if told and note else ""
     )
+
+
+def _joined(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def open_first(seams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
