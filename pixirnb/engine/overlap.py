@@ -16,7 +16,7 @@ def share_writes(one: Plan, other: Plan) -> bool:
 
 
 def _writers(plan: Plan) -> list[Claim]:
-    claims = [claim_of(step) for step in plan.steps if step.write_set]
+    claims = [claim_of(step, plan.roots) for step in plan.steps if step.write_set]
     return [
         Claim(reads=(), writes=claim.writes, shared=True)
         for claim in claims

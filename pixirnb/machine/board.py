@@ -18,8 +18,8 @@ from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.machine.given import value_of
 from pixirnb.planning.conflicts import Claim, ClaimIndex
-from pixirnb.planning.paths import Pattern
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.roots import Roots
 from pixirnb.spec.references import Reference
 
 RunStop = Literal["cancel", "drain", "interrupt"]
@@ -75,7 +75,7 @@ class Board:
             step = self.plan.steps[index]
             said = (step.read_set, step.write_set, step.workspace)
             if said not in self._said:
-                self._said[said] = claim_of(step)
+                self._said[said] = claim_of(step, self.plan.roots)
             claim = self._claims[index] = self._said[said]
         return claim
 
@@ -347,13 +347,13 @@ class Moment:
         return not self.is_stopping and not fails_fast
 
 
-def claim_of(step: PlannedStep) -> Claim | None:
-    """What a step claims of files while it runs; None where it claims nothing."""
+def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:
+    """What a step claims of files while it runs, whatever names its sets go by; None where it claims nothing."""
     if not step.read_set and not step.write_set:
         return None
     return Claim(
-        reads=tuple(Pattern.parse(text) for text in step.read_set),
-        writes=tuple(Pattern.parse(text) for text in step.write_set),
+        reads=tuple(roots.pattern(text) for text in step.read_set),
+        writes=tuple(roots.pattern(text) for text in step.write_set),
         shared=step.workspace == "shared",
     )
 

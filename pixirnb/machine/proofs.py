@@ -56,7 +56,7 @@ def _conflicts_serialized(plan: Plan, run: RunState) -> bool:
     moves: list[tuple[int, bool, int, Claim]] = []
     for step in plan.steps:
         state = run.step(step.id)
-        claim = claim_of(step) if state.scheduled_seq else None
+        claim = claim_of(step, plan.roots) if state.scheduled_seq else None
         if claim is not None:
             moves.append((state.scheduled_seq, True, step.index, claim))
             if state.ended_seq > state.scheduled_seq:

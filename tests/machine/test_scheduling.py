@@ -8,6 +8,9 @@ import pytest
 
 from pixirnb.machine.instructions import StartAttempt, StopAttempt
 from pixirnb.machine.resume import Selection
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.report import compile_plan
+from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.histories import Rehearsal, plan_of
 
 
@@ -328,3 +331,21 @@ def test_a_false_when_holds_its_step_and_excuses_what_it_alone_holds() -> None:
     assert told.step("b").held_by == {"kind": "dependency", "step": "a"}
     assert (told.status, told.ok, told.reasons) == ("completed", True, [])
     assert told.held_dependents == {"a": ["b"]}
+
+
+def test_two_names_for_one_file_never_run_side_by_side() -> None:
+    def folder(resolved: str) -> PathFact:
+        return PathFact(exists=True, is_directory=True, is_writable=True, is_git=True,
+                        is_inside=True, resolved=resolved)  # fmt: skip
+
+    steps = [
+        {"id": "a", "run": "x", "write_set": ["repos.cloud:src/**"]},
+        {"id": "b", "run": "x", "write_set": ["libs/*/src/a.py"]},
+        {"id": "c", "run": "x", "write_set": ["libs/*/docs/**"]},
+    ]
+    spec = {"name": "t", "repos": {"cloud": "libs/cloud"}, "steps": steps}
+    facts = Facts("/w", {".": folder("/w")}, {}, {"cloud": folder("/w/libs/cloud")}, "/w")
+    play = Rehearsal(compile_plan(load_mapping(spec).require(), facts, {})).begin()
+    assert play.running == ["a", "c"]
+    play.end("a")
+    assert play.running == ["c", "b"]
