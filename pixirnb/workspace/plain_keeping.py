@@ -96,4 +96,4 @@ def _is_folder_there(known: Path) -> bool:
 
 
 def _owner_folder(owner: str) -> str:
-    return "of-" + quote(owner, safe="")[:200]
+    return "of-" + quote(owner, safe="")

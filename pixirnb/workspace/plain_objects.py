@@ -18,7 +18,6 @@ import fcntl
 import json
 import os
 import re
-import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
@@ -296,11 +295,6 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def is_regular(descriptor: int) -> bool:
-    """Whether an open file is a plain one."""
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def missing(name: str) -> Cannot:
