@@ -14,6 +14,7 @@ from pixirnb.planning.delegations import delegations
 from pixirnb.verbs.answers import Answer
 from pixirnb.views import housework, text
 from pixirnb.views.comparison import comparison_text
+from pixirnb.views.copies import copies
 from pixirnb.views.diff import diff_text
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.merging import merge_text
@@ -129,7 +130,8 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
     match answer.kind:
         case "plan":
             tasks = () if answer.report is None else delegations(answer.report.spec)
-            return [text.plan_text(document, tasks), *notes]
+            apart = None if answer.report is None else copies(answer.report.spec)
+            return [text.plan_text(document, tasks, apart), *notes]
         case "prompt":
             return [plain(document["prompt"], _PROMPT_LIMIT)]
         case "outcome":

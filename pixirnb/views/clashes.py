@@ -8,7 +8,7 @@ Markers are looked for as merges write them; a text that has none is all one pie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -100,6 +100,13 @@ def kind_phrase(kind: Any) -> str:
 def side_name(name: Any) -> str:
     """What a side is called: `your files`, or the step's id."""
     return "your files" if name == MINE else line(name, 80)
+
+
+def clash_sentence(between: Sequence[Any], count: int) -> str:
+    """`Your files and types want 2 files otherwise.`"""
+    names = " and ".join(side_name(side) for side in between)
+    who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two sides"
+    return f"{who} want {plural(count, 'file')} otherwise."
 
 
 def sides_phrase(conflict: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.views import housework, html, text
 from pixirnb.views.cards import card
 from pixirnb.views.comparison import comparison_html, comparison_text
+from pixirnb.views.copies import Copies, copies
 from pixirnb.views.delegations import PROMPTS
 from pixirnb.views.drawing import Edges
 from pixirnb.views.markup import prose
@@ -49,17 +50,23 @@ def mimebundle(
     kinds: Mapping[str, str] | None = None,
     delegations: Sequence[Delegation] = (),
     prompts: Mapping[str, str] | None = None,
+    copies: Copies | None = None,
 ) -> dict[str, str]:
     """`{"text/plain": …, "text/html": …}` of a document.
 
     `edges` are (dependency, dependent) pairs; `plan` is the plan document beside an outcome, `kinds` the kind of each step
-    beside a plan, `delegations` who does what in it and `prompts` what agents are told. All are optional.
+    beside a plan, `delegations` who does what in it, `prompts` what agents are told, `copies` who works apart.
     """
     match kind:
         case "plan":
-            plain = text.plan_text(document, delegations)
+            plain = text.plan_text(document, delegations, copies)
             markup = html.plan_html(
-                document, edges, kinds=kinds, delegations=delegations, prompts=prompts
+                document,
+                edges,
+                kinds=kinds,
+                delegations=delegations,
+                prompts=prompts,
+                copies=copies,
             )
         case "outcome":
             plain = text.outcome_text(document)
@@ -103,7 +110,15 @@ def plan_bundle(planned: PlanReport) -> dict[str, str]:
     found = delegations(planned.spec)
     prompts = prompts_of(planned, found)
     document = planned.document()
-    return mimebundle("plan", document, edges, kinds=kinds, delegations=found, prompts=prompts)
+    return mimebundle(
+        "plan",
+        document,
+        edges,
+        kinds=kinds,
+        delegations=found,
+        prompts=prompts,
+        copies=copies(planned.spec),
+    )
 
 
 def prompts_of(planned: PlanReport, found: Sequence[Delegation]) -> dict[str, str]:

@@ -38,6 +38,8 @@ class Node:
     stands_for: tuple[tuple[Mark, int], ...] = ()
     steps: tuple[str, ...] = ()
     """The steps it stands for."""
+    is_isolated: bool = False
+    """It works in a copy of the user's files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,18 @@ def drawing(
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,
+    isolated: Iterable[str] = (),
 ) -> Drawing:
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
-    kinds = kinds or {}
+    kinds, apart = kinds or {}, frozenset(isolated)
     outcome = None if outcome is None else at_rest(outcome)
     planned = (plan or {}).get("waves") or []
     waves: list[list[str]] = [list(wave) for wave in planned]
-    nodes = {step: Node(step, PLANNED, kinds.get(step)) for wave in waves for step in wave}
+    nodes = {
+        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart)
+        for wave in waves
+        for step in wave
+    }
     holds: list[tuple[str, str]] = []
     steps = (outcome or {}).get("steps") or []
     if not waves:
@@ -92,6 +99,7 @@ def drawing(
             attempt=step.get("attempt") or 0,
             elapsed_ms=step.get("elapsed_ms"),
             note=why(step, 200),
+            is_isolated=step_id in apart or step.get("workspace") == "isolated",
         )
         holder = (step.get("held_by") or {}).get("step")
         if holder:

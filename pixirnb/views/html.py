@@ -13,6 +13,7 @@ from pixirnb.planning.delegations import Delegation
 from pixirnb.views import cards
 from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
 from pixirnb.views.changes import changes_phrase, count_of, stat_row
+from pixirnb.views.copies import Copies, copies_html
 from pixirnb.views.delegations import delegations_html
 from pixirnb.views.drawing import Edges
 from pixirnb.views.forecast import forecast, sentence
@@ -47,6 +48,7 @@ def plan_html(
     kinds: Mapping[str, str] | None = None,
     delegations: Sequence[Delegation] = (),
     prompts: Mapping[str, str] | None = None,
+    copies: Copies | None = None,
 ) -> str:
     """A `PlanReport.document()`: its waves as a picture, who does what, what conflicts, what to mend."""
     errors = document.get("errors") or []
@@ -73,8 +75,9 @@ def plan_html(
     return card(
         top(Mark("planned", "plan", "○", "idle"), document.get("workflow") or "workflow"),
         f"<p>{text(_plan_sentence(document))}</p>",
-        scroll(picture(document, None, edges, kinds=kinds)),
+        scroll(picture(document, None, edges, kinds=kinds, isolated=(copies or Copies()).isolated)),
         delegations_html(delegations, prompts or {}),
+        copies_html(copies or Copies(), document),
         f'<p class="pixirnb-mute">Kept apart: {", ".join(serialized)}</p>' if serialized else "",
         hidden(plural(count, "conflict"), table(["steps", "rule", "paths"], conflicts)),
         problems("Warnings", document.get("warnings") or []),

@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from pixirnb.views import cards
 from pixirnb.views.changes import changes_phrase, count_of, stat_row
-from pixirnb.views.clashes import MINE, conflict_document, conflict_rows, side_name, sides_phrase
+from pixirnb.views.clashes import (
+    MINE,
+    clash_sentence,
+    conflict_document,
+    conflict_rows,
+    sides_phrase,
+)
 from pixirnb.views.columns import table
 from pixirnb.views.marks import Mark
 from pixirnb.views.markup import code, text, verbatim
@@ -61,10 +67,8 @@ def merge_sentence(document: Mapping[str, Any]) -> str:
         case "nothing":
             return "There is nothing to merge: no step that is ready has changes that are not merged yet."
         case "conflict":
-            between = " and ".join(side_name(side) for side in document.get("between") or [])
-            who = f"Your{between[4:]}" if between.startswith("your ") else between or "Two sides"
             count = len(document.get("conflicts") or [])
-            return f"{who} want {plural(count, 'file')} otherwise. Nothing was changed."
+            return f"{clash_sentence(document.get('between') or [], count)} Nothing was changed."
         case _:
             return ""
 

@@ -19,7 +19,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import mergeable
 from pixirnb.planning.plan import Plan
 from pixirnb.views.changes import changes_phrase, count_of, mode_phrase
-from pixirnb.views.clashes import MINE, conflict_document, side_name
+from pixirnb.views.clashes import MINE, clash_sentence, conflict_document, side_name
 from pixirnb.views.patches import Patch
 from pixirnb.views.plain import line, plural, spelled
 
@@ -61,18 +61,16 @@ def files_document(
 
 
 def clash_document(state: StepState, *, step_id: str, can_act: bool) -> dict[str, Any] | None:
-    """The conflict that holds a step up, or the one that a person's word was about; None where there is none."""
+    """The conflict that holds a step up; None where none does."""
     clash = state.clash
-    if clash is None:
+    if clash is None or not is_clashing(state):
         return None
-    is_open = is_clashing(state) and state.awaits_human and can_act
+    is_open = state.awaits_human and can_act
     names = list(dict.fromkeys([MINE, *clash.get("between", ()), *clash.get("steps", ())]))
-    between = [side_name(side) for side in clash["between"]]
-    who = " and ".join(between)
     wish = {"do": "decide", "step": step_id}
     return {
-        "sentence": f"{who[:1].upper()}{who[1:]} want {plural(clash['count'], 'file')} otherwise.",
-        "between": between,
+        "sentence": clash_sentence(clash["between"], clash["count"]),
+        "between": [side_name(side) for side in clash["between"]],
         "files": [conflict_document(file, None) for file in clash["files"][:_CLASHES]],
         "count": clash["count"],
         "sides": [{"name": line(name, 80), "words": side_name(name)} for name in names],

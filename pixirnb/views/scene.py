@@ -78,6 +78,7 @@ def scene(run_id: str, plan: Plan, document: Mapping[str, Any]) -> dict[str, Any
         "workflow": plan.workflow.name,
         "ids": [step.id for step in plan.steps],
         "kinds": [step.kind for step in plan.steps],
+        "isolated": [step.workspace == "isolated" for step in plan.steps],
         "waves": [step.wave for step in plan.steps],
         "needs": [list(step.depends_on) for step in plan.steps],
         "phases": [

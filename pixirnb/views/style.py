@@ -50,6 +50,7 @@ PICTURE: Final = (
     ".pixirnb-picture{background:var(--px-bg,#fff);font-family:var(--jp-ui-font-family,"
     "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif)}"
     ".pixirnb-box{fill:var(--px-bg,#fff);stroke:currentColor;stroke-width:1.3}"
+    ".pixirnb-copy{fill:none;stroke:currentColor;stroke-width:1;opacity:.6}"
     ".pixirnb-idle>.pixirnb-box{stroke:var(--px-line,#c4cad4)}"
     ".pixirnb-held>.pixirnb-box{stroke:currentColor;stroke-dasharray:4 3}"
     ".pixirnb-tint{fill:currentColor;opacity:.09}"

@@ -6,7 +6,7 @@ holds it; phases are light bands. Long workflows go on below (see lines.py), lar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pixirnb.views.drawing import Drawing, Edges, Node, drawing, folded
@@ -26,9 +26,10 @@ def picture(
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,
+    isolated: Iterable[str] = (),
 ) -> str:
     """An `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
-    whole = drawing(plan, outcome, edges, kinds=kinds)
+    whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
     return draw(folded(whole)) if whole.nodes else ""
 
 
@@ -87,6 +88,7 @@ def _node(node: Node, box: Box) -> str:
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({fixed(box.x)} {fixed(box.y)})">',
         f"<title>{text(_told(node), 400)}</title>",
+        _sheet_behind(box) if node.is_isolated else "",
         f'<rect class="pixirnb-box" width="{fixed(box.width)}" height="{fixed(box.height)}" rx="7" '
         f'fill="#fff" stroke="currentColor"{dash}/>',
     ]
@@ -106,6 +108,14 @@ def _node(node: Node, box: Box) -> str:
         )
     parts.append(small)
     return "".join(parts) + "</g>"
+
+
+def _sheet_behind(box: Box) -> str:
+    """The edge of a second sheet behind the box: it works in a copy."""
+    return (
+        f'<rect class="pixirnb-copy" x="3" y="3" width="{fixed(box.width)}" height="{fixed(box.height)}" '
+        f'rx="7" fill="none" stroke="currentColor"/>'
+    )
 
 
 def _small(node: Node, room: float) -> str:
@@ -149,7 +159,7 @@ def _counted(node: Node) -> str:
 def _told(node: Node) -> str:
     parts = [f"{node.id}: {node.mark.word}"]
     if node.kind:
-        parts.append(f"{node.kind} step")
+        parts.append(f"{node.kind} step{' in a copy of your files' if node.is_isolated else ''}")
     if node.attempt > 1:
         parts.append(f"attempt {node.attempt}")
     if node.elapsed_ms is not None and span(node.elapsed_ms):

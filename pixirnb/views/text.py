@@ -12,6 +12,7 @@ from typing import Any
 from pixirnb.planning.delegations import Delegation
 from pixirnb.views.changes import changes_phrase, count_of, stat_row
 from pixirnb.views.columns import filled, table, width
+from pixirnb.views.copies import Copies, copies_lines
 from pixirnb.views.delegations import delegation_lines
 from pixirnb.views.forecast import forecast, sentence
 from pixirnb.views.marks import (
@@ -44,7 +45,11 @@ _WIDTH = 80
 """Columns that a reason and the names of its steps share before they go on below."""
 
 
-def plan_text(document: Mapping[str, Any], delegations: Sequence[Delegation] = ()) -> str:
+def plan_text(
+    document: Mapping[str, Any],
+    delegations: Sequence[Delegation] = (),
+    copies: Copies | None = None,
+) -> str:
     """A `PlanReport.document()`: waves, who does what, what is kept apart, what to mend."""
     name = line(document.get("workflow") or "workflow", 80)
     errors = document.get("errors") or []
@@ -70,6 +75,8 @@ def plan_text(document: Mapping[str, Any], delegations: Sequence[Delegation] = (
         )
         if delegations:
             lines += ["", *delegation_lines(delegations)]
+        apart = copies_lines(copies or Copies(), document)
+        lines += ["", *apart] if apart else []
         kept = document.get("serialized") or []
         if kept:
             pairs = [f"{line(p.get('step'), 64)} after {line(p.get('after'), 64)}" for p in kept]

@@ -12,6 +12,7 @@ function nearBox(graph, step, mark, look, small) {
   return [
     s("title", {}, toldOf(graph.stage, step, mark, look, small)),
     graph.into[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
+    graph.stage.scene.isolated[step] ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height, rx: 7 }) : null,
     s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
     mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
     s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeOf(mark.shape)),
@@ -53,7 +54,7 @@ function secondLine(stage, step, mark, look) {
 /** A box in words, for a pointer that rests on it and for readers. */
 function toldOf({ scene }, step, mark, look, small) {
   const holder = look.holder >= 0 ? `, held by ${scene.ids[look.holder]}` : "";
-  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step`];
+  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in a copy of your files" : ""}`];
   if (look.attempt > 1) parts.push(`attempt ${look.attempt}`);
   if (small.right) parts.push(small.right);
   if (small.left !== scene.kinds[step]) parts.push(small.left);

@@ -10,8 +10,9 @@ class Changes {
     this.stage = panel.stage;
     this.remark = new Remark();
     this.card = h("div", { class: "pixirnb-card-room" });
+    this.head = h("div", {});
     this.body = h("div", {});
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Changes", hidden: true }, this.body, this.card, this.remark.root);
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Changes", hidden: true }, this.head, this.card, this.remark.root, this.body);
     this.shown = "";
   }
 
@@ -30,13 +31,13 @@ class Changes {
     this.bodies = new Map();
     this.root.hidden = !files;
     if (!files) {
+      fill(this.head);
       fill(this.body);
       return;
     }
-    const { wishes } = files;
+    refill(this.head, h("div", { class: "pixirnb-beside" }, h("h4", {}, "Changes"), h("span", {}, files.phrase), h("span", { class: "pixirnb-right pixirnb-beside" }, this.deeds(files.wishes))));
     refill(
       this.body,
-      h("div", { class: "pixirnb-beside" }, h("h4", {}, "Changes"), h("span", {}, files.phrase), h("span", { class: "pixirnb-right pixirnb-beside" }, this.deeds(wishes))),
       files.sentence ? h("p", { class: "pixirnb-mute" }, files.sentence) : null,
       files.outside ? h("p", {}, h("b", { class: "pixirnb-ask" }, "Outside its write_set: "), namesOf(files.outside.paths, 20, files.outside.count)) : null,
       files.files.length ? h("ul", { class: "pixirnb-changes" }, files.files.map((file) => h("li", {}, this.file(file, files.has_patch)))) : null,

@@ -48,6 +48,7 @@ class MergeCard {
       this.buttons(act, answer.status === "nothing" ? "Close" : "Not now"),
     );
     (act ?? this.root).focus({ preventScroll: true });
+    this.root.scrollIntoView({ block: "nearest" });
   }
 
   async send(trigger, choice) {

@@ -13,12 +13,6 @@ const SECTIONS = [
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
   { name: "Conflict", own: "clash" },
-  {
-    name: "Seams",
-    titled: true,
-    pick: ({ seams }) => (seams.length ? seams : null),
-    make: (seams, panel) => seamsOf(seams, panel.stage, { remark: panel.remark, choose: (name) => panel.choose(name), wake: () => panel.wake() }),
-  },
   { name: "Actions", own: "deeds" },
   {
     name: "Why",
@@ -50,6 +44,12 @@ const SECTIONS = [
     ],
   },
   { name: "Changes", own: "changes" },
+  {
+    name: "Seams",
+    titled: true,
+    pick: ({ seams }) => (seams.length ? seams : null),
+    make: (seams, panel) => seamsOf(seams, panel.stage, { remark: panel.remark, choose: (name) => panel.choose(name), wake: () => panel.wake() }),
+  },
   { name: "Conversation", own: "conversation" },
   { name: "Output", own: "output" },
   { name: "Value", own: "value" },
