@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pixirnb.engine.briefing import agent_work
+from pixirnb.engine.places import roots_of, shared_place
 from pixirnb.spec.references import Reference
 from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
 from pixirnb.work import AgentWork
@@ -41,6 +42,7 @@ def told(
         run,
         lookup,
         lambda name: f"/blobs/{name}",
+        shared_place(run, roots_of(run)),
         cwd=Path("/somewhere"),
         depth=0,
         surface=surface,

@@ -18,7 +18,7 @@ CALL = {"call_id": "c1", "name": "shell", "args": {"command": "make"}}
 
 
 def plan(runner: str) -> Any:
-    task = {"id": "a", "task": "Do.", "agent": "w"}
+    task = {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}
     who = {"llm": {"runner": "llm", "model": "openai:x"}, "scripted": {}}[runner]
     return plan_of(task, shell("keep"), agents={"w": who})
 

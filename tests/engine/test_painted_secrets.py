@@ -27,8 +27,8 @@ def test_no_colour_inside_makes_a_secret_readable_and_no_summary_is_painted(
         "name": "painted",
         "agents": {"p": {**agent, "runner": "pty"}, "c": {**agent, "runner": "cli"}},
         "steps": [
-            {"id": "p", "task": "Paint.", "agent": "p"},
-            {"id": "c", "task": "Paint.", "agent": "c"},
+            {"id": "p", "task": "Paint.", "agent": "p", "workspace": "shared"},
+            {"id": "c", "task": "Paint.", "agent": "c", "workspace": "shared"},
             {"id": "s", "run": command},
         ],
     }

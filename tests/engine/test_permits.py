@@ -17,7 +17,7 @@ from pixirnb.work import Ended
 
 ONE = f"{RUN}/a.1.1"
 WISH = {"tool": "shell", "args": {"command": "make"}, "digest": "b2:make", "call_id": "c1"}
-TASK = {"id": "a", "task": "Do.", "agent": "w"}
+TASK = {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}
 PLAN = plan_of(TASK, agents={"w": {}})
 READY = "checkpoint_status: checkpoint_ready"
 

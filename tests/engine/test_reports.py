@@ -10,7 +10,9 @@ from bench import Bench, plan_of, play, shell
 
 from pixirnb.work import Ended, Report
 
-PLAN = plan_of({"id": "a", "task": "Do.", "agent": "w"}, shell("b"), agents={"w": {}})
+PLAN = plan_of(
+    {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}, shell("b"), agents={"w": {}}
+)
 
 
 def nested(depth: int) -> Any:

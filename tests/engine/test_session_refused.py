@@ -11,7 +11,9 @@ from pixirnb.history.events import Event
 from pixirnb.store.memory import MemorySession, MemoryStore
 from pixirnb.work import Told
 
-PLAN = plan_of({"id": "a", "task": "Do.", "agent": "w"}, shell("b"), agents={"w": {}})
+PLAN = plan_of(
+    {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}, shell("b"), agents={"w": {}}
+)
 
 
 class Full(MemorySession):

@@ -16,7 +16,14 @@ from pixirnb.work import Ended
 
 
 def agent(name: str, *after: str, **fields: Any) -> dict[str, Any]:
-    return {"id": name, "task": "Do.", "agent": "w", "depends_on": list(after), **fields}
+    return {
+        "id": name,
+        "task": "Do.",
+        "agent": "w",
+        "workspace": "shared",
+        "depends_on": list(after),
+        **fields,
+    }
 
 
 def plan(*steps: dict[str, Any]) -> Any:
