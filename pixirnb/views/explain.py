@@ -13,6 +13,7 @@ from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.dialogue import asked_for
+from pixirnb.views.explain_files import file_sentences, waits_for_files
 from pixirnb.views.phrases import error_phrase, held_phrase, resume_phrase
 from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
@@ -44,6 +45,7 @@ def explain(plan: Plan, run: RunState, step_id: str, *, is_live: bool = True) ->
             *_tries(state),
             *_checks(state),
             _question(state),
+            *file_sentences(step, run, state),
             *_limitations(state),
             _dependencies(plan, run, step),
             _dependents(plan, run, step),
@@ -68,7 +70,7 @@ def _standing(
         what = "What it asked for is allowed" if state.is_permitted else "A word on it is recorded"
         return f"{name} waits for a resume of the run. {what}."
     if status == "needs_orchestrator":
-        return f"{name} waits for a person to decide."
+        return f"{name} waits for {waits_for_files(state) or 'a person to decide'}."
     if status == "checkpoint_ready":
         took = span((state.ended or {}).get("elapsed_ms"))
         how = (
