@@ -32,7 +32,7 @@ class HeaderPlaces(Places):
     __slots__ = ("_own",)
 
     def __init__(self, places: Places, own: int) -> None:
-        super().__init__(places.text, places.source, places.finder)
+        super().__init__(places.text, places.source, places.finder, places.moved, places.notes)
         self._own = own
 
     def line(self, parts: PathParts) -> int | None:

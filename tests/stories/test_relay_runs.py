@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import EFFECTS, effects, mark
+from storyline import EFFECTS, ROOT, effects, mark
 
 import pixirnb
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
 from pixirnb.handle import Run
+from pixirnb.notebook.cells import define
 from pixirnb.testing.agent_stage import fake
 
 pytestmark = pytest.mark.story
@@ -220,6 +221,19 @@ def test_custom_steps_and_variables_are_taken_from_around_the_file(
     with pytest.raises(InvalidSpec) as raised:
         pixirnb.load(saved(tmp_path, relay(shell("a", "true"), paths=paths)))
     assert [problem.code for problem in raised.value.problems] == ["relay_variable"]
+
+
+def test_a_cell_takes_a_relay_file_and_warns_on_its_lines() -> None:
+    text = (ROOT / "tests/spec/relay_files/release.yaml").read_text()
+    warnings = api.plan(define(text).workflow()).warnings
+    # The magic is the first line of its cell.
+    assert [(each.code, each.line) for each in warnings if each.code.startswith("relay_")] == [
+        ("relay_renamed", 3),
+        ("relay_inert", 4),
+        ("relay_renamed", 13),
+        ("relay_differs", 16),
+        ("relay_differs", 34),
+    ]
 
 
 def test_a_template_nobody_fills_asks_for_an_input(tmp_path: Path) -> None:
