@@ -1,6 +1,7 @@
 """The dashboard refactoring, 23 steps and five agents: it fails at step 12, and what was done by then is never done again.
 
-The resumes that matter are processes of their own. A step's effect is a file: one not written again kept its inode and time.
+Its writers work in copies of three git repositories, which git itself is asked about: nothing arrives before the last step, all
+of it does then, and nothing of ours is ever in a `.git`. The resumes that matter are processes of their own.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,20 +22,82 @@ from pixirnb import api
 pytestmark = pytest.mark.story
 
 SPEC = ROOT / "examples" / "dashboard_refactor.yaml"
+MAKER = ROOT / "examples" / "dashboard_repositories.sh"
 STEPS = [step.id for step in api.load(SPEC).steps]
 DONE, BROKEN, LATER = STEPS[:11], STEPS[11], STEPS[12:]
+LAND = STEPS[22]
+REPOS = ("relay-dashboard", "relay-cloud", "relay-cli")
 HUGE = (
     "[extract-components, extract-adapters, kit-index, review-kit, inventory-cloud, inventory-cli]"
 )
 SMALL = "[review-kit, inventory-cloud, inventory-cli]"
+KIT = "packages/ui-kit"
+ARRIVED = {
+    "relay-dashboard": [
+        " M src/components/chart.ts",
+        " M src/components/panel.ts",
+        " M src/components/table.ts",
+        f"?? {KIT}/package.json",
+        f"?? {KIT}/src/adapters/http.ts",
+        f"?? {KIT}/src/adapters/memory.ts",
+        f"?? {KIT}/src/components/chart.ts",
+        f"?? {KIT}/src/components/panel.ts",
+        f"?? {KIT}/src/components/table.ts",
+        f"?? {KIT}/src/index.ts",
+    ],
+    "relay-cloud": [" M src/page.ts"],
+    "relay-cli": [" M src/view.ts"],
+}
+HOOKS = ("post-checkout", "post-commit", "post-index-change", "post-merge", "reference-transaction")
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the workflow, which is its workspace."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(SPEC, tmp_path)
-    return tmp_path
+    """A folder with the workflow, which is its workspace, and three repositories beside it whose hooks would tell of a call."""
+    folder = tmp_path / "relay"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    shutil.copy(SPEC, folder)
+    subprocess.run(["sh", MAKER], check=True)
+    for name in REPOS:
+        for hook in HOOKS:
+            path = tmp_path / name / ".git" / "hooks" / hook
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!/bin/sh\necho {name} {hook} >> {tmp_path}/called\n")
+            path.chmod(0o755)
+    return folder
+
+
+def git(home: Path, name: str, *words: str) -> list[str]:
+    """What git says in a repository, without leaving a trace of the question."""
+    line = ["git", "--no-optional-locks", "-C", str(home.parent / name), *words]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def changed(home: Path) -> dict[str, list[str]]:
+    """What git says has changed, repository by repository."""
+    return {name: git(home, name, "status", "--porcelain", "-uall") for name in REPOS}
+
+
+def private(home: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file of every `.git`: when it was written, and what it holds."""
+    return {
+        str(path.relative_to(home.parent)): (path.stat().st_mtime_ns, path.read_bytes())
+        for name in REPOS
+        for path in (home.parent / name / ".git").rglob("*")
+        if path.is_file()
+    }
+
+
+def require_no_trace(home: Path, before: dict[str, tuple[int, bytes]]) -> None:
+    """The repositories are as they were but for the files in them."""
+    assert private(home) == before
+    assert not (home.parent / "called").exists(), "a hook was called"
+    for name in REPOS:
+        assert len(git(home, name, "worktree", "list")) == 1
+        assert git(home, name, "for-each-ref", "--format=%(refname)") == ["refs/heads/main"]
+        assert git(home, name, "stash", "list") == []
+        assert git(home, name, "diff", "--cached", "--name-only") == []
 
 
 def said(home: Path, *words: str) -> tuple[int, dict[str, Any]]:
@@ -57,10 +121,12 @@ def planned(run: str, **asked: Any) -> dict[str, tuple[str, str]]:
 
 
 def written(home: Path) -> dict[str, tuple[int, int]]:
-    """Every file of the workspace, and which writing of it this is."""
-    files = [path for path in home.rglob("*") if path.is_file() and ".pixirnb" not in path.parts]
+    """Every file of workspace and repositories, and which writing of it this is."""
+    apart = {".pixirnb", ".git"}
+    files = [p for p in home.parent.rglob("*") if p.is_file() and apart.isdisjoint(p.parts)]
     return {
-        str(path.relative_to(home)): (path.stat().st_ino, path.stat().st_mtime_ns) for path in files
+        str(path.relative_to(home.parent)): (path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in files
     }
 
 
@@ -69,17 +135,24 @@ def schedulings(run: str) -> Counter[str]:
     return Counter(fact["step"] for fact in facts(api.open_run(run), "step_scheduled"))
 
 
-def test_its_plan_has_one_warning_and_that_is_the_step_that_fails() -> None:
-    document = api.plan(SPEC).document()
+def test_its_plan_has_one_warning_and_that_is_the_step_that_fails(home: Path) -> None:
+    document = api.plan(home / SPEC.name).document()
+    assert document["ok"]
     assert len(STEPS) == 23
     assert len(document["agents"]) == 5
     [warning] = document["warnings"]
     assert (warning["code"], warning["path"]) == ("decompose", "steps[11].depends_on")
     assert ["cloud-adopt", "cli-adopt", "dashboard-adopt"] in document["waves"]
     assert document["serialized"] == []
+    assert {name: fact["git"] for name, fact in document["repos"].items()} == {
+        "dashboard": True,
+        "cloud": True,
+        "cli": True,
+    }
 
 
 def test_it_fails_at_step_12_and_another_process_runs_12_to_23_and_nothing_else(home: Path) -> None:
+    untouched = private(home)
     code, document = said(home, "run", SPEC.name)
     run = document["run_id"]
     assert (code, document["status"], document["ok"]) == (1, "partial", False)
@@ -93,6 +166,8 @@ def test_it_fails_at_step_12_and_another_process_runs_12_to_23_and_nothing_else(
         assert step["held_by"]["step"] in asked[step["step_id"]]
         assert step["held_by"]["step"] in {BROKEN, *LATER}
     assert sorted(document["held_dependents"][BROKEN]) == sorted(LATER)
+    assert changed(home) == {name: [] for name in REPOS}, "nothing arrives before it is approved"
+    require_no_trace(home, untouched)
 
     before = written(home)
     code, dry = said(home, "resume", run, "--dry-run")
@@ -114,23 +189,57 @@ def test_it_fails_at_step_12_and_another_process_runs_12_to_23_and_nothing_else(
     [retry] = facts(api.open_run(run), "retry_planned")
     assert (retry["step"], retry["retry_class"]) == ("cli-adopt", "verification")
     after = written(home)
-    again = {path for path in before if after[path] != before[path]}
-    assert {path.split("/src/")[0] for path in again} == {
-        "relay-cli",
-        "relay-cloud",
-        "relay-dashboard",
+    assert {path: after[path] for path in before if "/src/" not in path} == {
+        path: was for path, was in before.items() if "/src/" not in path
     }
     saved = [fact["name"] for fact in facts(api.open_run(run), "checkpoint_saved")]
     assert [name for name in saved if name != "end"] == ["inventory", "kit", "adopt", "approve"]
 
 
+def test_all_of_it_arrives_in_three_repositories_at_once_and_nothing_else_does(home: Path) -> None:
+    untouched = private(home)
+    run = broken(home)
+    assert api.resume(run).wait().status == "completed"
+    opened = api.open_run(run)
+    assert changed(home) == ARRIVED
+    require_no_trace(home, untouched)
+    assert {path.name for path in (home / "reviews").iterdir()} == {
+        "kit.md",
+        "apps.md",
+        "approved.md",
+    }
+    [merge] = facts(opened, "merge_applied")
+    assert merge["step"] == LAND
+    assert {root["root"] for root in merge["roots"]} == {
+        ".",
+        "repos.dashboard",
+        "repos.cloud",
+        "repos.cli",
+    }
+    named = {file["path"] for file in merge["changes"]["files"]}
+    assert {"repos.cloud:src/page.ts", "repos.cli:src/view.ts", "reviews/kit.md"} <= named
+    assert opened.outcome.document()["seam_obligations"] == []
+    assert sorted((home / ".pixirnb" / "isolated").iterdir()) == [], "no copy is left"
+
+    report = opened.merge()
+    assert report.status == "nothing"
+    assert opened.merge(undo=True).status == "undone"
+    assert changed(home) == {name: [] for name in REPOS}
+    require_no_trace(home, untouched)
+
+
 def test_killed_again_in_step_15_it_repeats_only_what_was_in_flight(home: Path) -> None:
     run = broken(home)
-    first = written(home)
+    untouched, first = private(home), written(home)
     adopting = STEPS[14]
     child = python("-m", "pixirnb", "resume", run, cwd=home)
-    half_done = home / "relay-dashboard" / "src" / "components" / "chart.ts"
-    until(lambda: "ui-kit" in half_done.read_text() or child.poll() is not None)
+    copy = home / ".pixirnb" / "isolated" / run / f"{adopting}.1" / "relay-dashboard"
+    half_done = copy / "src" / "components" / "chart.ts"
+
+    def is_half_done() -> bool:
+        return (half_done.is_file() and "ui-kit" in half_done.read_text()) or bool(child.poll())
+
+    until(is_half_done)
     child.send_signal(signal.SIGKILL)
     child.communicate()
     dead = api.open_run(run).outcome
@@ -139,6 +248,8 @@ def test_killed_again_in_step_15_it_repeats_only_what_was_in_flight(home: Path) 
     before, ready = schedulings(run), set(dead.ids("checkpoint_ready"))
     assert {*DONE, BROKEN} <= ready
     assert adopting not in ready
+    assert written(home) == first, "half of it lies in a copy"
+    require_no_trace(home, untouched)
 
     told = planned(run)
     assert {step for step, (action, _) in told.items() if action == "reuse"} == ready
@@ -150,9 +261,9 @@ def test_killed_again_in_step_15_it_repeats_only_what_was_in_flight(home: Path) 
     assert all(after[step] == 1 for step in DONE)
     assert after[adopting] == 2
     assert adopting in {warning["step"] for warning in resumed.outcome.document()["warnings"]}
-    kept = [path for path in first if "/src/" not in path or "/packages/" in path]
-    assert len(kept) > 8
-    assert {path: written(home)[path] for path in kept} == {path: first[path] for path in kept}
+    assert changed(home) == ARRIVED
+    require_no_trace(home, untouched)
+    assert sorted((home / ".pixirnb" / "isolated").iterdir()) == []
 
 
 def test_an_edit_that_changes_no_result_runs_one_step_and_keeps_the_eleven_behind_it(
@@ -160,7 +271,7 @@ def test_an_edit_that_changes_no_result_runs_one_step_and_keeps_the_eleven_behin
 ) -> None:
     run = broken(home)
     assert api.resume(run).wait().ok
-    before = schedulings(run)
+    before, arrived = schedulings(run), written(home)
     edited = home / "edited.yaml"
     edited.write_text(SPEC.read_text().replace(HUGE, SMALL))
     assert api.plan(edited).document()["warnings"] == []
@@ -175,6 +286,8 @@ def test_an_edit_that_changes_no_result_runs_one_step_and_keeps_the_eleven_behin
     assert schedulings(run) - before == {BROKEN: 1}
     decided = facts(resumed, "checkpoint_decided")
     assert [fact["step"] for fact in decided if fact.get("reused")] == LATER
+    edited.unlink()
+    assert written(home) == arrived, "nothing was merged twice"
 
     events = len(api.open_run(run).history())
     assert api.resume(run).is_no_op
