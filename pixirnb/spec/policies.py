@@ -190,9 +190,9 @@ class Agent(SpecModel):
     permission_mode: Literal["read_only", "ask", "auto"] | None = None
     """What happens when it wants to do more than read."""
     cwd: str | None = None
-    """Folder its steps work in; may lie outside the workspace."""
+    """Folder its steps work in, relative to that of the workflow's file, or `repos.NAME/sub`; may lie outside the workspace."""
     additional_paths: Texts = ()
-    """Further folders it may look at."""
+    """Further folders it may look at, relative to the folder of the workflow's file."""
     pass_env: Texts = ()
     """Names of environment variables handed on; agents inherit nothing else."""
     timeout: Duration | None = None

@@ -83,11 +83,11 @@ class Shared(SpecModel):
     write_set: Texts | None = None
     """Globs of what it may write. Two steps whose claims could meet in one path do not run at once."""
     workspace: Literal["shared", "isolated"] | None = None
-    """The run's own folder, or a copy of it whose changes are merged later."""
+    """The folder itself, or a copy whose changes are merged later. Written nowhere: `isolated` for agents that write."""
     cwd: str | None = None
     """Folder to work in, below the workspace or a repository: `sub`, `repos.NAME/sub`."""
     additional_paths: Texts = ()
-    """Folders outside the workspace that it may look at."""
+    """Folders outside the workspace that it may look at, relative to the folder of the workflow's file."""
     env: dict[str, str] = Field(default_factory=dict)
     """Environment variables to set."""
     seams: Texts = ()
@@ -95,7 +95,7 @@ class Shared(SpecModel):
     process: StrictBool | None = None
     """Whether a python step runs in a process of its own, which can be ended, or in a thread."""
     carry: Texts = ()
-    """Ignored files and folders that an isolated workspace is given all the same."""
+    """Ignored files and folders that an isolated step is given all the same, by path: `node_modules`, `repos.NAME:data`."""
     reuse: Literal["spec", "reads", "never"] = "spec"
     """What must be unchanged for a resume to keep its result: step and input; files of its `read_set` too; never kept."""
     rerun: Literal["auto", "ask"] = "auto"

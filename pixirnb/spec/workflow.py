@@ -34,7 +34,7 @@ class Workflow(SpecModel):
     agents: dict[Name, Agent] = Field(default_factory=dict)
     """Who tasks may be delegated to."""
     never_copy: Texts = ()
-    """Globs of files that are never copied into an isolated workspace."""
+    """Globs of files that no isolated step is given, beside what is secret by its name."""
     repos: dict[Name, str] = Field(default_factory=dict)
     """Further repositories, by path relative to the workflow's folder; `repos.NAME:glob` claims in one."""
     phases: tuple[Phase, ...] = ()
