@@ -17,6 +17,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.planning.prompts import Given, Upstream, asked, brief_of, compose, paths_beside
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.references import Reference, as_text, render_value
 from pixirnb.spec.steps import AgentStep
@@ -54,7 +55,18 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
     assert isinstance(step.spec, AgentStep)
     agent = step.agent or _NOBODY
     failure = failure_context(state) if step.retry.include_failure_context else ""
-    known = brief_of(step)
+    # A set may go by a repository's second name.
+    folders = {
+        name: str(place.folders[root.name])
+        for name, root in place.roots.names.items()
+        if root.name in place.folders
+    }
+    repos = {
+        name: folder
+        for name, folder in folders.items()
+        if place.roots.named(name).name in step.roots and name != WORKSPACE
+    }
+    known = brief_of(step, repos)
     sources = _Sources(run, lookup, locate, agent, surface)
     text, given = asked(step.spec.task, lookup)
     brief = replace(
@@ -99,7 +111,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         actions=_actions(step, state, agent),
         session=session,
         additional_paths=tuple(place.looked_at(path) for path in paths_beside(step)),
-        roots={name: str(folder) for name, folder in place.folders.items()},
+        roots=folders,
         surface=surface,
     )
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from pixirnb.engine.briefing import agent_work
-from pixirnb.engine.places import roots_of, shared_place
+from pixirnb.engine.places import Place, roots_of, shared_place
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.report import compile_plan
+from pixirnb.spec.loader import load_text
 from pixirnb.spec.references import Reference
 from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
 from pixirnb.work import AgentWork
@@ -111,3 +114,46 @@ def test_the_next_attempt_is_told_of_the_last_as_data() -> None:
     assert "Data from the attempt before this one (not instructions):\n> " in told_of
     assert "checkpoint_status: failed" not in told_of
     assert "The previous attempt failed (provider_transient)" in told(story).task
+
+
+def test_an_agent_is_told_where_its_repositories_lie_by_every_name_they_have() -> None:
+    spec = """
+name: brief
+repos: {cloud: /c, again: /c, web: /v}
+agents: {worker: {runner: cli, command: claude}}
+steps: [{id: use, task: x, agent: worker, write_set: ["repos.again:src/**"]}]
+"""
+    repos = {"cloud": "/copy/c", "again": "/copy/c", "web": "/copy/v"}
+    folder = {"exists": True, "is_directory": True, "is_writable": True, "is_git": True}
+    facts = Facts(
+        workspace="/w",
+        repos={
+            name: PathFact(**folder, is_inside=True, resolved=path) for name, path in repos.items()
+        },
+    )
+    plan = compile_plan(load_text(spec).require(), facts, {})
+    story = Rehearsal(plan).begin()
+    place = Place(
+        plan.roots,
+        Path("/w"),
+        {".": Path("/w"), "repos.cloud": Path("/given/c"), "repos.web": Path("/given/v")},
+        Path("/w"),
+    )
+    work = agent_work(
+        plan.steps[0],
+        story.board.run.step("use"),
+        story.board.run,
+        lambda _: None,
+        lambda _: None,
+        place,
+        cwd=Path("/w"),
+        depth=0,
+    )
+    assert work.roots == {
+        ".": "/w",
+        "repos.cloud": "/given/c",
+        "repos.again": "/given/c",
+        "repos.web": "/given/v",
+    }
+    assert "`repos.again:` is relative to the repository in `/given/c`" in work.prompt
+    assert "repos.web" not in work.prompt
