@@ -30,12 +30,24 @@ class Rules:
         self._nested = tuple(folder.strip("/") + "/" for folder in belonging.nested)
         self._claimed = belonging.claimed
         self.also = belonging.also
+        self._folders: dict[str, bool] = {}
 
     # Paths are matched as `./x`: a file may be called `repos.x:y`, and is none of that repository's.
 
     def leaves_out(self, path: str) -> bool:
         """Whether a file is never taken along: ours or the history's, another root's, or a secret."""
-        return self.is_elsewhere(path) or self.is_kept_back(path)
+        folder, _, name = path.rpartition("/")
+        if _is_never_taken(name) or self._leaves_out_folder(folder):
+            return True
+        return (bool(self._nested) and self.is_elsewhere(path)) or (
+            bool(self._never) and self.is_kept_back(path)
+        )
+
+    def _leaves_out_folder(self, folder: str) -> bool:
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = any(map(_is_never_taken, folder.split("/")))
+        return known
 
     def is_elsewhere(self, path: str) -> bool:
         """Whether a file is no part of this root at all."""
@@ -67,6 +79,11 @@ def _plain_start(choice: tuple[Segment | None, ...]) -> Iterator[str]:
         if not isinstance(segment, str):
             return
         yield segment
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_never_taken(name: str) -> bool:
+    return _is_reserved(name) or _is_secret_name(name)
 
 
 @lru_cache(maxsize=1 << 16)

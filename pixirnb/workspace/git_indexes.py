@@ -8,16 +8,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
-from pixirnb.trees import MOST_BYTES, Entry
+from pixirnb.trees import MOST_BYTES, Entry, mark_of
 from pixirnb.workspace.git_changes import index_lines
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.listing import over_limit, unreadable
 
 _ATTEMPTS: Final = 3
+_YOUNG_NS: Final = 2 * 10**9
+"""A file that was written so shortly before it was looked at may have been written again since, with the same dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a folder held when it was last looked at, as far as one `lstat` a file can tell."""
+
+    tree: str
+    marks: dict[str, object]
+    """By path; None for a file too young to go by."""
+
+    @classmethod
+    def of(cls, tree: str, files: Mapping[str, os.stat_result], began: int) -> Seen:
+        """`began`: when looking at them began, in nanoseconds since the epoch."""
+        old = began - _YOUNG_NS
+        return cls(
+            tree,
+            {
+                path: mark_of(status) if max(status.st_mtime_ns, status.st_ctime_ns) < old else None
+                for path, status in files.items()
+            },
+        )
+
+    def is_as(self, files: Mapping[str, os.stat_result]) -> bool:
+        """Whether nothing in it has changed since."""
+        return len(files) == len(self.marks) and all(
+            self.marks.get(path) == mark_of(status) for path, status in files.items()
+        )
 
 
 def record(git: Git, root: Path, files: Mapping[str, os.stat_result]) -> str:

@@ -63,12 +63,16 @@ def tells_of_loss(error: Cannot) -> bool:
     return error.code == "tree_store_unusable" and _LOSS.search(said_by(error)) is not None
 
 
-def renew(store: GitStore, tree: str) -> None:
-    """Make a tree look just made: one that was there before, unnamed, would be as old as it is."""
+def renew(store: GitStore, tree: str) -> bool:
+    """Make a tree look just made: one that was there before, unnamed, would be as old as it is.
+
+    False where there is no need: it lies in a pack or is the user's own, which are not pruned, or it is not there.
+    """
     try:
         os.utime(store.directory / "objects" / tree[:2] / tree[2:])
+        return True
     except FileNotFoundError:
-        return  # in a pack, or the user's own: neither is pruned
+        return False
     except OSError as error:
         raise unusable_folder(store.folder, error) from error
 

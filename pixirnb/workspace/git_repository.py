@@ -18,7 +18,9 @@ from pixirnb.workspace.git_command import Git, said_by
 
 _LARGEST: Final = 1024 * 1024
 """Bytes of a file of ignore rules that are read."""
-_NEW: Final = ("sha1", "sha256")
+_KIND: Final = ("--is-inside-work-tree", "--show-object-format")
+_PLACES: Final = ("--git-common-dir", "--show-toplevel")
+_HEAD: Final = ("HEAD^{commit}", "HEAD:./")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +48,31 @@ class Repository:
 def find_repository(root: Path) -> Repository | None:
     """The repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
     git = Git.theirs(root)
+    asked = (*_KIND, "--path-format=absolute", *_PLACES, *_HEAD)
     try:
-        said = git.run("rev-parse", "--is-inside-work-tree", "--show-object-format")
+        # All at once where nothing is unusual: calls are what a second snapshot costs.
+        said = git.run("rev-parse", *asked, accepted=(0, 128))
+        lines = os.fsdecode(said.out).splitlines()
+        if said.code == 0 and len(lines) == len(asked) - 1 and lines[0] == "true":
+            _, object_format, common, top, commit, tree = lines
+            return Repository(Path(top), Path(common), object_format, commit, tree)
+        said = git.run("rev-parse", *_KIND)
     except Cannot as error:
         if _is_no_repository(root, error):
             return None
         raise broken(root, error) from error
-    inside, object_format = said.out.decode().split()
-    if inside != "true" or object_format not in _NEW:
+    return _asked_in_turn(root, git, *said.out.decode().split())
+
+
+def _asked_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Repository | None:
+    """For a HEAD that names nothing below the root, and for names with a line's end in them."""
+    if inside != "true":
         return None
     try:
-        common = _line(git, "rev-parse", "--path-format=absolute", "--git-common-dir")
-        top = _line(git, "rev-parse", "--path-format=absolute", "--show-toplevel")
+        common, top = (_line(git, "rev-parse", "--path-format=absolute", name) for name in _PLACES)
     except Cannot as error:
         raise broken(root, error) from error
-    commit = _object(git, "HEAD^{commit}")
-    tree = (
-        None if commit is None else _object(git, "HEAD:./" if root != Path(top) else "HEAD^{tree}")
-    )
+    commit, tree = (_object(git, name) for name in _HEAD)
     return Repository(Path(top), Path(common), object_format, commit, tree)
 
 

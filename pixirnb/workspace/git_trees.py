@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -23,6 +24,7 @@ from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.git_borrowing import borrow
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.git_contents import digest_of
+from pixirnb.workspace.git_indexes import Seen
 from pixirnb.workspace.git_merging import merge_trees
 from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
 from pixirnb.workspace.git_store import GitStore, unusable_folder, write
@@ -41,6 +43,7 @@ class GitTrees:
         """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
         self.root = Path(os.path.realpath(root))
         self._store = GitStore(folder, self.root)
+        self._seen: Seen | None = None
 
     # --- from files to trees ---
 
@@ -48,13 +51,18 @@ class GitTrees:
         """What the root holds now, as a tree. Raises Cannot."""
         repository = find_repository(self.root)
         store = self._made(repository)
-        self._learn_rules(repository)
         index = store.indexes / "root"
         with store.shared() as held, store.index_held(index) as alone:
             git = store.git(index=index, files=self.root).holding(held, alone)
+            began = time.time_ns()
             files = self._listing(repository, belonging).of_what_belongs()
+            if self._seen is not None and self._seen.is_as(files):
+                tree = self._seen.tree
+                if git_keeping.renew(store, tree) or git_keeping.has(git, tree):
+                    return tree
             tree = self._recorded(repository, git, files)
             git_keeping.renew(store, tree)
+            self._seen = Seen.of(tree, files, began)
             return tree
 
     def marks(self, belonging: Belonging) -> dict[str, object]:
@@ -102,6 +110,7 @@ class GitTrees:
         with self._trees(tree):
             repository = find_repository(self.root)
             self._borrow_history(repository)
+            self._learn_rules(repository)
             try:
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 folder.mkdir()
