@@ -1,0 +1,278 @@
+"""What became of files is said in the same words in a log, an outcome, an explanation, a diff and a merge's report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
+
+from pixirnb.history.state import fold
+from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.report import report, require
+from pixirnb.spec.loader import load
+from pixirnb.testing.file_facts import NO_BLOB, captured, change, merged
+from pixirnb.testing.histories import Rehearsal, events_of
+from pixirnb.views.changes import PATCH_ROOM, diff_document
+from pixirnb.views.copies import copies
+from pixirnb.views.diff import Diff, diff_html, diff_text
+from pixirnb.views.event_lines import event_sentence
+from pixirnb.views.explain import explain
+from pixirnb.views.html import bundle_html, outcome_html, plan_html
+from pixirnb.views.merging import merge_html, merge_text
+from pixirnb.views.mermaid import mermaid
+from pixirnb.views.svg import picture
+from pixirnb.views.tape import Tape
+from pixirnb.views.text import bundle_text, outcome_text, plan_text
+
+
+def blob(digest: str, limit: int) -> tuple[bytes, int]:
+    """The one patch there is."""
+    assert digest == NO_BLOB
+    return PATCH[:limit], len(PATCH)
+
+
+def diff_of(play: Rehearsal, of: str | None = None, **how: Any) -> dict[str, Any]:
+    return diff_document(play.plan, fold(play.events), of, blob, **how)
+
+
+def lines_of(play: Rehearsal, *kinds: str) -> list[str]:
+    return [event_sentence(event) for event in play.events if event.kind in kinds]
+
+
+# --- the log --------------------------------------------------------------------------------------------------------
+
+
+def test_every_event_about_files_is_a_sentence() -> None:
+    assert lines_of(clashing(), "workspace_captured", "merge_conflicted", "seam_opened") == [
+        "± types: attempt 1 left 2 files, +10 -1",
+        "± api: attempt 1 left 1 file, +2 -0",
+        "◇ seam s1 opened: types and api: both changed the same files, src/a.py",
+        "◆ land: not merged: your files and api want src/a.py otherwise",
+        "◇ seam s2 opened: your files, api and land: a merge conflicted, src/a.py",
+    ]
+    assert lines_of(undone(), "merge_applied", "seam_resolved") == [
+        "⊕ m1 by land: changes of types, api brought back: 2 files, +12 -1",
+        "◇ seam s1 resolved by land: brought back together in m1, by land",
+        "⊕ m2 by ada: m1 taken back: 2 files, +1 -12",
+    ]
+    (outside,) = events_of([captured("a", files=[change("x")], outside=["x", "y"])])
+    assert event_sentence(outside).endswith("; 2 files outside its write_set")
+
+
+def test_a_merge_taken_back_changes_the_look_of_the_step_that_did_it() -> None:
+    play = undone()
+    tape = Tape(play.plan)
+    tape.extend(play.events)
+
+    changed = tape.entries[-1][4]
+    assert changed[0] == play.plan.index["land"]
+
+
+# --- outcome, bundle, explanation -----------------------------------------------------------------------------------
+
+
+def test_an_outcome_lists_its_seams_open_ones_first_with_what_can_be_done() -> None:
+    document = clashing().outcome().document()
+    told = outcome_text(document)
+
+    assert "seam s1 of api is open" in told
+    assert "seam s1 (open): types and api: both changed the same files, src/a.py" in told
+    assert "decide r-20261121T220344-rehearsal s1 accept --note WHY" in told
+    assert "bring what isolated steps changed into your files" in told
+    assert "types and api: both changed the same files" in outcome_html(document)
+    mermaid(None, document, [])
+
+
+def test_a_merge_taken_back_is_a_reason_in_words() -> None:
+    assert "what land merged was taken back" in outcome_text(undone().outcome().document())
+
+
+def test_a_bundle_lists_the_files_that_were_changed() -> None:
+    bundle = met().outcome().step("types").document()["checkpoint"]
+
+    assert "changed: 2 files, +10 -1" in bundle_text(bundle)
+    assert "A  src/new.py  +9 -0" in bundle_text(bundle)
+    assert "src/new.py" in bundle_html(bundle)
+
+
+def test_an_explanation_says_where_the_work_lies() -> None:
+    play = landed()
+    run = fold(play.events)
+    types, land = (" ".join(explain(play.plan, run, step)) for step in ("types", "land"))
+
+    assert "It worked in a copy of your files and left 2 files, +10 -1" in types
+    assert "merge m1 brought them into yours." in types
+    assert "Merge m1 brought the changes of `types`, `api` into your files" in land
+    assert "Seam `s1` is resolved" in types
+    back = undone()
+    assert "Merge m1, which it had done, was taken back." in explain(
+        back.plan, fold(back.events), "land"
+    )
+    alone = met(files=[], built_on=["api"], outside=["x"])
+    told = explain(alone.plan, fold(alone.events), "types")
+    assert "It worked in a copy of your files and changed nothing there." in told
+    assert "The copy began with the changes of `api`." in told
+    assert "Outside its `write_set` it changed `x`." in told
+
+
+# --- diff -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_diff_shows_every_isolated_step_and_what_is_merged_of_it() -> None:
+    told = diff_text(diff_of(met()))
+
+    assert told.startswith("types · 2 files, +10 -1 · not merged\n")
+    assert "\napi · 1 file, +2 -0 · not merged\n" in told
+    assert "M src/a.py\n@@ line 1 def f():\n-one\n+ONE\n two" in told
+    assert "land" not in told
+    after = diff_text(diff_of(landed()))
+    assert "types · 2 files, +10 -1 · merged by m1" in after
+    assert "  m1  types, api  by land" in after
+
+
+def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
+    play = landed()
+
+    assert [each["step"] for each in diff_of(play, "api")["changes"]] == ["api"]
+    assert diff_of(play, "land")["changes"][0]["merge"] == "m1"
+    assert diff_of(play, "m1")["changes"][0]["changes"]["count"] == 2
+    for of, words in (("plain", "shared workspace"), ("land", "not merged anything")):
+        document = diff_of(met(), of)
+        assert document["changes"] == []
+        assert words in diff_text(document)
+        assert words in diff_html(document)
+    with pytest.raises(KeyError):
+        diff_of(play, "nobody")
+
+
+def test_a_run_without_copies_says_that_there_is_nothing() -> None:
+    play = Rehearsal(met().plan).begin()
+
+    assert diff_text(diff_of(play)) == "No isolated step of this run has left changes."
+
+
+def test_colours_are_ours_and_only_where_they_are_wanted() -> None:
+    document = diff_of(met(files=[change("a\x1b[31m")]), "types")
+    patch = "diff --git a/x b/x\n@@ -1 +1,2 @@\n-a\n+b\n+\x1b[2J\u202etrick\n"
+    document["changes"][0]["patch_text"] = patch
+
+    assert "\x1b" not in diff_text(document)
+    assert "+<U+001B>[2J<U+202E>trick" in diff_text(document)
+    painted = diff_text(document, is_painted=True).split("\x1b[")[1:]
+    assert {part.split("m")[0] for part in painted} == {"0", "1", "31", "32", "36"}
+
+
+def test_a_long_patch_is_cut_and_says_so() -> None:
+    def long(_: str, limit: int) -> tuple[bytes, int]:
+        body = b"".join(b"+%d\n" % n for n in range(200_000))
+        data = b"diff --git a/x b/x\n@@ -0,0 +1,200000 @@\n" + body
+        return data[:limit], len(data)
+
+    play = met()
+    document = diff_document(play.plan, fold(play.events), "types", long)
+    (entry,) = document["changes"]
+
+    assert 0 < len(entry["patch_text"]) <= PATCH_ROOM
+    assert entry["patch_text"].endswith("\n")
+    assert entry["patch_cut"] > 0
+    told = diff_text(document)
+    assert len(told.split("\n")) < 1_100
+    assert f"bytes. The whole patch is blob {NO_BLOB[:20]}" in told
+    assert "The whole patch is blob" in diff_html(document)
+
+
+def test_stat_leaves_the_patches_out() -> None:
+    document = diff_of(met(), with_patch=False)
+
+    assert [each["patch_text"] for each in document["changes"]] == [None, None]
+    assert "@@" not in diff_text(document)
+    assert "src/new.py" in diff_html(document)
+
+
+def test_a_diff_shows_itself() -> None:
+    shown = Diff(diff_of(met()))
+
+    assert repr(shown) == "<Diff r-20261121T220344-rehearsal: 3 files>"
+    assert shown._repr_mimebundle_()["text/plain"] == str(shown)
+    assert "<details>" in shown._repr_mimebundle_()["text/html"]
+
+
+# --- merge ----------------------------------------------------------------------------------------------------------
+
+
+def reported(status: str, **told: Any) -> dict[str, Any]:
+    return {"run_id": "r-1", "status": status, "steps": ["types", "api"], "merge": None,
+            "undoes": None, "preview": False, "changes": {"patch": None, "files": []},
+            "between": [], "conflicts": [], **told}  # fmt: skip
+
+
+BROUGHT = merged("m1", ["types"], files=[change("src/a.py"), change("b", "deleted", 0, 3)]).data
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            reported("merged", merge="m1", changes=BROUGHT["changes"]),
+            "Brought the changes of types, api into your files as m1: 2 files, +1 -3.",
+        ),
+        (reported("clean", preview=True), "Nothing was changed."),
+        (reported("clean", preview=True, undoes="m1"), "Would take m1 back out of your files"),
+        (reported("nothing", steps=[]), "There is nothing to merge"),
+        (reported("undone", undoes="m1"), "Took m1 back out of your files"),
+        (reported("a_status_to_come"), "a_status_to_come"),
+    ],
+)
+def test_a_merge_says_what_it_did_and_nothing_more(document: Any, words: str) -> None:
+    assert words in merge_text(document, command="pixirnb")
+    if document["status"] != "a_status_to_come":
+        assert words in merge_html(document)
+
+
+def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
+    clash = {"path": "src/a.py", "kind": "content", "marked_text": MARKED,
+             "sides": [{"name": "workspace", "mode": "100644", "bytes": 9},
+                       {"name": "api", "mode": None, "bytes": None}]}  # fmt: skip
+    document = reported("conflict", between=["workspace", "api"], conflicts=[clash])
+    told = merge_text(document, command="pixirnb")
+
+    assert "Your files and api want 1 file otherwise. Nothing was changed." in told
+    assert "your files: 9 bytes · api: not there" in told
+    assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
+    assert "pixirnb merge r-1 types api --side api" in told
+    assert "mine" in merge_html(document)
+    assert "put them as they should be by hand" in merge_text(reported("conflict", undoes="m1"))
+
+
+# --- plans and pictures ---------------------------------------------------------------------------------------------
+
+
+def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are() -> None:
+    spec = {**SPEC, "repos": {"cloud": "../cloud"}}
+    fact = PathFact(
+        exists=True,
+        is_directory=True,
+        is_git=True,
+        is_writable=False,
+        is_inside=False,
+        resolved="/c",
+    )
+    planned = report(require(load(spec)), Facts(repos={"cloud": fact}))
+    document = planned.document()
+    found = copies(planned.spec)
+    told = plan_text(document, (), found)
+
+    assert "work in copies of your files: types, api" in told
+    assert "land merges: types, api" in told
+    assert "cloud       ../cloud  a git repository, cannot be written" in told
+    shown = plan_html(document, copies=found)
+    assert "Work in copies of your files" in shown
+    assert shown.count('class="pixirnb-copy"') == 2
+
+
+def test_a_step_that_works_in_a_copy_is_drawn_with_a_second_sheet() -> None:
+    drawn = picture(None, met().outcome().document())
+
+    assert drawn.count('class="pixirnb-copy"') == 2
+    assert "shell step in a copy of your files" in drawn
