@@ -54,7 +54,7 @@ def file_patch(path: str, before: File | None, after: File | None) -> bytes:
 
 
 def _head(path: str, before: File | None, after: File | None) -> bytes:
-    lines = [b"diff --git %s %s" % (_quoted("a/" + path), _quoted("b/" + path))]
+    lines = [b"diff --git %s %s" % (_in_head("a/" + path), _in_head("b/" + path))]
     ids = b"%s..%s" % tuple(_object_id(side).encode() for side in (before, after))
     if before is None:
         assert after is not None
@@ -142,6 +142,12 @@ def _name(path: str) -> bytes:
     quoted = _quoted(path)
     # A tab says where a name with blanks ends; without it a reader might take the rest for a date.
     return quoted + (b"\t\n" if b" " in quoted and not quoted.startswith(b'"') else b"\n")
+
+
+def _in_head(path: str) -> bytes:
+    quoted = _quoted(path)
+    # Two names with blanks on one line: where the first ends is a guess, and a wrong one below a folder called `x `.
+    return b'"%s"' % quoted if b" " in quoted and not quoted.startswith(b'"') else quoted
 
 
 def _quoted(path: str) -> bytes:

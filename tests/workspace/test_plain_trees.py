@@ -14,7 +14,15 @@ from pixirnb.errors import Cannot
 from pixirnb.testing.tree_contract import SAMPLE, TreeContract, held
 from pixirnb.testing.tree_merge_contract import apply_patch
 from pixirnb.testing.tree_strategies import lay_out, read_back
-from pixirnb.trees import FILE, LARGEST_FILE, MOST_BYTES, MOST_FILES, Belonging, TreeStore
+from pixirnb.trees import (
+    EXECUTABLE,
+    FILE,
+    LARGEST_FILE,
+    MOST_BYTES,
+    MOST_FILES,
+    Belonging,
+    TreeStore,
+)
 from pixirnb.workspace.known_files import known_path, load_known
 from pixirnb.workspace.line_regions import MOST_LINES
 from pixirnb.workspace.plain_keeping import GRACE
@@ -261,12 +269,26 @@ def test_a_text_too_long_to_compare_has_a_patch_and_no_counts(
     assert read_back(tmp_path / "patched") == {"long": (FILE, texts[1])}
 
 
+def test_a_patch_of_names_with_blanks_applies(
+    store: PlainTrees, root: Path, tmp_path: Path
+) -> None:
+    trees = []
+    for begin, end in ((b"", b""), (b"", b"\0"), (b"x", b"y")):
+        lay_out({"x /a": (FILE, begin), "b /c d": (FILE, begin)}, root)
+        trees = [store.snapshot(EVERYTHING)]
+        lay_out({"x /a": (EXECUTABLE, end)}, root)
+        trees.append(store.snapshot(EVERYTHING))
+        apply_patch(store.patch(trees[1], trees[0]), root)
+        apply_patch(store.patch(trees[0], trees[1]), root)
+        assert read_back(root) == {"x /a": (EXECUTABLE, end)}
+
+
 def test_a_patch_reads_as_one_of_git(store: PlainTrees, root: Path) -> None:
     lay_out({"a b": (FILE, b"1\n2\n3\n4\n5\n")}, root)
     before = store.snapshot(EVERYTHING)
     lay_out({"a b": (FILE, b"1\n2\nthree\n4\n5\n")}, root)
     assert store.patch(before, store.snapshot(EVERYTHING)).decode() == (
-        "diff --git a/a b b/a b\n"
+        'diff --git "a/a b" "b/a b"\n'
         "index 8a1218a1024a212bb3db30becd860315f9f3ac52..c4fcee863777bd2988f67846f73dc360f051ebda 100644\n"
         "--- a/a b\t\n"
         "+++ b/a b\t\n"
