@@ -254,6 +254,8 @@ def _let_go(root: str, descriptor: int) -> None:
     if descriptor in _held:  # not in a forked child, which has no share in it
         _held.discard(descriptor)
         _mine.roots.remove(root)
+        # Said aloud: a child that was forked a moment ago may not have closed its copy yet, which would hold the lock.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
