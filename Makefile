@@ -60,6 +60,7 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 
 crashes: $(STAMP) ## fail at every operation of six workflows, and count what was lost (the long form; POINTS="--shapes chain")
 	@$(PY) -m pixirnb.testing.crash_points $(POINTS)
+	@$(PY) -m pixirnb.testing.crash_points.merges --doubles 7
 
 simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
 	@$(PY) -m pixirnb.testing.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
