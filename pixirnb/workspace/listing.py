@@ -121,8 +121,10 @@ class Listing:
             return None
         try:
             return os.lstat(f"{self.root}/{path}")
+        except PermissionError as error:
+            raise unreadable(path, self.root, error.strerror or str(error)) from error
         except (OSError, ValueError):
-            return None
+            return None  # it went, or is a name that cannot be
 
     def _is_folder(self, path: str) -> bool:
         known = self._folders.get(path)

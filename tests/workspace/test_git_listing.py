@@ -315,9 +315,14 @@ def test_a_second_work_tree_and_borrowed_objects_are_followed(root: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("closed", "files"), [("closed", ["closed", "a"]), ("shut", ["shut/a", "b"])]
+    ("closed", "files", "mode"),
+    [
+        ("closed", ["closed", "a"], "000"),
+        ("shut", ["shut/a", "b"], "000"),
+        ("listed", ["listed/a", "b"], "444"),
+    ],
 )
-def test_what_may_not_be_read_is_named(closed: str, files: list[str]) -> None:
+def test_what_may_not_be_read_is_named(closed: str, files: list[str], mode: str) -> None:
     # Not in pytest's folders: those are its user's alone, and whoever tries this has given up being root.
     with tempfile.TemporaryDirectory() as top:
         root = Path(top, "root")
@@ -326,14 +331,14 @@ def test_what_may_not_be_read_is_named(closed: str, files: list[str]) -> None:
             for path in [Path(top), root, *root.rglob("*")]:
                 os.chown(path, SOMEBODY, SOMEBODY)
         done = subprocess.run(
-            [sys.executable, "-c", _TRY, top, closed],
+            [sys.executable, "-c", _TRY, top, closed, mode],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             check=True,
             capture_output=True,
             text=True,
             cwd="/",
         )
-    assert done.stdout.splitlines()[0].startswith(f"snapshot_unreadable: {closed} in {root}")
+    assert done.stdout.splitlines()[0].startswith(f"snapshot_unreadable: {closed}")
     assert done.stdout.splitlines()[-1] == "left out"
 
 
@@ -345,13 +350,13 @@ from pathlib import Path
 from pixirnb.errors import Cannot
 from pixirnb.trees import Belonging
 from pixirnb.workspace.git_trees import GitTrees
-top, closed = sys.argv[1:]
+top, closed, mode = sys.argv[1:]
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({SOMEBODY})
     os.setuid({SOMEBODY})
 store = GitTrees(Path(top, "state"), Path(top, "root"))
-(store.root / closed).chmod(0)
+(store.root / closed).chmod(int(mode, 8))
 try:
     store.snapshot(Belonging())
 except Cannot as error:
