@@ -1,0 +1,256 @@
+"""What files mean for a step: writes outside its claims, conflicts and their solution, merges and their undoing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.events import Draft
+from pixirnb.machine import fingerprint
+from pixirnb.machine.merges import MergeWish, captures_before, captures_to_merge
+from pixirnb.machine.requests import Request, grant
+from pixirnb.machine.resume import Selection
+from pixirnb.testing.file_facts import captured, change, conflict, conflicted, merged, paths, seam
+from pixirnb.testing.histories import Rehearsal, plan_of
+
+FLOW: dict[str, Any] = {
+    "name": "t",
+    "steps": [
+        {"id": "a", "run": "x", "workspace": "isolated", "write_set": ["a/**"]},
+        {"id": "b", "run": "x", "workspace": "isolated", "write_set": ["b/**"]},
+        {"id": "c", "run": "x", "workspace": "isolated", "write_set": ["c/**"], "depends_on": ["a", "b"]},
+        {"id": "land", "merge": ["a", "b", "c"], "depends_on": ["c"]},
+    ],
+}  # fmt: skip
+A, B, C = [change("a/1")], [change("b/1")], [change("c/1")]
+
+
+def begun() -> Rehearsal:
+    return Rehearsal(plan_of(FLOW)).begin()
+
+
+def done(story: Rehearsal, name: str, files: list[dict[str, Any]], **facts: Any) -> Rehearsal:
+    left = captured(name, story.state(name).attempt, files=files, **facts)
+    return story.record(left, *story.ending(name))
+
+
+def clashing(story: Rehearsal, name: str, between: tuple[str, str]) -> Rehearsal:
+    """The step cannot begin: two sides want one file otherwise."""
+    attempt = story.state(name).attempt
+    told = conflicted(["a", "b"], [conflict("x", between=between)], step=name, attempt=attempt, between=between)  # fmt: skip
+    opened = seam("s1", [*between, name], reason="conflict", files=["x"])
+    known = [] if "s1" in story.board.run.seams else [opened]
+    return story.record(told, *known, *story.ending(name, "failed", error="merge_conflict"))
+
+
+def wished(story: Rehearsal, **said: Any) -> MergeWish:
+    wish = grant(Request("q", "merge", said, "ada"), story.plan, story.board.run).merge
+    assert wish is not None
+    return wish
+
+
+# --- writes outside the write set ---
+
+
+def test_an_isolated_step_that_wrote_outside_its_claim_waits_for_a_person_with_the_list() -> None:
+    story = begun()
+    done(story, "a", [*A, change("elsewhere")], outside=["elsewhere"])
+    state = story.state("a")
+    assert state.checkpoint_status == "needs_orchestrator"
+    assert state.error is not None
+    assert (state.error["kind"], state.error["details"]) == ("writes_outside_write_set", paths("elsewhere"))  # fmt: skip
+    assert "elsewhere" in story.told("decision_requested")[0]["question"]
+
+
+def test_accepted_it_is_ready_as_it_is_and_says_who_said_so() -> None:
+    story = begun()
+    done(story, "a", [*A, change("elsewhere")], outside=["elsewhere"])
+    story.decide("a")
+    assert story.state("a").checkpoint_status == "checkpoint_ready"
+    assert story.state("a").limitations == ["accepted_by_human (ada)"]
+
+
+def test_a_step_that_is_not_ready_for_another_reason_is_not_made_better_by_it() -> None:
+    story = begun()
+    story.record(captured("a", files=A, outside=["elsewhere"]), *story.ending("a", "failed"))
+    assert story.state("a").checkpoint_status == "failed"
+
+
+def test_a_shared_step_beside_whose_claims_files_changed_is_ready_with_a_limitation() -> None:
+    story = Rehearsal(plan_of({"name": "t", "steps": [{"id": "a", "run": "x", "write_set": ["a/**"]}]})).begin()  # fmt: skip
+    story.end("a", outside={"paths": ["p", "q"], "count": 7})
+    assert story.state("a").checkpoint_status == "checkpoint_ready"
+    [told] = story.state("a").limitations
+    assert told.startswith("writes_outside_write_set: p, q and 5 more")
+
+
+def test_what_is_left_behind_is_a_limitation() -> None:
+    story = begun()
+    done(story, "a", A, left_behind=["dist/x"])
+    [told] = story.state("a").limitations
+    assert "files_left_behind: dist/x" in told
+
+
+# --- changes count as a result ---
+
+
+def test_other_changes_are_another_result_and_the_same_ones_are_not() -> None:
+    one, two, same = begun(), begun(), begun()
+    for story, patch in ((one, "b2:1"), (two, "b2:2"), (same, "b2:1")):
+        done(story, "a", A, patch=patch)
+    digests = [fingerprint.of_result(story.state("a")) for story in (one, two, same)]
+    assert digests[0] == digests[2] != digests[1]
+
+
+def test_a_dependent_is_given_the_changes_of_all_before_it_that_are_ready_and_not_merged() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    at = story.plan.index["c"]
+    assert [e["step"] for e in captures_before(story.plan, story.board.run, at)] == ["a", "b"]
+    story.record(merged("m1", ["a"]))
+    assert [e["step"] for e in captures_before(story.plan, story.board.run, at)] == ["b"]
+    story.record(merged("m2", ["a"], undoes="m1"))
+    assert [e["step"] for e in captures_before(story.plan, story.board.run, at)] == ["a", "b"]
+
+
+def test_what_others_build_on_comes_first_in_a_merge() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    done(story, "c", C, built_on=["a", "b"])
+    at = story.plan.index["land"]
+    assert [e["step"] for e in captures_to_merge(story.plan, story.board.run, at)] == [
+        "a",
+        "b",
+        "c",
+    ]
+
+
+# --- conflicts ---
+
+
+def test_a_step_that_cannot_begin_waits_for_a_person_and_nothing_of_it_runs() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    assert story.state("c").checkpoint_status == "needs_orchestrator"
+    assert story.state("c").error is not None
+    assert story.outcome().status == "needs_orchestrator"
+    assert story.state("land").checkpoint_status == "held"
+
+
+def test_accepted_it_tries_again_with_the_persons_word_at_no_cost_to_its_retries() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    later = story.resume(Selection(is_decision=True), facts=[story.decision("c", value="a")])
+    assert later.running == ["c"]
+    state = later.state("c")
+    assert (state.attempt, state.attempt - state.tried_before) == (2, 1)
+    assert state.solution is not None
+    assert (state.solution["value"], state.clash is None) == ("a", False)
+    done(later, "c", C, built_on=["a", "b"])
+    assert later.state("c").checkpoint_status == "checkpoint_ready"
+
+
+def test_it_may_clash_again_and_be_decided_again() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    for _ in range(3):
+        story = story.resume(Selection(is_decision=True), facts=[story.decision("c")])
+        assert story.running == ["c"]
+        clashing(story, "c", ("a", "b"))
+        assert story.state("c").checkpoint_status == "needs_orchestrator"
+
+
+def test_rejected_it_has_failed_and_its_seam_stays_open() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    later = story.resume(Selection(is_decision=True), facts=[story.decision("c", verdict="reject")])
+    assert later.state("c").checkpoint_status == "failed"
+    assert later.board.run.seams["s1"]["state"] == "open"
+    assert not later.outcome().ok
+
+
+@pytest.mark.parametrize("value", ["nobody", 7, {"x": "nobody"}, {"x": 7}, ["a"]])
+def test_a_side_that_is_none_is_refused(value: Any) -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    said = {"step": "c", "verdict": "accept", "value": value}
+    with pytest.raises(InvalidArguments) as refused:
+        grant(Request("q", "decide", said, "ada"), story.plan, story.board.run)
+    assert refused.value.code == "not_a_side"
+
+
+# --- merges that a person asks for ---
+
+
+def test_all_that_is_ready_and_not_merged_is_merged_where_nothing_is_named() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", [])
+    assert wished(story).steps == ("a",), "b changed nothing"
+    story.record(merged("m1", ["a"]))
+    assert wished(story).steps == ()
+    assert wished(story, steps=["a"]).steps == (), "merging twice changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [(["nobody"], "unknown_step"), (["b"], "merge_not_ready"), (["land"], "merge_not_isolated"), (["c"], "merge_incomplete")],
+)  # fmt: skip
+def test_what_cannot_be_merged_is_refused_with_a_reason(named: list[str], code: str) -> None:
+    story = begun()
+    done(story, "a", A)
+    if code == "merge_incomplete":
+        done(story, "b", B)
+        done(story, "c", C, built_on=["a", "b"])
+    with pytest.raises(InvalidArguments) as refused:
+        wished(story, steps=named)
+    assert refused.value.code == code
+
+
+def test_the_last_merge_that_stands_is_the_one_that_is_taken_back() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    with pytest.raises(InvalidArguments) as refused:
+        wished(story, undo=True)
+    assert refused.value.code == "nothing_to_undo"
+    story.record(merged("m1", ["a"]), merged("m2", ["b"]))
+    assert wished(story, undo=True).undoes == "m2"
+    story.record(merged("m3", ["b"], undoes="m2"))
+    assert wished(story, undo=True).undoes == "m1"
+    assert wished(story).steps == ("b",)
+
+
+def test_a_merge_step_whose_merge_was_taken_back_is_to_be_done_again_and_the_run_says_so() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    done(story, "c", C, built_on=["a", "b"])
+    story.record(merged("land.1", ["a", "b", "c"], step="land"), *story.ending("land"))
+    assert story.outcome().ok
+    story.record(merged("m2", ["a", "b", "c"], undoes="land.1"))
+    outcome = story.outcome()
+    assert (outcome.ok, outcome.reasons) == (False, [{"code": "merge_undone", "step": "land"}])
+    later = story.resume()
+    assert later.started() == ["land"]
+
+
+def test_a_request_that_was_done_is_not_done_again() -> None:
+    story = begun()
+    done(story, "a", A)
+    story.record(Draft("merge_applied", {**merged("m1", ["a"]).data, "request_id": "q"}))
+    assert grant(Request("q", "merge", {}, "ada"), story.plan, story.board.run).merge is None
