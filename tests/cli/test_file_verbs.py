@@ -1,0 +1,112 @@
+"""`diff` and `merge` in a terminal: what isolated steps changed, brought back whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Said, command, written
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.verbs.files import sides_of
+
+FLOW = """
+name: two
+steps:
+  - {id: types, run: "sed -i s/one/ONE/ a.txt; echo new > n.txt", workspace: isolated, write_set: [a.txt, n.txt]}
+  - {id: api, run: "sed -i s/one/uno/ a.txt", workspace: isolated, write_set: [a.txt]}
+  - {id: plain, run: "true", posture: read_only}
+"""
+
+
+@pytest.fixture
+def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run of two writers who changed one line otherwise; nothing is merged."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    said = command("run", written(tmp_path, FLOW), "--json")
+    return str(said.document()["run_id"])
+
+
+def test_a_diff_is_plain_text_where_nobody_sees_colours(run_id: str) -> None:
+    said = command("diff", run_id)
+
+    assert said.code == 0
+    assert "types · 2 files, +2 -1 · not merged" in said.out
+    assert "-one\n+ONE\n two" in said.out
+    assert "\x1b" not in said.out
+    assert "api" not in command("diff", run_id, "types").out
+    assert "@@" not in command("diff", run_id, "--stat").out
+    assert command("diff", run_id, "plain").code == 0
+    assert command("diff", run_id, "nobody").code == 2
+
+
+def test_a_preview_changes_nothing_and_a_merge_does_what_it_said(
+    run_id: str, tmp_path: Path
+) -> None:
+    seen = command("merge", run_id, "types", "--preview")
+
+    assert (seen.code, (tmp_path / "n.txt").exists()) == (0, False)
+    assert "can be merged" in seen.out
+    done = command("merge", run_id, "types", "--json").document()
+    assert (done["status"], done["merge"], done["ok"]) == ("merged", "m1", True)
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "ONE\ntwo\n"
+    again = command("merge", run_id, "types")
+    assert (again.code, "nothing to merge" in again.out) == (0, True)
+    assert "merged by m1" in command("diff", run_id).out
+
+
+def test_a_conflict_exits_4_names_the_file_and_says_how_to_go_on(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    said = command("merge", run_id, "api")
+
+    assert said.code == 4
+    assert "Your files and api want 1 file otherwise. Nothing was changed." in said.out
+    assert f"pixirnb merge {run_id} api --side workspace" in said.out
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "ONE\ntwo\n"
+    assert command("merge", run_id, "api", "--side", "a.txt=api").code == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "uno\ntwo\n"
+
+
+def test_an_undo_takes_the_last_merge_back_and_leaves_what_was_written_since(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    (tmp_path / "mine.txt").write_text("mine\n", encoding="utf-8")
+    said = command("merge", run_id, "--undo")
+
+    assert said.code == 0
+    assert "Took m1 back out of your files" in said.out
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
+    assert (tmp_path / "mine.txt").exists()
+    assert not (tmp_path / "n.txt").exists()
+    assert command("merge", run_id, "--undo").code == 2
+
+
+def test_a_seam_is_resolved_with_a_note_by_the_verb_that_decides(run_id: str) -> None:
+    assert command("decide", run_id, "s1", "accept").code == 2
+    said = command("decide", run_id, "s1", "accept", "--note", "they fit", "--json").document()
+
+    assert said["status"] == "completed"
+    assert said["seam_obligations"][0]["note"] == "they fit"
+
+
+@pytest.mark.parametrize(
+    "words", [["--undo", "types"], ["--undo", "--side", "api"], ["--side", "nobody"], ["nobody"], ["plain"],
+              ["--side", "api", "--side", "types"], ["--side", "a.txt=", "--side", "b=api"]]
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused_in_two_lines(run_id: str, words: list[str]) -> None:
+    said: Said = command("merge", run_id, *words)
+
+    assert (said.code, said.out) == (2, "")
+    assert len(said.err.splitlines()) == 2
+
+
+def test_sides_are_for_all_files_or_by_path() -> None:
+    assert sides_of(None) is None
+    assert sides_of(["api"]) == "api"
+    assert sides_of(["a=b.txt=api", "c=workspace"]) == {"a=b.txt": "api", "c": "workspace"}
+    with pytest.raises(InvalidArguments):
+        sides_of(["api", "c=workspace"])
