@@ -49,7 +49,7 @@ def conflict_of(seen: Seen, step: str) -> dict[str, Any]:
 
 
 def merge_document(report: MergeReport) -> dict[str, Any]:
-    """A merge's report for the browser: `{status, mark, sentence, steps, phrase, files, between, conflicts}`."""
+    """A merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
     told = report.document()
     return {
         "status": report.status,
@@ -57,6 +57,9 @@ def merge_document(report: MergeReport) -> dict[str, Any]:
         "sentence": line(merge_sentence(told), 600),
         "steps": [line(step, 80) for step in report.steps],
         "phrase": changes_phrase(report.changes),
+        "patch": patch_document(
+            named(patched(report.changes.get("patch_text") or ""), report.changes["files"]), 0
+        ),
         "between": [side_name(side) for side in report.between],
         "sides": [
             {"name": line(side, 80), "words": side_name(side)}

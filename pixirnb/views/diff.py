@@ -64,7 +64,7 @@ def diff_text(document: Mapping[str, Any], *, is_painted: bool = False) -> str:
             rows.append("")
         rows.append(_painted(_headline(entry), "head", is_painted=is_painted))
         rows += [f"  {each}" for each in _asides(entry)]
-        shown, room = _entry_lines(entry, room, is_painted=is_painted)
+        shown, room = entry_lines(entry, room, is_painted=is_painted)
         rows += shown
     if not rows:
         rows.append(line(document.get("sentence") or "No changes."))
@@ -81,7 +81,7 @@ def diff_html(document: Mapping[str, Any]) -> str:
     for entry in document.get("changes") or []:
         parts.append(f"<h4>{text(_headline(entry), 400)}</h4>")
         parts += [f'<p class="pixirnb-mute">{prose(each)}</p>' for each in _asides(entry)]
-        shown, room = _entry_html(entry, room)
+        shown, room = entry_html(entry, room)
         parts.append(shown)
     if not parts:
         parts.append(f"<p>{prose(document.get('sentence') or 'No changes.')}</p>")
@@ -131,8 +131,8 @@ def _named(paths: Sequence[object], count: int) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tuple[list[str], int]:
-    """The body of an entry, and the lines that are left for the next."""
+def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tuple[list[str], int]:
+    """The files of an entry and its patch, `{changes, patch_text, patch_cut}`, and the lines of `room` that are left."""
     changes = entry["changes"]
     files = changes.get("files") or []
     rows = lined(["", "", "", ""], [stat_row(file) for file in files], widest=_PATH)
@@ -156,7 +156,8 @@ def _entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tu
     return rows, room
 
 
-def _entry_html(entry: Mapping[str, Any], room: int) -> tuple[str, int]:
+def entry_html(entry: Mapping[str, Any], room: int) -> tuple[str, int]:
+    """The same as markup, each file folded."""
     changes = entry["changes"]
     files = changes.get("files") or []
     if entry.get("patch_text") is None:
@@ -215,8 +216,9 @@ def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -
         told.append(f"{more:,} bytes" if more else "what follows")
     if not told:
         return ""
-    where = line(entry["changes"].get("patch") or "", 80)
-    return f"Not shown: {', '.join(told)}. The whole patch is blob {where}."
+    blob = entry["changes"].get("patch")
+    where = f" The whole patch is blob {line(blob, 80)}." if blob else ""
+    return f"Not shown: {', '.join(told)}.{where}"
 
 
 def _merge_row(merge: Mapping[str, Any]) -> list[str]:

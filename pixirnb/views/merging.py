@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.views import cards
-from pixirnb.views.changes import changes_phrase, count_of, stat_row
+from pixirnb.views.changes import changes_phrase
 from pixirnb.views.clashes import (
     MINE,
     clash_sentence,
@@ -18,10 +18,13 @@ from pixirnb.views.clashes import (
     sides_phrase,
 )
 from pixirnb.views.columns import table
+from pixirnb.views.diff import entry_html, entry_lines
 from pixirnb.views.marks import Mark
 from pixirnb.views.markup import code, text, verbatim
 from pixirnb.views.plain import line, plural, spelled
 
+PREVIEWED: Final = 400
+"""Lines of a preview's patch that are shown."""
 ROWS: Final = 40
 """Lines of a text in conflict that are shown, of each file."""
 _FILES: Final = 20
@@ -80,8 +83,6 @@ def next_steps(document: Mapping[str, Any], command: str) -> list[tuple[str, str
     match document.get("status"):
         case "merged":
             return [(f"{base} --undo", "takes it back")]
-        case "clean":
-            return [(f"{base} --undo" if document.get("undoes") else base + named, "does it")]
         case "conflict" if not document.get("undoes"):
             others = [line(side, 80) for side in document.get("between") or [] if side != MINE]
             other = others[-1] if others else "STEP"
@@ -103,11 +104,9 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
     lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
     lines.append(f"  {merge_sentence(document)}")
     changes = document.get("changes") or {}
-    files = changes.get("files") or []
-    if files:
-        lines += ["", *table(["", "", "", ""], [stat_row(file) for file in files], widest=200)]
-        if (hidden := count_of(changes) - len(files)) > 0:
-            lines.append(f"  and {plural(hidden, 'file')} more")
+    if changes.get("files"):
+        entry = {"changes": changes, "patch_text": changes.get("patch_text")}
+        lines += ["", *entry_lines(entry, PREVIEWED, is_painted=False)[0]]
     conflicts = document.get("conflicts") or []
     for conflict in conflicts[:_FILES]:
         shown = conflict_document(conflict, conflict.get("marked_text"))
@@ -116,8 +115,8 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
         lines += [f"  {row}" for row in conflict_rows(shown, ROWS)]
     if len(conflicts) > _FILES:
         lines.append(f"  and {plural(len(conflicts) - _FILES, 'file')} more")
-    if document.get("status") == "conflict" and document.get("undoes"):
-        lines += ["", f"  {_EDITED}"]
+    if aside := _aside(document):
+        lines += ["", f"  {aside}"]
     if steps := next_steps(document, command):
         lines += ["", "  next"]
         lines += table(["", ""], [list(step) for step in steps], indent="    ", widest=200)
@@ -127,23 +126,30 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
 def merge_html(document: Mapping[str, Any]) -> str:
     """A merge's report for a notebook."""
     changes = document.get("changes") or {}
-    rows = [[text(cell, 220) for cell in stat_row(file)] for file in changes.get("files") or []]
+    entry = {"changes": changes, "patch_text": changes.get("patch_text")}
+    brought = entry_html(entry, PREVIEWED)[0] if changes.get("files") else ""
     conflicts = document.get("conflicts") or []
     told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
     more = len(conflicts) - _FILES
     steps = "".join(
         f"<li>{code(cell, 300)} {text(what)}</li>" for cell, what in next_steps(document, "%pixir")
     )
-    is_edited = document.get("status") == "conflict" and document.get("undoes")
     return cards.card(
         cards.top(merge_mark(document), "merge", run_id=document.get("run_id")),
         f"<p>{text(merge_sentence(document), 600)}</p>",
-        cards.table(["", "file", "lines", ""], rows) if rows else "",
+        brought,
         told,
         f'<p class="pixirnb-mute">and {plural(more, "file")} more</p>' if more > 0 else "",
-        f"<p>{text(_EDITED)}</p>" if is_edited else "",
+        f"<p>{text(_aside(document))}</p>" if _aside(document) else "",
         f"<h4>Next</h4><ul>{steps}</ul>" if steps else "",
     )
+
+
+def _aside(document: Mapping[str, Any]) -> str:
+    if document.get("status") == "clean":
+        return "The same without --preview does it."
+    is_edited = document.get("status") == "conflict" and document.get("undoes")
+    return _EDITED if is_edited else ""
 
 
 def _conflict_html(conflict: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 // asked for when somebody opens a file. Names and contents of files are data: they go in as text.
 
 const SIGNS = { both: " ", added: "+", deleted: "-", remark: "\\" };
-const FILE_SIGNS = { added: ["A", "added"], deleted: ["D", "deleted"], modified: ["M", "changed"] };
+const FILE_SIGNS = { added: "A", deleted: "D", modified: "M" };
+const SIGN_WORDS = { A: "added", D: "deleted", M: "changed" };
 
 class Changes {
   constructor(panel) {
@@ -53,14 +54,7 @@ class Changes {
   }
 
   file(file, hasPatch) {
-    const [sign, word] = FILE_SIGNS[file.change] ?? ["?", file.change];
-    const isText = file.added !== null || file.deleted !== null;
-    const head = [
-      h("b", { class: `pixirnb-sign pixirnb-${TONE_OF_SIGN[sign] ?? "half"}`, title: word }, sign, h("span", { class: "pixirnb-hidden" }, ` ${word}: `)),
-      h("code", { class: "pixirnb-path" }, file.path),
-      h("span", { class: "pixirnb-mute pixirnb-nowrap" }, isText ? `+${(file.added ?? 0).toLocaleString("en-US")} -${(file.deleted ?? 0).toLocaleString("en-US")}` : "not text"),
-      file.mode ? h("span", { class: "pixirnb-mute" }, file.mode) : null,
-    ];
+    const head = fileHead(FILE_SIGNS[file.change] ?? "?", file);
     if (!hasPatch) return h("div", { class: "pixirnb-beside" }, head);
     const body = h("div", {});
     this.bodies.set(file.path, body);
@@ -90,6 +84,24 @@ class Changes {
 }
 
 const TONE_OF_SIGN = { A: "ready", D: "bad", M: "half" };
+
+/** What stands on the line of a file: what became of it, its name, how many lines. */
+function fileHead(sign, { path, added, deleted, mode }) {
+  const word = SIGN_WORDS[sign] ?? "changed";
+  const isText = added !== null || deleted !== null;
+  return [
+    h("b", { class: `pixirnb-sign pixirnb-${TONE_OF_SIGN[sign] ?? "half"}`, title: word }, sign, h("span", { class: "pixirnb-hidden" }, ` ${word}: `)),
+    h("code", { class: "pixirnb-path" }, path),
+    h("span", { class: "pixirnb-mute pixirnb-nowrap" }, isText ? `+${(added ?? 0).toLocaleString("en-US")} -${(deleted ?? 0).toLocaleString("en-US")}` : "not text"),
+    mode ? h("span", { class: "pixirnb-mute" }, mode) : null,
+  ];
+}
+
+/** A file of a patch that is known already, its diff folded. */
+function diffOf(file) {
+  const head = fileHead(file.sign, { ...file, mode: file.note });
+  return file.hunks.length ? fold(head, { kind: "pixirnb-file" }, hunksOf(file)) : h("div", { class: "pixirnb-beside" }, head);
+}
 
 /** The hunks of a file, one block that scrolls by itself. */
 function hunksOf({ path, hunks }) {

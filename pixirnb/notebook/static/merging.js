@@ -43,6 +43,8 @@ class MergeCard {
       this.root,
       h("h4", {}, this.name),
       h("p", { role: "status" }, markBadge(this.stage, answer.mark), " ", answer.sentence),
+      answer.patch.files.map((file) => diffOf(file)),
+      answer.patch.sentence ? h("p", { class: "pixirnb-mute" }, answer.patch.sentence) : null,
       choice?.root,
       isClash && !this.wish.undo ? h("p", { class: "pixirnb-mute" }, "A file that you have put right in your own folder counts as solved. The others need a side.") : null,
       this.buttons(act, answer.status === "nothing" ? "Close" : "Not now"),
