@@ -168,7 +168,7 @@ def _command(reading: Reading, cli: str, parts: PathParts) -> str:
 def _profiles(reading: Reading, top: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     legacy = reading.mapping(reading.mapping(top, "permissions", ()), "profiles", ("permissions",))
     found = {**legacy, **reading.mapping(top, "permission_profiles", ())}
-    return {name: value for name, value in found.items() if isinstance(value, dict)}
+    return {str(name): value for name, value in found.items() if isinstance(value, dict)}
 
 
 def _permissions(

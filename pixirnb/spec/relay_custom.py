@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.spec.fields import shown
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.relay_keys import STEP
 from pixirnb.spec.relay_reading import Reading
@@ -59,7 +60,7 @@ class CustomSteps:
         strange = {
             key: value
             for key, value in step.items()
-            if key not in own and key not in _names(defined.get("params"))
+            if key not in own and key not in _params(defined.get("params"))
         }
         came = frozenset(body) - frozenset(own)
         return {**body, **own, **strange}, came
@@ -68,10 +69,7 @@ class CustomSteps:
         self, step: Mapping[str, Any], defined: Mapping[str, Any], name: str, parts: PathParts
     ) -> dict[str, str]:
         values: dict[str, str] = {}
-        for param in defined.get("params") or ():
-            if not isinstance(param, dict) or not isinstance(param.get("name"), str):
-                continue
-            key = param["name"]
+        for key, param in _params(defined.get("params")).items():
             value = step.get(key, param.get("default"))
             if value is None and param.get("required") is True:
                 self.reading.wrong(
@@ -80,9 +78,7 @@ class CustomSteps:
                     f"the custom step `{name:.80}` needs `{key:.80}`",
                     f"add `{key:.80}:` to this step",
                 )
-            if isinstance(value, bool):
-                value = "true" if value else "false"
-            values[key] = "" if value is None else str(value)[:65_536]
+            values[key] = "" if value is None else value if isinstance(value, str) else shown(value)
         return values
 
     def _read(self, at: PathParts) -> dict[str, Any] | None:
@@ -110,10 +106,11 @@ class CustomSteps:
         return steps
 
 
-def _names(params: object) -> set[str]:
-    items = params if isinstance(params, list) else []
+def _params(said: object) -> dict[str, dict[str, Any]]:
+    """The parameters of a definition, by name."""
+    items = said if isinstance(said, list) else []
     return {
-        item["name"]
+        item["name"]: item
         for item in items
         if isinstance(item, dict) and isinstance(item.get("name"), str)
     }

@@ -24,6 +24,8 @@ _READS_CODE: Final = re.compile(
     r"(?:.*/)?(?:sh|bash|dash|zsh|ksh|ash|fish|python|pypy|node|perl|ruby|php|lua|deno|bun)[0-9.]*"
 )
 _CODE_FLAG: Final = re.compile(r"-[A-Za-z]*[ceErp]|--(?:eval|print|command)|eval")
+_MOST: Final = 100
+"""References of one command: each is looked at with all of it."""
 _GONE: Final = "x"
 """Stands for what was refused, so that the rest can be looked at."""
 _ALL_CODE: Final = re.compile(r"(?:.*/)?(?:eval|ssh|su|awk|gawk|mawk|sed|gsed|trap)")
@@ -53,6 +55,11 @@ def settle(script: str) -> Settled:
             start, end = bad.span
             done.refused.append((done.script[start:end], "behind a brace"))
             done.script = done.script[:start] + _GONE + done.script[end:]
+            continue
+        if len(references) > _MOST:
+            beyond = references[_MOST]
+            done.refused.append((beyond.text, f"behind {_MOST} others"))
+            done.script = done.script[: beyond.start] + done.script[beyond.end :].replace("{{", "x")
             continue
         spans = [(reference.start, reference.end) for reference in references]
         found = first_misplaced(done.script, spans)

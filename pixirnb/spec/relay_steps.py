@@ -89,8 +89,9 @@ class Steps:
         last = self._preflight(workflow, parts, templates, ids)
         for step in found:
             if step.said.get("type") == "worktree":
-                path = step.said.get("path", f".worktrees/{step.name}")
-                self._made["/".join(normal(str(path)))] = step.id
+                path = step.said.get("path")
+                made = path if isinstance(path, str) else f".worktrees/{step.name}"
+                self._made["/".join(normal(made))] = step.id
         for step in found:
             native = self._step(step, templates, ids)
             if last is not None and not native.get("depends_on"):
@@ -309,7 +310,7 @@ class Steps:
             self.reading.wrong(
                 "quoted_reference",
                 at,
-                f"{text} stands {place}, where its value would be taken for code",
+                f"{text} stands {place}, where its value cannot be kept apart from what is written",
                 f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument",
             )
         if done.free:

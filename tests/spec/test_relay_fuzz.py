@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import yaml
@@ -178,6 +179,16 @@ def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
         again = load_text(write(loaded.workflow, loaded.places.notes))
         assert again.workflow == loaded.workflow
         assert again.mistakes == ()
+
+
+@given(ANYTHING | st.dictionaries(st.sampled_from(("a", "steps")), ANYTHING, max_size=2), ANYTHING)
+@settings(max_examples=100, deadline=None)
+def test_whatever_the_definitions_of_custom_steps_say_nothing_raises(said: Any, param: Any) -> None:
+    step = {"params": said, "type": "deterministic", "command": "echo {{b}}"}
+    for text in (json.dumps(said), json.dumps({"steps": said}), json.dumps({"steps": {"a": step}})):
+        value = {"swarm": {}, "workflows": [{"steps": [{"name": "a", "use": "a", "b": param}]}]}
+        for problem in load_mapping(value, None, Surroundings(text)).problems:
+            assert problem.fix
 
 
 SOUND: Final = st.lists(NAME, min_size=1, max_size=5, unique=True).flatmap(

@@ -14,7 +14,6 @@ from pixirnb.spec.relay import Surroundings
 from pixirnb.spec.relay_agents import COMMANDS, PASSED
 from pixirnb.spec.steps import AgentStep, ShellStep
 
-
 CHECKS: dict[str, tuple[dict[str, Any], list[dict[str, Any]] | None]] = {
     "text": ({"type": "output_contains", "value": "OK"}, [{"output_contains": "OK"}]),
     "a number": ({"type": "output_contains", "value": 42}, [{"output_contains": "42"}]),

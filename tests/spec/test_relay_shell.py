@@ -103,3 +103,8 @@ def test_one_value_has_one_variable_and_two_values_have_two() -> None:
 def test_a_script_without_references_stays_as_it_is() -> None:
     script = "echo '$HOME' \"`date`\" $((1+1)) <<'EOF'\n\\ ` $\nEOF\n"
     assert settle(script).script == script
+
+
+def test_a_command_of_more_references_than_can_be_looked_at_is_refused() -> None:
+    done = settle("\n".join(f"echo '{WORD}'" for _ in range(102)))
+    assert [place for _, place in done.refused] == ["behind 100 others"]
