@@ -18,11 +18,13 @@ from typing import Any, Final, ParamSpec, TypeVar
 from pixirnb import api
 from pixirnb.errors import PixirnbError
 from pixirnb.handle import Run
+from pixirnb.history.files import open_seams
 from pixirnb.ids import is_run_id
 from pixirnb.notebook.hints.surroundings import Candidate
 from pixirnb.notebook.shelf import SHELF
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.catalogue import Catalogue
+from pixirnb.views.seams import seam_phrase
 
 MOST_ENTRIES: Final = 200
 """Names of a folder that are offered."""
@@ -152,6 +154,13 @@ class Neighbourhood:
             )
             for step in run.outcome.steps
         ]
+
+    @_kept
+    def seams_of(self, run_id: str) -> Sequence[Candidate]:
+        """Ids of a run's open seams, with what they are about."""
+        run = self._run(run_id)
+        found = [] if run is None else open_seams(run.state.seams)
+        return [Candidate(seam["id"], f"seam · {seam_phrase(seam)}") for seam in found]
 
     def workflow_of(self, run_id: str) -> Workflow | None:
         """The workflow of a run."""

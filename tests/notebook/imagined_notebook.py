@@ -56,6 +56,9 @@ class Imagined:
         said = (Candidate("make", "checkpoint_ready · shell"), Candidate("gate", "partial · agent"))
         return said if run_id == RUN else ()
 
+    def seams_of(self, run_id: str) -> Sequence[Candidate]:
+        return (Candidate("s1", "seam · make and gate"),) if run_id == RUN else ()
+
     def workflow_of(self, run_id: str) -> Workflow | None:
         return DEMO if run_id == RUN else None
 

@@ -56,6 +56,11 @@ BODY = "\ninputs: {size: {type: integer}}\nsteps:\n  - {id: a, run: x}\n"
         (f"%pixir decide {RUN} gate r⌖", ["reject"]),
         (f"%pixir compare {RUN} r⌖", [OLDER]),
         (f"%pixir decide {RUN} gate accept --va⌖", ["--value"]),
+        (f"%pixir diff {RUN} m⌖", ["make"]),
+        (f"%pixir merge {RUN} m⌖", ["make"]),
+        (f"%pixir merge {RUN} make g⌖", ["gate"]),
+        (f"%pixir merge {RUN} --side w⌖", ["workspace"]),
+        (f"%pixir merge {RUN} make --side src/a.py=g⌖", ["gate"]),
         ("%pixir prune --status nee⌖", ["needs_orchestrator"]),
         ("%pixir nonsense ⌖", []),
         ("%pixir log 'unclosed ⌖", []),
@@ -66,7 +71,7 @@ def test_a_line_offers_what_may_come_next(cell: str, wanted: list[str]) -> None:
 
 
 def test_a_decision_offers_the_steps_that_wait_for_one_first() -> None:
-    assert offered(f"%pixir decide {RUN} ⌖")[:2] == ["gate", "make"]
+    assert offered(f"%pixir decide {RUN} ⌖")[:3] == ["gate", "s1", "make"]
 
 
 def test_runs_are_named_newest_first_with_workflow_and_status() -> None:

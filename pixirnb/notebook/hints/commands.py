@@ -12,6 +12,9 @@ from pixirnb.notebook.words import STAYING
 from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.grammar import build
 
+MANY: Final = "steps"
+"""The positional word that may be said again and again: it comes last."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -86,7 +89,8 @@ def _verb(name: str, app: Any) -> Command:
             continue
         about = " ".join(str(argument.parameter.help or "").split())
         if "POSITIONAL" in str(argument.field_info.kind):
-            words.append(argument.name.removeprefix("--"))
+            is_many = "VAR" in str(argument.field_info.kind)
+            words.append(MANY if is_many else argument.name.removeprefix("--"))
         else:
             is_list = "list" in str(argument.hint)
             options.append(Option((argument.name,), about, argument.hint is bool, is_list))

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pixirnb.housekeeping import ON_REQUEST, PRUNABLE
 from pixirnb.notebook.hints.body import NOTHING, Hints
-from pixirnb.notebook.hints.commands import Command, verbs
+from pixirnb.notebook.hints.commands import MANY, Command, verbs
 from pixirnb.notebook.hints.outline import Outline
 from pixirnb.notebook.hints.paths import path_candidates
 from pixirnb.notebook.hints.surroundings import Candidate, Surroundings
@@ -22,7 +22,8 @@ _VERDICTS: Final = (
     Candidate("accept", "take it as it is; the run goes on"),
     Candidate("reject", "give it up; what waits on it is held"),
 )
-_WAITING: Final = ("needs_orchestrator", "partial")
+_WAITING: Final = ("needs_orchestrator", "partial", "seam")
+_MINE: Final = Candidate("workspace", "your own files")
 
 
 @dataclass(slots=True)
@@ -33,6 +34,8 @@ class Line:
     """`workflow`, `step`, or the verb of `%pixir`."""
     words: dict[str, str] = field(default_factory=dict)
     """Positional words, by what they are."""
+    many: list[str] = field(default_factory=list)
+    """Positional words of the last kind, where there may be many."""
     options: dict[str, str] = field(default_factory=dict)
     """Options by name; of one that is repeated the last."""
     turn: str | None = None
@@ -90,7 +93,10 @@ def _read(verb: str, command: Command, said: Iterable[str], typed: str) -> Line:
             line.options[name] = value
             waiting = None if option.is_flag or equals else name
         elif not word.startswith("--") and names:
-            line.words[names.pop(0)] = word
+            if names[0] == MANY:
+                line.many.append(word)
+            else:
+                line.words[names.pop(0)] = word
     name, equals, value = typed.partition("=")
     if waiting is None and equals and command.option(name) is not None:
         waiting, typed = name, value
@@ -136,6 +142,12 @@ def _value(line: Line, world: Surroundings, outline: Outline | None) -> Hints:
             return typed, checks + [Candidate(f":{f.text}", f.about) for f in world.functions()]
         case "--from" | "--only" | "--until" | "step":
             return typed, _steps_of_run(line, world)
+        case "steps":
+            steps = [step for step in _steps_of_run(line, world) if step.text not in line.many]
+            return typed, steps
+        case "--side":
+            path, equals, side = typed.rpartition("=")
+            return (side if path and equals else typed), [_MINE, *_steps_of_run(line, world)]
         case "--checkpoint":
             return typed, [*world.checkpoints_of(line.words.get("run", ""))]
         case "--resume" | "run" | "left" | "right":
@@ -162,6 +174,7 @@ def _listed(typed: str, found: Iterable[Candidate], *, but: str | None = None) -
 def _steps_of_run(line: Line, world: Surroundings) -> list[Candidate]:
     found = [*world.steps_of(line.words.get("run", ""))]
     if line.verb == "decide":
+        found += world.seams_of(line.words.get("run", ""))
         found.sort(key=lambda step: not step.about.startswith(_WAITING))
     return found
 

@@ -42,6 +42,10 @@ class Surroundings(Protocol):
         """Ids of a run's steps, with how they stand."""
         ...
 
+    def seams_of(self, run_id: str) -> Sequence[Candidate]:
+        """Ids of a run's open seams, with what they are about."""
+        ...
+
     def workflow_of(self, run_id: str) -> Workflow | None:
         """The workflow of a run."""
         ...
