@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pixirnb.planning.paths import Pattern, overlap
 from pixirnb.planning.roots import Root, Roots
 
-BESIDE = Roots.of("/home/ana/shop", {"cloud": "/home/ana/cloud", "web": "/home/ana/web"})
+BESIDE = Roots.of("/srv/ana/shop", {"cloud": "/srv/ana/cloud", "web": "/srv/ana/web"})
 WITHIN = Roots.of(
     "/w", {"cloud": "/w/libs/cloud", "deep": "/w/libs/cloud/sub", "again": "/w/libs/cloud"}
 )
@@ -24,7 +24,7 @@ def meet(roots: Roots, one: str, other: str) -> bool:
 
 def test_roots_are_the_workspace_and_then_repositories_as_declared() -> None:
     assert [root.name for root in BESIDE.roots] == [".", "repos.cloud", "repos.web"]
-    assert BESIDE.named("repos.cloud") == Root("repos.cloud", "/home/ana/cloud")
+    assert BESIDE.named("repos.cloud") == Root("repos.cloud", "/srv/ana/cloud")
     assert BESIDE.is_plain
     with pytest.raises(KeyError):
         BESIDE.named("repos.nobody")
