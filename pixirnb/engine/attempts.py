@@ -39,7 +39,7 @@ from pixirnb.planning.plan import Kind
 from pixirnb.ports import Job
 from pixirnb.runners.checks import Left, perform_checks
 from pixirnb.runners.masking import Mask, secret_values
-from pixirnb.trees import Clash, Given
+from pixirnb.trees import Given
 from pixirnb.work import (
     AgentWork,
     Ended,
@@ -117,10 +117,8 @@ class _Performance:
             return [*facts, self.ended(ended)]
         if self.step.workspace == "isolated":
             given = await self._offload(isolated.give, self.attempt, self.state, self.around)
-            if isinstance(given, Clash):
-                facts, ended = await self._offload(
-                    isolated.clashed, given, self.attempt, self.around
-                )
+            if not isinstance(given, Given):
+                facts, ended = given
                 return [*facts, self.ended(ended)]
             self.given = given
             self.place = isolated_place(self.around.run, self.around.roots, given)

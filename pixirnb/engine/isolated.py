@@ -53,9 +53,15 @@ def files_of(around: Surroundings) -> Files:
     return around.files
 
 
-def give(attempt: Attempt, state: StepState, around: Surroundings) -> Given | Clash:
-    """Folders for an attempt, with the changes of what it builds on merged in. Blocking. Raises Cannot."""
-    return files_of(around).give(_order(attempt.step, state, around))
+def give(
+    attempt: Attempt, state: StepState, around: Surroundings
+) -> Given | tuple[list[Draft], Ended]:
+    """Folders for an attempt, with the changes of what it builds on merged in; where those clash, the facts and the end.
+
+    Blocking. Raises Cannot.
+    """
+    given = files_of(around).give(_order(attempt.step, state, around))
+    return _clashed(given, attempt, around) if isinstance(given, Clash) else given
 
 
 def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
@@ -88,8 +94,9 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
     return [*solved, Draft("workspace_captured", data)]
 
 
-def clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:
+def _clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:
     """What follows from files that could not be merged: the facts, and how the attempt ends before it starts. Blocking."""
+    captured = merges.captures_before(around.plan, around.run, attempt.step.index)
     facts = conflict_facts(
         clash,
         around.plan,
@@ -98,6 +105,7 @@ def clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[
         around.log.blobs,
         step=attempt.step.id,
         attempt=attempt.number,
+        steps=[event["step"] for event in captured],
     )
     return facts, Ended("failed", CONFLICT, conflict_message(clash, around.roots))
 
