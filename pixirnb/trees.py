@@ -292,8 +292,16 @@ class Files(Protocol):
         """Delete the folders of an attempt."""
         ...
 
+    def set_aside(self, given: Given) -> Path:
+        """Keep the folders of an attempt whose files could not be taken, for a person: where they lie."""
+        ...
+
     def sweep(self, run_id: str) -> None:
-        """Delete what dead owners of the run left of such folders."""
+        """Delete what dead owners of the run left of such folders, but what was set aside."""
+        ...
+
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+        """Keep trees that another run made, by root, for this one too: a fork stands alone."""
         ...
 
     def preview(self, order: Order) -> Merging | Clash:

@@ -36,6 +36,18 @@ _HERE: Final = str(Path(sys.executable).parent)
 _FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
 """What an agent's environment holds besides the names its spec passes on."""
 
+_GITS_OWN: Final = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_NAMESPACE",
+    }
+)
+"""Would lead the git of an isolated step to the user's repository."""
+
 Lookup = Callable[[Reference], Any]
 
 
@@ -83,6 +95,9 @@ def _assign(
     surface: tuple[dict[str, Any], ...],
 ) -> Assignment:
     env = _environment(step)
+    if place.is_isolated:
+        for name in _GITS_OWN & env.keys():
+            del env[name]
     env.update(place.variables())
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
     env["PIXIRNB_RUN_ID"] = run.run_id

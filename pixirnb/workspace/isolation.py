@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.paths import Pattern
@@ -35,6 +35,9 @@ from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.root_locks import locked
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.tree_stores import tree_store
+
+_ASIDE: Final = ".kept"
+"""Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
 
 
 class LocalFiles:
@@ -103,9 +106,27 @@ class LocalFiles:
         with suppress(OSError):  # other attempts still work there
             folder.parent.rmdir()
 
+    def set_aside(self, given: Given) -> Path:
+        """See `Files.set_aside`."""
+        folder = self._state / "isolated" / given.order.run_id / given.order.name
+        aside = folder.with_name(folder.name + _ASIDE)
+        _remove(aside)
+        folder.rename(aside)
+        return aside
+
     def sweep(self, run_id: str) -> None:
         """See `Files.sweep`."""
-        _remove(self._state / "isolated" / run_id)
+        folder = self._state / "isolated" / run_id
+        for left in list(folder.iterdir()) if folder.is_dir() else []:
+            if not left.name.endswith(_ASIDE):
+                _remove(left)
+        with suppress(OSError):  # something was set aside, or nothing is there
+            folder.rmdir()
+
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+        """See `Files.adopt`."""
+        for root, named in trees.items():
+            self._store(root).keep(f"{run_id}/adopted", list(named))
 
     # --- merging ------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,13 @@ _STORES: Final[dict[str, type[GitTrees | PlainTrees]]] = {"git": GitTrees, "copy
 
 
 def tree_store(state: Path, root: Path) -> TreeStore:
-    """The store of `root` in a state folder; one by each method, for neither reads the other's trees."""
+    """The store of `root` in a state folder; one by each method, for neither reads the other's trees.
+
+    It goes by where the root lies from the state folder, so that a project that is moved finds its trees again.
+    """
     real = Path(os.path.realpath(root))
-    key = blake2b(os.fsencode(real), digest_size=16).hexdigest()
+    place = os.path.relpath(real, os.path.realpath(state))
+    key = blake2b(os.fsencode(place), digest_size=16).hexdigest()
     method = "git" if is_usable() else "copy"
     return _STORES[method](state / _FOLDER / f"{key}-{method}", real)
 
