@@ -52,6 +52,10 @@ MISTAKEN: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [alone("a"), merge("m", "a", after=())],
         [("merge_not_after", "steps[1].merge[0]")],
     ),
+    "a merge that does not wait is not told what it lacks as well": (
+        [alone("a"), alone("b", "a"), merge("m", "b", after=())],
+        [("merge_not_after", "steps[2].merge[0]")],
+    ),
     "a merge of itself": (
         [merge("m", "m", after=())],
         [("merge_not_isolated", "steps[0].merge[0]"), ("merge_not_after", "steps[0].merge[0]")],

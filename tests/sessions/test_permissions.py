@@ -224,3 +224,36 @@ def test_nothing_is_written_that_the_write_set_does_not_claim(path: str, mode: M
     verdict = decide(limits(mode), "write", {"path": path, "content": ""}).verdict
     claimed = matches(Pattern.parse("src/**"), path)
     assert verdict == "deny" or claimed
+
+
+REPOS = {".": "/w", "repos.cloud": "/w/libs/cloud", "repos.web": "/web"}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("repos.web:src/a.py", ""),
+        ("libs/cloud/a.py", ""),
+        ("repos.cloud:a.py", ""),
+        ("src/a.py", "outside_write_set"),
+        ("repos.web:a.py", "outside_write_set"),
+        ("repos.web:src/../a.py", "outside_write_set"),
+        ("repos.nobody:src/a.py", "outside_write_set"),
+        ("/web/src/a.py", "outside_write_set"),
+        ("repos.web:.env", "kept_secret"),
+        ("repos.web:.git/config", "reserved_path"),
+        ("repos.cloud:.pixirnb/x", "reserved_path"),
+    ],
+)
+def test_a_set_names_a_repository_and_is_held_in_it(path: str, expected: str) -> None:
+    sets = ["repos.web:src/**", "libs/**"]
+    held = Limits.of({**work(permission_mode="auto", write_set=sets), "roots": REPOS})
+    assert decide(held, "write", {"path": path, "content": ""}).code == expected
+
+
+def test_a_folder_of_a_repository_may_be_looked_through_where_something_in_it_may_be_read() -> None:
+    held = Limits.of({**work(read_set=["repos.cloud:src/*.py"]), "roots": REPOS})
+    for path in ("repos.cloud:", "repos.cloud:src", "libs", "libs/cloud", "libs/cloud/src"):
+        assert held.look_refusal(path) is None
+    for path in ("repos.web:", "repos.cloud:docs", "libs/other"):
+        assert held.look_refusal(path) is not None
