@@ -19,6 +19,7 @@ from pixirnb.spec.places import PathParts
 from pixirnb.spec.relay_agents import read_agents
 from pixirnb.spec.relay_custom import CustomSteps
 from pixirnb.spec.relay_keys import ERRORS, SWARM, TOP, WORKFLOW
+from pixirnb.spec.relay_permissions import Permissions
 from pixirnb.spec.relay_places import Folders
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.relay_steps import Steps
@@ -89,12 +90,14 @@ def translate(value: Mapping[str, Any], surroundings: Surroundings | None = None
     _swarm(reading, value, native, attempts, delay)
     folders = Folders(reading, around.variables)
     folders.declare(value)
-    team = read_agents(reading, value, folders, delay)
+    permissions = Permissions(reading)
+    permissions.declare(value)
+    team = read_agents(reading, value, folders=folders, permissions=permissions, retry=delay)
     parts, workflow = _workflow(reading, value)
     if workflow is not None:
         _of_workflow(reading, workflow, parts, native)
         custom = CustomSteps(reading, around.custom_steps)
-        steps = Steps(reading, team, folders, custom, delay)
+        steps = Steps(reading, team, folders, permissions, custom, delay)
         templates = steps.read(workflow, parts)
         reading.moved["steps",] = (*parts, "steps")
         if templates.inputs:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.spec.places import PathParts
-from pixirnb.spec.relay_keys import AGENT, CONSTRAINTS, FILES, PERMISSIONS
+from pixirnb.spec.relay_keys import AGENT, CONSTRAINTS
+from pixirnb.spec.relay_permissions import Leave, Permissions
 from pixirnb.spec.relay_places import Folders
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.suggestions import did_you_mean
@@ -36,7 +37,6 @@ PASSED: Final[dict[str, tuple[str, ...]]] = {
     "qwen": ("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
 }
 """What is passed on to each: its own runner hands agents all of its environment, here they get what they usually need."""
-_ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,8 @@ class Hand:
     """Its name here."""
     preface: str = ""
     """Its own `task`, which stands before those of its steps."""
-    writes: tuple[str, ...] = ()
-    """Globs that `permissions.files.write` lets it write."""
-    writes_at: PathParts = ()
+    leave: Leave = field(default_factory=Leave)
+    """What it may do."""
     cwd: str | None = None
 
 
@@ -63,7 +62,12 @@ class Team:
 
 
 def read_agents(
-    reading: Reading, top: Mapping[str, Any], folders: Folders, retry: Mapping[str, Any]
+    reading: Reading,
+    top: Mapping[str, Any],
+    *,
+    folders: Folders,
+    permissions: Permissions,
+    retry: Mapping[str, Any],
 ) -> Team:
     """The agents of a file. `retry` is what `errorHandling` says, without a number of attempts."""
     team = Team()
@@ -79,13 +83,18 @@ def read_agents(
             reading.wrong("duplicate_id", (*parts, "name"), message, fix)
             continue
         found.append((name, parts, item))
-    profiles = _profiles(reading, top)
     safe = safe_names(name for name, _, _ in found)
     for name, parts, item in found:
         reading.renamed((*parts, "name"), name, safe[name])
         reading.moved["agents", safe[name]] = parts
         agent, hand = _agent(
-            reading, item, parts, name=safe[name], folders=folders, profiles=profiles, retry=retry
+            reading,
+            item,
+            parts,
+            name=safe[name],
+            folders=folders,
+            permissions=permissions,
+            retry=retry,
         )
         team.native[safe[name]] = agent
         team.hands[name] = hand
@@ -99,7 +108,7 @@ def _agent(
     *,
     name: str,
     folders: Folders,
-    profiles: Mapping[str, dict[str, Any]],
+    permissions: Permissions,
     retry: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Hand]:
     moved, own = reading.moved, ("agents", name)
@@ -137,14 +146,14 @@ def _agent(
     if paths:
         agent["additional_paths"] = paths
         moved[*own, "additional_paths"] = (*parts, "additionalPaths")
-    moved[*own, "posture"] = (*parts, "permissions", "access")
-    writes, writes_at = _permissions(reading, item, parts, profiles, agent)
-    if cwd is not None and cwd != ".":
-        prefix = cwd.replace("/", ":", 1) if cwd.startswith("repos.") and "/" in cwd else cwd
-        prefix += ":" if prefix == cwd and cwd.startswith("repos.") else "/"
-        writes = tuple(prefix + glob for glob in writes)
+    leave = permissions.of(item, parts)
+    if leave.posture is not None:
+        agent["posture"] = leave.posture
+        moved[*own, "posture"] = leave.access_at
+    if leave.is_unasked:
+        agent["permission_mode"] = "auto"
     preface = reading.text(item, "task", parts) or ""
-    return agent, Hand(name, preface, writes, writes_at, cwd)
+    return agent, Hand(name, preface, leave, cwd)
 
 
 def _command(reading: Reading, cli: str, parts: PathParts) -> str:
@@ -163,53 +172,3 @@ def _command(reading: Reading, cli: str, parts: PathParts) -> str:
             did_you_mean(cli, COMMANDS, otherwise="write how it is called there"),
         )
     return COMMANDS.get(cli, cli)
-
-
-def _profiles(reading: Reading, top: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    legacy = reading.mapping(reading.mapping(top, "permissions", ()), "profiles", ("permissions",))
-    found = {**legacy, **reading.mapping(top, "permission_profiles", ())}
-    return {str(name): value for name, value in found.items() if isinstance(value, dict)}
-
-
-def _permissions(
-    reading: Reading,
-    item: Mapping[str, Any],
-    parts: PathParts,
-    profiles: Mapping[str, dict[str, Any]],
-    agent: dict[str, Any],
-) -> tuple[tuple[str, ...], PathParts]:
-    """Put posture and permission mode on `agent`; returns the globs it may write, and where they stand."""
-    own = reading.mapping(item, "permissions", parts)
-    at = (*parts, "permissions")
-    reading.keys(own, at, PERMISSIONS)
-    profile = reading.text(own, "profile", at)
-    if profile is not None and profile not in profiles:
-        reading.wrong(
-            "relay_profile_unknown",
-            (*at, "profile"),
-            f"there is no permission profile `{profile:.80}`",
-            did_you_mean(profile, profiles, otherwise="declare it under `permission_profiles`"),
-        )
-    said = {**profiles.get(profile or "", {}), **own}
-    access = reading.text(said, "access", at)
-    if access is not None and access not in _ACCESS:
-        known = ", ".join(_ACCESS)
-        reading.wrong(
-            "not_a_choice",
-            (*at, "access"),
-            f"`{access:.80}` is no kind of access",
-            did_you_mean(access, _ACCESS, otherwise=f"write one of {known}"),
-        )
-    elif access == "readonly":
-        agent["posture"] = "read_only"
-    elif access is not None:
-        agent["posture"] = "writer"
-        if access != "restricted":
-            # It is written that it may: nobody needs to be asked each time.
-            agent["permission_mode"] = "auto"
-    files = reading.mapping(said, "files", at)
-    reading.keys(files, (*at, "files"), FILES)
-    writes = reading.texts(files, "write", (*at, "files"))
-    if access == "readonly":
-        writes = []
-    return tuple(glob.removeprefix("./") for glob in writes), (*at, "files", "write")

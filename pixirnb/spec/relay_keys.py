@@ -155,6 +155,7 @@ STEP: Final = Keys(
             "baseBranch",
             "path",
             "createBranch",
+            "permissions",
             "description",
             "integration",
             "action",

@@ -13,6 +13,7 @@ from pixirnb.spec.relay_agents import Team
 from pixirnb.spec.relay_checks import preflight_checks, read_check
 from pixirnb.spec.relay_custom import CustomSteps
 from pixirnb.spec.relay_keys import PREFLIGHT, STEP
+from pixirnb.spec.relay_permissions import Leave, Permissions
 from pixirnb.spec.relay_places import Folders, normal
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.relay_shell import settle
@@ -74,6 +75,7 @@ class Steps:
     reading: Reading
     team: Team
     folders: Folders
+    permissions: Permissions
     custom: CustomSteps
     retry: Mapping[str, Any]
     """What `errorHandling` says of retries, without a number of attempts."""
@@ -240,14 +242,32 @@ class Steps:
             # One that nobody declares may be a role in a file: the plan looks for it.
             native["agent"] = agent if hand is None else hand.name
             reading.moved[*own, "agent"] = step.at("agent")
-        if hand is not None and hand.writes:
-            native["write_set"] = list(hand.writes)
-            reading.moved[*own, "write_set"] = hand.writes_at
         if cwd is not None:
             native["cwd"] = cwd
             reading.moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in said else "cwd")
-            return cwd
-        return None if hand is None or hand.cwd == "." else hand.cwd
+        elif hand is not None and hand.cwd != ".":
+            cwd = hand.cwd
+        self._leave(native, step, own, None if hand is None else hand.leave, cwd)
+        return cwd
+
+    def _leave(
+        self,
+        native: dict[str, Any],
+        step: _Step,
+        own: PathParts,
+        of_agent: Leave | None,
+        cwd: str | None,
+    ) -> None:
+        """What the step may write: as it says itself, else as its agent may."""
+        leave = of_agent or Leave()
+        if step.said.get("permissions") is not None:
+            leave = self.permissions.of(step.said, step.parts, is_step=True)
+            if leave.posture is not None:
+                native["posture"] = leave.posture
+                self.reading.moved[*own, "posture"] = leave.access_at
+        if leave.writes:
+            native["write_set"] = leave.write_set(cwd)
+            self.reading.moved[*own, "write_set"] = leave.writes_at
 
     def _deterministic(
         self,

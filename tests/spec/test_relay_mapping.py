@@ -129,10 +129,35 @@ def test_an_agent_may_take_its_permissions_from_a_profile() -> None:
     agent = {**AGENT, "permissions": {"profile": "quiet"}}
     top = {"agents": [agent], "permission_profiles": {"quiet": {"access": "readonly"}}}
     assert native(shell(), **top).agents["w"].posture == "read_only"
+    # The old spelling of it, and by its name alone.
+    old = {"permissions": {"profiles": {"quiet": {"access": "readonly"}}}}
+    assert native(shell(), agents=[agent], **old).agents["w"].posture == "read_only"
+    named = {**AGENT, "permissions": "quiet"}
+    assert native(shell(), agents=[named], **old).agents["w"].posture == "read_only"
     top["permission_profiles"] = {}
     assert ("relay_profile_unknown", "agents[0].permissions.profile") in refused(
         relay(shell(), **top)
     )
+
+
+def test_agents_that_say_nothing_may_do_what_the_file_says_for_all() -> None:
+    for said, posture in {"readonly": "read_only", "hands": "writer"}.items():
+        top = {"permissions": {"default": said, "profiles": {"hands": {"access": "full"}}}}
+        assert native(shell(), agents=[AGENT], **top).agents["w"].posture == posture
+
+
+def test_a_step_may_say_itself_what_it_may_do() -> None:
+    agent = {**AGENT, "cwd": "ui", "permissions": {"access": "full", "files": {"write": ["**"]}}}
+    step = {"name": "a", "agent": "w", "task": "x"}
+    assert step_of(step, agents=[agent])["write_set"] == ["ui/**"]
+    narrow = {**step, "permissions": {"access": "restricted", "files": {"write": ["./a/**"]}}}
+    found = step_of(narrow, agents=[agent])
+    assert (found["posture"], found["write_set"]) == ("writer", ["ui/a/**"])
+    found = step_of({**step, "permissions": {"access": "readonly"}}, agents=[agent])
+    assert (found["posture"], found.get("write_set")) == ("read_only", None)
+    assert refused(relay({**step, "permissions": "nobody's"}, agents=[agent])) == [
+        ("relay_profile_unknown", f"{STEPS}[0].permissions")
+    ]
 
 
 def test_every_agent_we_name_is_one_that_runner_cli_knows_and_gets_no_more_than_it_needs() -> None:
