@@ -53,8 +53,11 @@ MISTAKEN: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [("merge_not_after", "steps[1].merge[0]")],
     ),
     "a merge that does not wait is not told what it lacks as well": (
-        [alone("a"), alone("b", "a"), merge("m", "b", after=())],
-        [("merge_not_after", "steps[2].merge[0]")],
+        [
+            *(alone("a"), alone("b", "a"), among("x"), among("y", "x"), among("z", "y")),
+            merge("m", "b", after=("z",)),
+        ],
+        [("merge_not_after", "steps[5].merge[0]")],
     ),
     "a merge of itself": (
         [merge("m", "m", after=())],
