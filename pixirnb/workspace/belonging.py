@@ -37,17 +37,14 @@ class Rules:
     def leaves_out(self, path: str) -> bool:
         """Whether a file is never taken along: ours or the history's, another root's, or a secret."""
         folder, _, name = path.rpartition("/")
-        if _is_never_taken(name) or self._leaves_out_folder(folder):
+        is_out = self._folders.get(folder)
+        if is_out is None:
+            is_out = self._folders[folder] = any(map(_is_never_taken, folder.split("/")))
+        if is_out or _is_never_taken(name):
             return True
-        return (bool(self._nested) and self.is_elsewhere(path)) or (
-            bool(self._never) and self.is_kept_back(path)
-        )
-
-    def _leaves_out_folder(self, folder: str) -> bool:
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folders[folder] = any(map(_is_never_taken, folder.split("/")))
-        return known
+        if self._nested and self.is_elsewhere(path):
+            return True
+        return bool(self._never) and self.is_kept_back(path)
 
     def is_elsewhere(self, path: str) -> bool:
         """Whether a file is no part of this root at all."""

@@ -11,18 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from pixirnb.interruptions import unbroken
-from pixirnb.workspace.git_store import make_folders, sync_folder
+from pixirnb.workspace.git_store import disk_time_ns, make_folders, sync_folder
 
 _DEEPEST: Final = 8
 _PASSES: Final = 3
-_RECENT_S: Final = 120.0
-"""Seconds after which the system has written a file to disk by itself, with room to spare."""
+_RECENT_NS: Final = 120 * 10**9
+"""Nanoseconds after which the system has written a file to disk by itself, with room to spare."""
 _MOST_SYNCS: Final = 100
 _PACKED: Final = (".pack", ".rev", ".mtimes", ".idx")
 """Parts of a pack in the order in which they must appear: git finds a pack by its index."""
@@ -103,8 +102,8 @@ def _linked(source: Path, target: Path) -> Iterator[Path]:
 
 def _settle(fresh: list[Path], into: Path) -> None:
     """Put what was linked on disk: their git does not wait for the disk with every object, and we promise to."""
-    now = time.time()
-    young = [path for path in fresh if now - path.stat().st_mtime < _RECENT_S]
+    now = disk_time_ns(into)
+    young = [path for path in fresh if now - path.stat().st_mtime_ns < _RECENT_NS]
     if len(young) > _MOST_SYNCS:
         os.sync()
         return

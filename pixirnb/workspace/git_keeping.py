@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.workspace.git_command import Git, said_by
-from pixirnb.workspace.git_store import GitStore, sync_folder, unusable_folder
+from pixirnb.workspace.git_store import GitStore, disk_time_ns, sync_folder, unusable_folder
 
 GRACE_S: Final = 24 * 3600
 """Seconds for which what no name keeps is kept all the same."""
@@ -111,7 +110,7 @@ def forget(store: GitStore, owner: str) -> None:
 
 def _prune(store: GitStore, held: int) -> None:
     """Delete what nothing names and is a day old; what the root's index remembers is named."""
-    long_ago = time.time() - GRACE_S
+    long_ago = disk_time_ns(held) // 10**9 - GRACE_S
     for path in store.indexes.iterdir():
         if path.name.startswith(("given-", "passing-")):
             _drop_old(path, long_ago - (0 if path.name.startswith("passing-") else 30 * GRACE_S))
@@ -125,10 +124,10 @@ def _prune(store: GitStore, held: int) -> None:
             index.unlink(missing_ok=True)
     git = store.git().holding(held)
     # Not told to anybody: what cannot be pruned now costs room, and is tried again with the next run that goes.
-    git.run("prune", f"--expire={int(long_ago)}", "--", *heads, accepted=(0, 1, 128))
+    git.run("prune", f"--expire={long_ago}", "--", *heads, accepted=(0, 1, 128))
 
 
-def _drop_old(path: Path, before: float) -> None:
+def _drop_old(path: Path, before: int) -> None:
     try:
         if path.stat().st_mtime < before:
             path.unlink()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -27,7 +26,7 @@ from pixirnb.workspace.git_contents import digest_of
 from pixirnb.workspace.git_indexes import Seen
 from pixirnb.workspace.git_merging import merge_trees
 from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
-from pixirnb.workspace.git_store import GitStore, unusable_folder, write
+from pixirnb.workspace.git_store import GitStore, disk_time_ns, unusable_folder, write
 from pixirnb.workspace.git_working_copies import lay_out, make_repository
 from pixirnb.workspace.listing import Asker, Listing
 
@@ -54,7 +53,7 @@ class GitTrees:
         index = store.indexes / "root"
         with store.shared() as held, store.index_held(index) as alone:
             git = store.git(index=index, files=self.root).holding(held, alone)
-            began = time.time_ns()
+            began = disk_time_ns(held)
             files = self._listing(repository, belonging).of_what_belongs()
             if self._seen is not None and self._seen.is_as(files):
                 tree = self._seen.tree

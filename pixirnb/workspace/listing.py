@@ -39,7 +39,11 @@ class Listing:
     """For folders within that are known to a repository and are none themselves."""
     rules: Rules
     files: dict[str, os.stat_result] = field(default_factory=dict)
-    _folders: dict[str, bool] = field(default_factory=dict)
+    _folders: dict[str, bool] = field(default_factory=lambda: {"": True})
+    _top: str = ""
+
+    def __post_init__(self) -> None:
+        self._top = f"{self.root}/"
 
     def of_what_belongs(self) -> dict[str, os.stat_result]:
         """The files of a snapshot. Raises Cannot (`snapshot_unreadable`, `snapshot_limit`, `repository_broken`)."""
@@ -117,21 +121,22 @@ class Listing:
     def _status(self, path: str) -> os.stat_result | None:
         """What is there; None where nothing is, or only by way of a link."""
         parent = path.rpartition("/")[0]
-        if parent and not self._is_folder(parent):
+        # Thousands of files lie in few folders: each folder is asked for once.
+        is_folder = self._folders.get(parent)
+        if is_folder is None:
+            is_folder = self._is_folder(parent)
+        if not is_folder:
             return None
         try:
-            return os.lstat(f"{self.root}/{path}")
+            return os.lstat(self._top + path)
         except PermissionError as error:
             raise unreadable(path, self.root, error.strerror or str(error)) from error
         except (OSError, ValueError):
             return None  # it went, or is a name that cannot be
 
     def _is_folder(self, path: str) -> bool:
-        known = self._folders.get(path)
-        if known is None:
-            status = self._status(path)
-            known = status is not None and stat.S_ISDIR(status.st_mode)
-            self._folders[path] = known
+        status = self._status(path)
+        known = self._folders[path] = status is not None and stat.S_ISDIR(status.st_mode)
         return known
 
     def _claimed_below(self, prefix: str) -> list[str] | None:
