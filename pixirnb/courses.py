@@ -379,6 +379,9 @@ def warning(code: str, message: str, step: str | None) -> Draft:
     return Draft("warning_raised", {"code": code, "message": message, "step": step})
 
 
+_NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
+
+
 def _copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
     for digest in sorted({found for event in history for found in _digests(event.data)}):
         try:
@@ -394,8 +397,8 @@ def _copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
 def _digests(data: Any) -> Iterator[str]:
     """Every blob that an event names."""
     if isinstance(data, dict):
-        if isinstance(data.get("blob"), str):
-            yield data["blob"]
+        named = (data[key] for key in _NAMES_OF_BLOBS if isinstance(data.get(key), str))
+        yield from (digest for digest in named if digest.startswith("b2:"))
         for value in data.values():
             yield from _digests(value)
     elif isinstance(data, list):

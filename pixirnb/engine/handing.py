@@ -41,7 +41,8 @@ class Handing:
     async def look_at_reads(self) -> None:
         """Digests of the files that ready steps with `reuse: reads` are about to read."""
         for index in self._readers:
-            if index in self.board.ready and index not in self.board.reads:
+            begins = index in self.board.ready or index in self.board.retrying
+            if begins and index not in self.board.reads:
                 workspace = Path(self.board.run.workspace)
                 read_set = self.plan.steps[index].read_set
                 digest = await self.offload(self.contents, workspace, read_set)

@@ -67,7 +67,13 @@ def give(
 def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
     """What an attempt left: `workspace_captured`. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
     files, step = files_of(around), attempt.step
-    taken = files.take(given)
+    try:
+        taken = files.take(given)
+    except Cannot as error:
+        aside = files.set_aside(given)
+        raise Cannot(
+            f"{error.message} What it left lies in {aside}.", fix=error.fix, code=error.code
+        ) from error
     data: dict[str, Any] = {
         "step": step.id,
         "attempt": attempt.number,

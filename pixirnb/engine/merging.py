@@ -131,7 +131,8 @@ class Merger:
 
         done = self.files.undo(order, merge, describe)
         if isinstance(done, Clash):
-            return self._conflict(done, wish)
+            # No seam: the files stay as they are, and no two steps have to be made to fit.
+            return self._conflict(done, wish)[:1]
         return [Draft("merge_applied", done[0])]
 
     def _captured(self, wish: MergeWish) -> list[dict[str, Any]]:

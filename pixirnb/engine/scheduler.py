@@ -36,6 +36,7 @@ from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
+from pixirnb.machine.seams import named
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
 from pixirnb.ports import Clock, Contents, Delegate, GroupWriter, Inbox, Offload, RunLog, Runner
 from pixirnb.spec.references import Reference
@@ -216,6 +217,7 @@ class Scheduler:
         events: list[Event] = []
 
         def record(draft: Draft) -> None:
+            draft = named(self.plan, self.board.run, draft)
             event = Event(self.board.run.seq + 1, at, draft.kind, draft.data)
             self.board.apply(event, now)
             events.append(event)

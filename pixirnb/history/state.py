@@ -56,7 +56,7 @@ class RunState:
     """Where each of `repos` lies, from the workspace."""
     seams: Seams = field(default_factory=dict)
     seams_opened: int = 0
-    """Ever: numbers the next."""
+    """The number of the last: no name is given twice."""
     merges: Merges = field(default_factory=list)
     clash: dict[str, Any] | None = None
     """Data of the last `merge_conflicted` of a merge that a person asked for, until one succeeds."""
@@ -239,9 +239,10 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
         _remember(step, data["error"])
         return
     # It had settled, and begins anew because a person allowed what it needed, or solved what it clashed over: no failed try.
-    step.tried_before += 1
+    step.tried_before = min(step.tried_before + 1, step.attempt)  # after a resume none was counted
     if data["retry_class"] == CONFLICT:
         step.solution, step.decision, step.decided = step.decision, None, False
+    step.kept = None
     step.checkpoint_status = None
     step.request = None
     step.is_permitted = False

@@ -125,6 +125,9 @@ class Board:
         if event.kind == "checkpoint_saved" and event.data.get("reason") == "phase":
             name = event.data["name"]
             self.phases_done = [p for p in self.phases_done if self.plan.phases[p][0] != name]
+        if event.kind == "merge_applied" and event.data.get("undoes") is not None:
+            self._take_back()
+            return
         index = self.plan.index.get(event.data.get("step", ""))
         if index is None:
             return
@@ -234,6 +237,23 @@ class Board:
             if self._unready[dependent] == 0 and self._is_waiting[dependent]:
                 self._list(dependent)
 
+    def _take_back(self) -> None:
+        """A merge was taken back: its step is ready no more, and nothing begins on it. It is done anew by a resume."""
+        for step in self.plan.steps:
+            index = step.index
+            if not self._is_ready[index] or self.state(index).stage != "idle":
+                continue
+            self._is_ready[index] = 0
+            phase = self._phase_of.get(index)
+            if phase is not None:
+                self._phase_left[phase] += 1
+                self.phases_done = [done for done in self.phases_done if done != phase]
+            for dependent in step.dependents:
+                self._unready[dependent] += 1
+                if self._is_waiting[dependent] and self._is_listed(dependent):
+                    del self.ready[bisect_left(self.ready, dependent)]
+                    self.slotless.discard(dependent)
+
     def _list(self, index: int) -> None:
         step = self.plan.steps[index]
         state = self.state(index)
@@ -282,8 +302,12 @@ class Board:
         if data["retry_class"] == WANTED:  # it had settled
             self.permitted.discard(index)
         elif data["retry_class"] == CONFLICT:  # so it had, and a person has spoken
+            self._leave_idle(index)
             if index in self.to_decide:
                 self.to_decide.remove(index)
+            # The files it begins from are others now.
+            self.reads.pop(index, None)
+            self.fingerprints.pop(index, None)
         else:
             self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000

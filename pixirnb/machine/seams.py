@@ -45,7 +45,7 @@ def after_settling(moment: Moment, index: int) -> list[Draft]:
                 between = [*(o for o in others if plan.index[o] not in before), step.id]
                 wanted.append({"reason": reason, "between": between, "note": note, "paths": []})
     for other, paths in _meetings(moment, index, before):
-        between = [other, step.id]
+        between = sorted((other, step.id), key=lambda name: run.step(name).settled_seq)
         if not any(_is_between(seam, between) for seam in known):
             wanted.append({"reason": "met", "between": between, "note": "", "paths": paths})
     return [*facts, *_opened(plan, run, wanted)]
@@ -101,6 +101,13 @@ def clash(
         return []
     seam = {"reason": "conflict", "between": between, "note": "", "paths": paths, "count": count}
     return _opened(plan, run, [seam])
+
+
+def named(plan: Plan, run: RunState, draft: Draft) -> Draft:
+    """The fact as it is recorded: two attempts that find a conflict at once both name the next seam."""
+    if draft.kind != "seam_opened" or draft.data["id"] not in run.seams:
+        return draft
+    return _opened(plan, run, [draft.data])[0]
 
 
 def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list[Draft]:
