@@ -30,6 +30,8 @@ Dialect = Literal["v1", "v2"]
 _V2_TYPES: Final = frozenset(("deterministic", "llm", "agent"))
 _STRATEGIES: Final = ("fail-fast", "continue", "retry")
 _ON_ERROR: Final = {"fail": "stop", "skip": "continue", "retry": "stop"}
+_LIKE_ON_ERROR: Final = {"continue": "continue", "fail-fast": "stop"}
+"""Words of `errorHandling.strategy`, which files also write for `onError`: its own runner does not look closely."""
 _DEFAULT_RETRIES: Final = 2
 """What its own runner does where a file says nothing about errors."""
 _DEFAULT_DELAY: Final = "1s"
@@ -253,7 +255,15 @@ def _of_workflow(
         above = native.get("description")
         native["description"] = f"{above}\n\n{description}" if above else description
     on_error = reading.text(workflow, "onError", parts)
-    if on_error is not None and on_error not in _ON_ERROR:
+    if on_error in _LIKE_ON_ERROR:
+        native["on_failure"] = _LIKE_ON_ERROR[on_error]
+        reading.note(
+            "relay_differs",
+            (*parts, "onError"),
+            f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry",
+            "write `skip` to go on after a failure, `fail` to stop",
+        )
+    elif on_error is not None and on_error not in _ON_ERROR:
         reading.wrong(
             "not_a_choice",
             (*parts, "onError"),

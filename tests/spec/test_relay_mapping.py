@@ -93,7 +93,8 @@ def test_error_handling_says_what_is_tried_again_and_what_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("said", "after"), [("fail", "stop"), ("skip", "continue"), ("retry", "stop")]
+    ("said", "after"),
+    [("fail", "stop"), ("skip", "continue"), ("retry", "stop"), ("continue", "continue")],
 )
 def test_what_a_workflow_says_of_errors_stands_above_the_file(said: str, after: str) -> None:
     value = [{"name": "w", "onError": said, "steps": [shell()]}]
