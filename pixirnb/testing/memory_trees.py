@@ -88,7 +88,7 @@ class MemoryTrees:
         except (FileNotFoundError, NotADirectoryError):
             return None
         if stat.S_ISLNK(found.st_mode):
-            return self.file(os.fsencode(path.readlink()), LINK)
+            return self.file(os.fsencode(os.readlink(path)), LINK)  # noqa: PTH115 - a Path drops `./`
         if not stat.S_ISREG(found.st_mode):
             return None
         mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE
