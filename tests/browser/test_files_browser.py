@@ -1,0 +1,143 @@
+"""What the panel promises of files, in real notebooks: diffs that open, merges looked at first, conflicts, seams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jupyter_servers import APPS, App
+from notebook_page import Notebook, Opening
+from playwright.sync_api import Locator, expect
+from run_window import RunWindow
+from stories import events
+
+MADE = """import pathlib
+pathlib.Path('a.txt').write_text('\\n'.join(['one', *(f'line {n}' for n in range(30))]))
+pathlib.Path('old.py').write_text('x = 1\\n')"""
+TWO = """%%workflow two --run --as run
+steps:
+  - {id: types, workspace: isolated, write_set: [a.txt, "n*", old.py],
+     run: "sed -i s/one/ONE/ a.txt; echo '<img src=x onerror=alert(1)>' > 'n <b>.txt'; rm old.py; touch .env"}
+  - {id: api, workspace: isolated, write_set: [a.txt], run: "sed -i s/one/uno/ a.txt"}
+  - {id: land, merge: [types, api], depends_on: [types, api]}
+"""
+NARROW = 700
+
+
+def clashed(opened: Opening, app: App = "lab") -> tuple[Notebook, RunWindow]:
+    """Two writers who changed one line otherwise; the merge step waits for a person."""
+    notebook = opened([MADE, TWO], app)
+    notebook.run_cell(1)
+    notebook.run_cell(2)
+    window = notebook.window(2)
+    window.expect_steps(types="ready", api="ready", land="needs a decision")
+    return notebook, window
+
+
+def changes(panel: Locator) -> Locator:
+    return panel.get_by_role("region", name="Changes", exact=True)
+
+
+def text_of(notebook: Notebook, name: str) -> str:
+    return Path(notebook.folder / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app: App) -> None:
+    notebook, window = clashed(opened, app)
+    part = changes(window.panel("types"))
+    expect(part).to_contain_text("3 files, +2 -2")
+    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part).to_contain_text(".env")
+
+    # By keys alone, as by hand.
+    summary = part.locator("summary", has_text="n <b>.txt")
+    summary.focus()
+    summary.press("Enter")
+    diff = part.get_by_role("region", name="Diff of n <b>.txt")
+    expect(diff).to_contain_text("+<img src=x onerror=alert(1)>")
+    part.locator("summary", has_text="a.txt").first.click()
+    expect(part.get_by_role("region", name="Diff of a.txt")).to_contain_text("-one")
+    notebook.screenshot("changes")
+
+    part.get_by_role("button", name="Merge …").click()
+    card = part.get_by_role("region", name="Merge into your files")
+    expect(card).to_contain_text("Nothing was changed.")
+    assert not (notebook.folder / "n <b>.txt").exists()
+    notebook.screenshot("merge-preview")
+    card.get_by_role("button", name="Merge", exact=True).click()
+    expect(part).to_contain_text("In your files since merge m1.")
+    assert text_of(notebook, "a.txt").startswith("ONE\n")
+
+    part.get_by_role("button", name="Undo the merge …").click()
+    part.get_by_role("button", name="Take it back").click()
+    expect(part).to_contain_text("Apart from your files until it is merged.")
+    assert text_of(notebook, "a.txt").startswith("one\n")
+    assert [each["merge"] for each in events(notebook.folder, "merge_applied")] == ["m1", "m2"]
+
+
+def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_chosen(
+    opened: Opening,
+) -> None:
+    notebook, window = clashed(opened)
+    panel = window.panel("land")
+    clash = panel.get_by_role("region", name="Conflict", exact=True)
+    expect(clash.get_by_role("region", name="a.txt as api has it")).to_contain_text("uno")
+    expect(clash.get_by_role("region", name="a.txt as types has it")).to_contain_text("ONE")
+    expect(clash.get_by_label("as I have solved it in my files")).to_be_checked()
+    assert [each for each in window.contrasts() if each[1] < 4.5] == []
+    notebook.use_theme("JupyterLab Dark")
+    assert [each for each in window.contrasts() if each[1] < 4.5] == []
+    notebook.screenshot("conflict-dark")
+
+    clash.get_by_label("that of api").check()
+    clash.get_by_label("Note").fill("theirs is newer")
+    clash.get_by_role("button", name="Try again").click()
+    window.expect_status("completed")
+    expect(clash).to_be_hidden()
+    assert text_of(notebook, "a.txt").startswith("uno\n")
+    (word,) = events(notebook.folder, "decision_recorded")
+    assert (word["value"], word["note"]) == ({"a.txt": "api"}, "theirs is newer")
+
+
+def test_seams_are_listed_with_the_run_and_resolved_with_a_note(opened: Opening) -> None:
+    notebook, window = clashed(opened)
+    window.root.get_by_text("2 seams, 2 open").click()
+    note = window.root.get_by_label("Why the work at seam s1 fits")
+    send = window.root.get_by_role("button", name="Resolve seam s1")
+    send.click()
+    expect(note).to_be_focused()
+    note.fill("one rename, twice")
+    note.press("Enter")
+    expect(window.root).to_contain_text("2 seams, 1 open")
+    expect(window.root).to_contain_text("one rename, twice")
+    notebook.screenshot("seams")
+    (resolved,) = events(notebook.folder, "seam_resolved")
+    assert (resolved["id"], resolved["note"]) == ("s1", "one rename, twice")
+
+
+def test_a_narrow_page_puts_both_sides_one_above_the_other(opened: Opening) -> None:
+    notebook, window = clashed(opened)
+    notebook.page.set_viewport_size({"width": NARROW, "height": 1500})
+    panel = window.panel("land")
+    sides = panel.locator(".pixirnb-pair > div")
+    expect(sides).to_have_count(2)
+    notebook.screenshot("conflict-narrow")
+    first, second = (sides.nth(place).bounding_box() for place in (0, 1))
+
+    assert first is not None
+    assert second is not None
+    assert second["y"] >= first["y"] + first["height"] - 1
+
+
+def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
+    notebook, _ = clashed(opened)
+    shown = notebook.run_new("run.diff()")
+    expect(shown).to_contain_text("types · 3 files, +2 -2 · not merged")
+    shown.get_by_text("n <b>.txt").click()
+    expect(shown).to_contain_text("+<img src=x onerror=alert(1)>")
+    notebook.screenshot("diff-cell")
+    told = notebook.run_new("%pixir merge {run.id} --preview")
+    expect(told).to_contain_text("types and api want 1 file otherwise")
+    expect(told).to_contain_text("--side workspace")
+    notebook.screenshot("merge-cell")
