@@ -77,7 +77,7 @@ def rest_is_quiet(record: Record) -> Iterator[Finding]:
     for fact in record.facts:
         if fact.kind in {"run_started", "run_resumed", "run_forked"}:
             is_over = False
-        elif is_over and fact.kind and not (fact.kind in _AFTER_REST or _is_from_a_person(fact)):
+        elif is_over and fact.kind and not (fact.kind in _AFTER_REST or _is_asked(record, fact)):
             yield fact.seq, fact.step, f"{fact.kind} after the run had come to rest."
         elif fact.kind == "run_finished":
             is_over = True
@@ -98,6 +98,13 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
         after = next((each for each in later if not _is_from_a_person(each)), None)
         if after is not None and after.kind not in {"run_resumed", ""}:
             yield after.seq, after.step, f"{after.kind} follows a fork that was not resumed."
+
+
+def _is_asked(record: Record, fact: Fact) -> bool:
+    """Whether a person asked for it, or it follows at once from a merge that a person asked for."""
+    while fact.kind in {"seam_opened", "seam_resolved"} and fact.data.get("request_id") is None:
+        fact = record.facts[fact.place - 1]
+    return _is_from_a_person(fact)
 
 
 def _is_from_a_person(fact: Fact) -> bool:

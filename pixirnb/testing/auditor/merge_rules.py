@@ -56,9 +56,16 @@ def merges_whole(record: Record) -> Iterator[Finding]:
                 continue
             if missing := changed_roots(captured) - roots:
                 yield merge.fact.seq, name, f"It was merged without {sorted(missing)}."
-            below = mergeable_at(record, merge.course, place, captured["built_on"])
+            # Of a step that says that it only reads nobody plans to merge what a person accepted all the same.
+            writers = [n for n in captured["built_on"] if _may_write(merge.course, n)]
+            below = mergeable_at(record, merge.course, place, writers)
             if left := set(below) - set(data["steps"]):
                 yield merge.fact.seq, name, f"It was merged without {sorted(left)}, its base."
+
+
+def _may_write(course: Course, step: str) -> bool:
+    known = course.reading.steps.get(step)
+    return known is not None and (bool(known.claims.writes) or not known.says_what_it_writes)
 
 
 def merge_step_merges(record: Record) -> Iterator[Finding]:
@@ -74,11 +81,11 @@ def merge_step_merges(record: Record) -> Iterator[Finding]:
 
 
 def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
-    """Merges are named m1, m2, …, and none but the last that stands is taken back."""
+    """Each merge has a name of its own, and none but the last that stands is taken back."""
     known: list[Merge] = []
-    for number, merge in enumerate(record.ledger.merges, start=1):
-        if merge.name != f"m{number}":
-            yield merge.fact.seq, None, f"The merge number {number} is named {merge.name}."
+    for merge in record.ledger.merges:
+        if any(other.name == merge.name for other in known):
+            yield merge.fact.seq, None, f"Another merge is named {merge.name}."
         if merge.undoes is not None:
             standing = [m for m in known if m.undoes is None and m.stands(merge.fact.place)]
             if not standing or standing[-1].name != merge.undoes:

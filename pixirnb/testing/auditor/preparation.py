@@ -21,7 +21,7 @@ _OWNERS: Final = frozenset(
     {
         "step_scheduled", "attempt_started", "attempt_ended", "retry_planned", "step_held",
         "verification_recorded", "checkpoint_decided", "decision_requested", "run_finished",
-        "workspace_captured", "merge_conflicted", "seam_opened",
+        "workspace_captured",
     }
 )  # fmt: skip
 """What only the process that drives the run writes."""

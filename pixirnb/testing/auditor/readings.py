@@ -139,7 +139,10 @@ class StepReading:
     @property
     def says_what_it_writes(self) -> bool:
         """Whether its author said which files it writes, or that it writes none."""
-        return self.said("write_set") is not None or self._posture() == "read_only"
+        is_python = isinstance(
+            self.step, PythonStep
+        )  # which only reads, where nothing else is said
+        return is_python or self.said("write_set") is not None or self._posture() == "read_only"
 
     def _posture(self) -> str | None:
         posture = self.said("posture")

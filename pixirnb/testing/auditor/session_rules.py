@@ -135,6 +135,7 @@ def parked_goes_on_by_leave(record: Record) -> Iterator[Finding]:
 
 def _is_to_try_again(stood: Standing) -> bool:
     """Whether a person has said that the files it clashed over may be merged now."""
+    stood = stood.kept if stood.stage == "idle" and stood.kept is not None else stood
     is_clash = (stood.error or {}).get("kind") == CONFLICT
     is_word = stood.decision is not None and not stood.is_decided
     return is_clash and is_word and (stood.decision or {})["verdict"] == "accept"

@@ -206,7 +206,9 @@ def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
 
 def retried(before: Standing, data: dict[str, Any], at: int) -> Standing:
     """The plan of another attempt; one that a person's word makes possible costs none of the retries."""
-    again = replace(before, stage="retrying", retry=data, retry_at=at)
+    worth = before if before.stage != "idle" or before.kept is None else before.kept
+    again = replace(worth, stage="retrying", retry=data, retry_at=at, entry=before.entry)
+    again = replace(again, tries=before.tries, kept=None)
     if data["retry_class"] not in BY_WORD:
         return again
     again = replace(

@@ -130,6 +130,8 @@ def _is_waiting(
     record: Record, course: Course, place: int, step: StepReading, stood: Standing
 ) -> bool:
     """Whether an idle step could begin as far as its dependencies and the run go."""
+    if stood.is_undone:
+        return False  # a person took it back: it waits for a resume
     if stood.stage != "idle" or (stood.entry is not None and stood.entry[1] == "not_selected"):
         return False
     if course.reading.workflow.on_failure == "stop" and record.has_failed(course, place):

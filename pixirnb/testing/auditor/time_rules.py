@@ -61,6 +61,7 @@ def timeout_scaled(record: Record) -> Iterator[Finding]:
     for course, fact in record.of("step_scheduled", "retry_planned"):
         step = course.reading.steps.get(fact.data["step"])
         tries = record.standing(fact.data["step"], fact.place).tries - _is_by_leave(fact)
+        tries = max(0, tries)
         if step is None or not tries or step.timeout_ms is None:
             continue
         least, most = step.scaled_timeout_ms(tries)

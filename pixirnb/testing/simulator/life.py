@@ -23,8 +23,10 @@ from pixirnb.errors import (
     LogWriteFailed,
     PixirnbError,
 )
+from pixirnb.history.files import open_seams
 from pixirnb.history.state import RunState
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.reasons import seams_of
 from pixirnb.machine.requests import Request
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.report import require
@@ -35,7 +37,14 @@ from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach
 from pixirnb.testing.simulator.files import WORKSPACE, Disk
 from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
-from pixirnb.testing.simulator.person import BY, Operator, decision, permission
+from pixirnb.testing.simulator.person import (
+    BY,
+    Operator,
+    decision,
+    merging,
+    permission,
+    resolution,
+)
 from pixirnb.testing.simulator.process import Process, Surroundings
 from pixirnb.testing.simulator.records import Records
 from pixirnb.testing.simulator.trees import Shelf, SimulatedFiles
@@ -124,6 +133,7 @@ class _Player:
         except Stuck as stuck:
             self.witness.breach("course_ends", str(stuck))
             self.process.die("stuck")
+        self._look_at_files()
         self.process.leave()
         self.loop.run_until_complete(_breathe(self.loop))
         self.life.simulated_s = self.clock.now() - started
@@ -144,6 +154,9 @@ class _Player:
         try:
             if form == "record":
                 self._record(act, run_id)
+                return
+            if form == "merge":
+                self._merge(act, run_id)
                 return
             course = self._begun(act, run_id, workflow)
         except (InvalidArguments, InvalidSpec) as refused:
@@ -218,6 +231,17 @@ class _Player:
             self.witness.count("said twice")
         self.records.audit(run_id, None)
 
+    def _merge(self, act: Document, run_id: str) -> None:
+        """A merge, or its undoing, of a run that nobody drives."""
+        self.asked += 1
+        plan, _ = self.records.known(run_id)
+        said = merging(act, plan, is_undo=bool(act.get("undo")))
+        self.witness.count("merges at rest")
+        courses.merge(
+            self.store, run_id, Request(f"r{self.asked}", "merge", said, BY), place=self._place()
+        )
+        self.records.audit(run_id, None)
+
     def _decision(self, act: Document, run_id: str) -> Request:
         plan, run = self.records.known(run_id)
         self.asked += 1
@@ -225,6 +249,9 @@ class _Player:
             self.witness.count("permissions answered at rest")
             verb, said = permission(act, run)
             return Request(f"r{self.asked}", verb, said, BY)
+        if run.seams and act.get("seam"):
+            self.witness.count("seams decided at rest")
+            return Request(f"r{self.asked}", "decide", resolution(act, run), BY)
         self.witness.count("decisions at rest")
         return Request(f"r{self.asked}", "decide", decision(act, plan, run), BY)
 
@@ -282,15 +309,28 @@ class _Player:
     def _was_no_op(self, run_id: str) -> None:
         self.witness.count("no-ops")
         found = self.records.outcome(run_id)
-        if not found.ok:
+        has_seam = any(seam["state"] == "open" for seam in found.seam_obligations)
+        if not found.ok and not has_seam:
             message = f"A resume of a run that is {found.status} found nothing to do."
             self.witness.breach("no_op_is_complete", message)
+
+    def _look_at_files(self) -> None:
+        """Once all is over: what was done to files is on record, and no folder of an attempt is left."""
+        if self.life.breaches:
+            return
+        for run_id, merge in self.shelf.merges:
+            told = self.life.log(run_id) if run_id in self.store.runs else b""
+            if told.count(f'"merge":"{merge}"'.encode()) == 0:
+                self.witness.breach("merges_recorded", f"{merge} of {run_id} is in no log.")
+        for folder in self.shelf.apart():
+            self.witness.breach("folders_deleted", f"{folder} is still there.")
 
     # --- to rest ------------------------------------------------------------------------------------------------
 
     def _come_to_rest(self, run_id: str) -> None:
         """Plain resumes and accepted questions, until nothing changes any more."""
         before: dict[str, str] | None = None
+        seen: list[dict[str, str]] = []
         for _ in range(LAST_COURSES):
             self._answer_all(run_id)
             self._between({}, run_id)
@@ -309,7 +349,9 @@ class _Player:
             found = self.records.outcome(run_id)
             now = _statuses(found)
             is_settled = self._is_same(now, before) and self._is_at_rest(found)
-            if is_settled or (found.ok and self._has_no_rest(run_id)):
+            goes_round = now in seen and not self.world.is_comparable
+            seen.append(now)
+            if is_settled or ((found.ok or goes_round) and self._has_no_rest(run_id)):
                 self.life.ends[run_id] = now
                 return
             before = now
@@ -326,6 +368,8 @@ class _Player:
             if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":
                 act = {"pick": 0, "verdict": "accept"}
                 self._record({**act, "form": "record"}, run_id)
+        for _ in open_seams(seams_of(plan, run)):
+            self._record({"pick": 1, "seam": True, "form": "record"}, run_id)
 
     def _is_same(self, now: dict[str, str], before: dict[str, str] | None) -> bool:
         """Whether nothing changed. Under `on_failure: stop` who fails first may alternate: then what is ready counts."""
@@ -336,13 +380,15 @@ class _Player:
         }
 
     def _has_no_rest(self, run_id: str) -> bool:
-        """Whether every resume does some step anew: then to have been completed is all that can be asked."""
-        plan, _ = self.records.known(run_id)
-        return any(step.spec.reuse == "never" for step in plan.steps)
+        """Whether every resume does some step anew: then to have been completed, or to go round, is all that can be asked."""
+        plan, run = self.records.known(run_id)
+        # What was solved is asked again where the step failed after all: it begins anew from files that clash.
+        has_clashed = any(state.clash is not None for state in run.steps.values())
+        return has_clashed or any(step.spec.reuse == "never" for step in plan.steps)
 
     def _is_at_rest(self, found: RunOutcome) -> bool:
         """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
-        if found.status == "needs_orchestrator" and not self.world.is_comparable:
+        if found.ids("needs_orchestrator") and not self.world.is_comparable:
             return False
         return all(
             step.attempt >= len(self.world.behaviours.get(step.step_id) or [{}])

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pixirnb.history.files import CONFLICT, open_seams
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.merges import MINE
 from pixirnb.machine.requests import Request
 from pixirnb.planning.plan import Plan
 from pixirnb.testing.simulator.process import Process
@@ -69,6 +71,16 @@ class Operator:
                 asked = self._leave("checkpoint", {"name": op["name"], "note": "by hand"})
                 if op.get("again") == "same":
                     self._leave_again(asked)
+            case "edit":
+                process.around.witness.count("edits live")
+                process.around.disk.touch(op["paths"])
+            case "merge" | "undo":
+                process.around.witness.count(f"{what}s asked live")
+                asked = self._leave("merge", merging(op, scheduler.plan, is_undo=what == "undo"))
+                if op.get("again") == "same":
+                    self._leave_again(asked)
+            case "resolve":
+                self._leave("decide", resolution(op, scheduler.board.run))
             case "rival":
                 self.rival()
             case "disk":
@@ -112,12 +124,33 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     # One answer in three is none of the choices, and has to be refused.
     is_fitting = bool(choices) and pick % 3 != 2
     value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
+    if (run.step(step).error or {}).get("kind") == CONFLICT:
+        # One in three tries again with the files as they have been made; the others name a side.
+        value = (MINE, (run.step(step).clash or {"between": [MINE]})["between"][-1], None)[pick % 3]
     return {
         "step": step,
         "verdict": op.get("verdict", "accept"),
         "value": value,
         "note": "so be it",
     }
+
+
+def merging(op: Document, plan: Plan, *, is_undo: bool) -> Document:
+    """What is said of a merge: all that can be, or one step by name; or to take the last back."""
+    if is_undo:
+        return {"undo": True}
+    said: Document = {"sides": op.get("sides")}
+    if int(op.get("pick", 0)) % 3 == 0:
+        said["steps"] = [_picked(list(plan.index), op)]
+    return said
+
+
+def resolution(op: Document, run: RunState) -> Document:
+    """A word on a seam that is open; on one that is not, where none is."""
+    waiting = [seam["id"] for seam in open_seams(run.seams)]
+    name = _picked(waiting or [*run.seams, "s99"], op)
+    note = "" if int(op.get("pick", 0)) % 7 == 0 else "It fits."
+    return {"step": name, "verdict": "accept", "note": note}
 
 
 def permission(op: Document, run: RunState) -> tuple[str, Document]:

@@ -18,7 +18,8 @@ from anyio.from_thread import BlockingPortal
 from pixirnb.courses import Course
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
-from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.scheduler import Scheduler
+from pixirnb.engine.settings import Settings
 from pixirnb.engine.slots import AgentSlots
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event, Owner
@@ -95,6 +96,8 @@ class Letters:
 
 def see_wish(witness: Witness, run_id: str, request: Request) -> None:
     """What a request asks of the whole run or of a step's attempts is a wish that the log need not show."""
+    if request.verb == "merge":
+        witness.see("merging", run_id)
     if request.verb != "cancel":
         return
     step = request.arguments.get("step")

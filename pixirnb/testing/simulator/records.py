@@ -94,6 +94,23 @@ class Records:
                     count(f"session {data['event']}")
                     if data["event"] == "permission_decided":
                         count(f"permission: {data['verdict']}")
+                case "workspace_captured":
+                    count("captures")
+                    if data["built_on"]:
+                        count("builds on others")
+                    if data.get("outside"):
+                        count("writes outside")
+                case "merge_applied":
+                    count("undone" if data["undoes"] else "merged")
+                    if data["solved"]:
+                        count("solved")
+                case "merge_conflicted":
+                    count("clashes of a person" if data["step"] is None else "clashes")
+                case "seam_opened":
+                    count(f"seam {data['reason']}")
+                case "seam_resolved":
+                    by = "merge" if data.get("merge") else "step" if data.get("step") else "person"
+                    count(f"seam resolved: {by}")
                 case "warning_raised":
                     count(f"warned: {data['code']}")
                 case _:

@@ -11,6 +11,7 @@ from typing import Final
 
 from pixirnb.testing.simulator.behaviours import behaviours, with_wishes
 from pixirnb.testing.simulator.files import PATHS
+from pixirnb.testing.simulator.isolation import with_files, with_merges
 from pixirnb.testing.simulator.workflows import workflow
 from pixirnb.testing.simulator.world import Document, World
 
@@ -36,12 +37,14 @@ def world(seed: int) -> World:
         for step in written["steps"]:
             if "task" in step:
                 with_wishes(chance(f"wishes {step['id']}"), known[step["id"]])
+    with_files(chance("files"), written, known, is_quiet=is_quiet)
     drawn = chance("acts")
     inputs = {"n": drawn.randint(0, 3)} if drawn.random() < 0.4 else {}
     edits = chance("edits")
     acts = _quiet_acts(drawn) if is_quiet else _acts(drawn, edits, written, known)
     if not is_quiet:
         _permissions(chance("permissions"), acts)
+        with_merges(chance("merges"), acts)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
 
@@ -223,12 +226,14 @@ def _edited(chance: Random, now: Document, known: dict[str, list[Document]]) -> 
 
 def _remove(found: Document, name: str) -> None:
     """Take a step out, where nobody refers to it and another is left."""
-    steps = [step for step in found["steps"] if step["id"] != name]
+    steps = [step for step in found["steps"] if step["id"] != name and step.get("merge") != [name]]
     if f"steps.{name}." in str(steps) or not steps:
         return
     for step in steps:
         if name in step.get("depends_on", ()):
             step["depends_on"] = [other for other in step["depends_on"] if other != name]
+        if name in step.get("merge", ()):
+            step["merge"] = [other for other in step["merge"] if other != name]
     for phase in found.get("phases", ()):
         phase["steps"] = [other for other in phase["steps"] if other != name]
     found["steps"] = steps

@@ -95,12 +95,16 @@ def _without_step(document: Document, name: str) -> Document:
     sign = f"steps.{name}."
     found["behaviours"].pop(name, None)
     for workflow in _workflows(found):
-        workflow["steps"] = [step for step in workflow["steps"] if step["id"] != name]
+        workflow["steps"] = [
+            step for step in workflow["steps"] if step["id"] != name and step.get("merge") != [name]
+        ]
         for phase in workflow.get("phases", ()):
             phase["steps"] = [each for each in phase["steps"] if each != name]
         for step in workflow["steps"]:
             if name in step.get("depends_on", ()):
                 step["depends_on"] = [each for each in step["depends_on"] if each != name]
+            if name in step.get("merge", ()):
+                step["merge"] = [each for each in step["merge"] if each != name]
             if sign in step.get("when", ""):
                 del step["when"]
             if "with" in step:
