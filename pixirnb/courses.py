@@ -22,9 +22,9 @@ from typing import Any, Final
 
 from pixirnb.engine import places
 from pixirnb.engine.clock import SystemClock
-from pixirnb.engine.leftovers import close_left, copy_sessions
+from pixirnb.engine.inheritance import adopt_trees, copy_blobs, copy_sessions
+from pixirnb.engine.leftovers import close_left
 from pixirnb.engine.merging import Merger
-from pixirnb.errors import LogDamaged
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
@@ -36,7 +36,7 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
 from pixirnb.planning.roots import Roots
-from pixirnb.ports import Blobs, Contents, Reading, RunLog, RunStore
+from pixirnb.ports import Contents, Reading, RunLog, RunStore
 from pixirnb.release import release
 from pixirnb.resumption import (
     Edit,
@@ -215,7 +215,7 @@ def forked(
     )
     history = [begun, *source[1:]]
     history += _as_events([junction], history, place)
-    log = store.create(fork_id, history, lambda ours: _copy_blobs(theirs, ours, history))
+    log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
         copy_sessions(store, run_id, log, history)
@@ -223,7 +223,10 @@ def forked(
         opening = _opening(planned, chosen, changed, log.reading, place)
         undo.pop_all()
     run = fold(history)
-    return _course(planned.plan, log, run, tuple(opening), run, place)
+    course = _course(planned.plan, log, run, tuple(opening), run, place)
+    if course.files is not None:
+        adopt_trees(course.files, fork_id, history)
+    return course
 
 
 def _course(  # noqa: PLR0917 - all that a course begins with
@@ -377,33 +380,6 @@ def _cautions(
 def warning(code: str, message: str, step: str | None) -> Draft:
     """The fact of a warning."""
     return Draft("warning_raised", {"code": code, "message": message, "step": step})
-
-
-_NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
-
-
-def _copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
-    for digest in sorted({found for event in history for found in _digests(event.data)}):
-        try:
-            path = theirs.path(digest)
-            if path is None:
-                ours.put(theirs.get(digest))
-            else:
-                ours.put_file(path)
-        except LogDamaged:
-            continue  # lost there: here its step is made anew
-
-
-def _digests(data: Any) -> Iterator[str]:
-    """Every blob that an event names."""
-    if isinstance(data, dict):
-        named = (data[key] for key in _NAMES_OF_BLOBS if isinstance(data.get(key), str))
-        yield from (digest for digest in named if digest.startswith("b2:"))
-        for value in data.values():
-            yield from _digests(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _digests(value)
 
 
 def _new_run_id(place: Place) -> str:

@@ -22,7 +22,8 @@ from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.live import ENGINE_THREAD, LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.places import Place
-from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.scheduler import Scheduler
+from pixirnb.engine.settings import Settings
 from pixirnb.engine.slots import AgentSlots, agent_limit
 from pixirnb.errors import InternalError
 from pixirnb.history.events import Draft

@@ -1,22 +1,20 @@
-"""Child sessions that their engine cannot close any more, and those that go with a fork.
-
-    close_left      sessions that a dead owner left open get their evidence, before anything of the run begins again
-    copy_sessions   a fork stands alone: the sessions of the history it goes on from are its own
+"""Child sessions that their engine cannot close any more: those that a dead owner left open get their evidence, before
+anything of the run begins again.
 
 Source: contract.md §7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Draft, Event
 from pixirnb.history.state import RunState
 from pixirnb.history.subagents import ASKED, DECIDED
 from pixirnb.ids import attempt_name
-from pixirnb.ports import RunLog, RunStore, SessionLog
+from pixirnb.ports import RunLog, SessionLog
 from pixirnb.sessions.closing import closing
 from pixirnb.sessions.state import SessionState, fold_session
 
@@ -49,20 +47,6 @@ def close_left(
             if found is not None and attempt_name(step, state.attempt) not in ended:
                 told.append(_terminal(found, step, state.attempt, state.timeout_ms, reason))
     return told
-
-
-def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[Event]) -> None:
-    """Copy the sessions of attempts that ended in a forked history; of a damaged one what is sound. Raises LogWriteFailed."""
-    ended = [event.data for event in history if event.kind == "attempt_ended"]
-    for session_id in dict.fromkeys(data["session_id"] for data in ended if data.get("session_id")):
-        try:
-            reading = store.read_session(run_id, session_id)
-        except PixirnbError:
-            continue  # lost there: what the run's log says of it is what there is
-        copied = log.session(session_id)
-        if not copied.count:
-            copied.append(reading.events)
-        copied.close()
 
 
 def _is_end(event: Event) -> bool:

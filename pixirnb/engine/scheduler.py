@@ -24,6 +24,7 @@ from pixirnb.engine.merging import Merger
 from pixirnb.engine.offload import in_thread
 from pixirnb.engine.permits import Permits
 from pixirnb.engine.places import Place
+from pixirnb.engine.settings import Settings
 from pixirnb.engine.slots import AgentSlots
 from pixirnb.engine.stimuli import Reply, Stimulus, unheard
 from pixirnb.engine.surroundings import Attempt, Surroundings
@@ -47,15 +48,6 @@ COMMIT_WINDOW_S: Final = 0.002
 """How long a turn waits for company while other attempts are running."""
 RIDER_PATIENCE_S: Final = 0.1
 """How long an `attempt_started` waits for a group to ride with."""
-
-
-@dataclass(slots=True, eq=False)
-class Settings:
-    """What an engine may be set to, for all its runs."""
-
-    grace_s: float = 5.0
-    heartbeat_s: float = 30.0
-    stall_after_s: float = 45.0
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,8 @@ import anyio
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.places import roots_of, shared_place
-from pixirnb.engine.scheduler import Scheduler, Settings
+from pixirnb.engine.scheduler import Scheduler
+from pixirnb.engine.settings import Settings
 from pixirnb.engine.slots import AgentSlots
 from pixirnb.history.events import Draft, Event
 from pixirnb.history.state import RunState, fold

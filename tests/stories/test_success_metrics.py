@@ -9,7 +9,7 @@ from storyline import effects, ended, kinds, mark, shell, spec, statuses
 
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.scheduler import Settings
+from pixirnb.engine.settings import Settings
 from pixirnb.errors import InvalidSpec
 
 pytestmark = pytest.mark.story
