@@ -34,6 +34,7 @@ from pixirnb.machine.session_findings import SeenSession
 from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import report
+from pixirnb.planning.roots import Roots
 from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
 from pixirnb.runners.processes import descendants, find_strays
@@ -49,6 +50,8 @@ from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
 from pixirnb.views.comparison import Side, comparison
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.page import page
+from pixirnb.workspace.isolation import LocalFiles
+from pixirnb.workspace.tree_stores import forget_run
 
 PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
 """Statuses a prune takes unless told which."""
@@ -275,8 +278,9 @@ def prune(
     """
     runs = store.state / "runs"
     memo = Catalogue(store.state)
+    let_go = partial(_let_go, store.state)
     if not is_preview:
-        finish_removals(runs)
+        finish_removals(runs, let_go)
     seen = {run_id: memo.identity(run_id) for run_id in store.run_ids()}  # before they are read
     everything = rows(store, anew)
     removed: list[Row] = []
@@ -296,7 +300,8 @@ def prune(
             continue
         if not is_preview:
             try:
-                remove_run(folder, partial(_is_still, memo, run_id, seen.get(run_id)))
+                is_still = partial(_is_still, store.state, memo, run_id, seen.get(run_id))
+                remove_run(folder, is_still, let_go)
             except PixirnbError as error:
                 failed.append({"run_id": run_id, "code": error.code, "message": error.message})
                 continue
@@ -311,8 +316,20 @@ def prune(
     }
 
 
-def _is_still(memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
-    return memo.identity(run_id) == identity
+def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
+    """Whether a run that is held now is as it was; a merge that its owner died in is then taken back. Raises Cannot."""
+    if memo.identity(run_id) != identity:
+        return False
+    files = LocalFiles(state, Roots.of(str(state), {}))
+    for data in files.unrecorded(run_id):
+        files.recorded(run_id, data["merge"])
+    return True
+
+
+def _let_go(state: Path, run_id: str) -> None:
+    """Give up what is kept beside the folders of runs for one that is gone: its trees, and copies that nobody swept."""
+    LocalFiles(state, Roots.of(str(state), {})).sweep(run_id)
+    forget_run(state, run_id)
 
 
 # --- how a run stands --------------------------------------------------------------------------------------------

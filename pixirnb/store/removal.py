@@ -1,6 +1,6 @@
 """Runs taken away: held, renamed aside, then deleted, so that a run is whole or gone and never half of one.
 
-    runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──delete──▶  nothing
+    runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──let go, delete──▶  nothing
 
 What bears the second name is no run to anybody. A removal that was killed in between is finished by the next one.
 """
@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.errors import Cannot, PixirnbError
 from pixirnb.store.folders import foreign, unusable
 from pixirnb.store.lease import new_instance, take
 
@@ -25,10 +25,21 @@ ASIDE: Final = ".removed-"
 """How the name of a folder begins that is being deleted."""
 
 
-def remove_run(folder: Path, is_unchanged: Callable[[], bool]) -> None:
+LetGo = Callable[[str], None]
+"""Gives up what is kept elsewhere for the run of this id. Raises PixirnbError: another removal tries again."""
+
+
+def _nothing_kept(_run_id: str) -> None:
+    """For who keeps nothing of a run elsewhere."""
+
+
+def remove_run(
+    folder: Path, is_unchanged: Callable[[], bool], let_go: LetGo = _nothing_kept
+) -> None:
     """Remove a run folder that nobody holds. Links are removed, never followed.
 
-    `is_unchanged` is asked once the run is held. Raises HeldByAnother while someone else holds it, or another host did;
+    `is_unchanged` is asked once the run is held, and `let_go` once it is no run any more.
+    Raises HeldByAnother while someone else holds it, or another host did;
     Cannot (`run_changed`); StateUnusable for what is not ours, is gone, or cannot be written.
     """
     try:
@@ -52,10 +63,11 @@ def remove_run(folder: Path, is_unchanged: Callable[[], bool]) -> None:
             folder.rename(aside)
         except OSError as error:
             raise unusable(folder, error) from error
+        let_go(folder.name)
         _delete(aside)
 
 
-def finish_removals(runs: Path) -> int:
+def finish_removals(runs: Path, let_go: LetGo = _nothing_kept) -> int:
     """Delete what removals that were killed have left in a `runs` folder; how many there were. Never raises."""
     try:
         names = [name for name in os.listdir(runs) if name.startswith(ASIDE)]  # noqa: PTH208 - names are all
@@ -64,9 +76,10 @@ def finish_removals(runs: Path) -> int:
     finished = 0
     for name in names:
         try:
+            let_go(name.removeprefix(ASIDE).rpartition("-")[0])
             _delete(runs / name)
             finished += 1
-        except StateUnusable:
+        except PixirnbError:
             continue  # not ours, or the disk refuses: it is no run, and may be tried again
     return finished
 

@@ -1,0 +1,221 @@
+"""Files of steps that work in copies: what they are given, what they leave, what flows on, and what comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from filestory import changes, isolated, kept, land, limitations, lines, plant, repository, tree
+from storyline import ended, shell, started, statuses, until
+
+from pixirnb.testing.repositories import git, traces
+
+pytestmark = pytest.mark.story
+
+TEXT = lines("one", "two", "three", "four", "five")
+
+
+def test_what_the_user_wrote_meanwhile_and_what_the_step_wrote_are_both_there(
+    tmp_path: Path,
+) -> None:
+    home = repository(tmp_path / "home", {"a.txt": TEXT, "b.txt": "b\n"})
+    go = tmp_path / "go"
+    text = f"until test -e {go}; do sleep 0.02; done; sed -i 1s/one/ONE/ a.txt"
+    run = started(home, isolated("edit", text, write_set=["a.txt"]), land("edit"))
+    until(lambda: run.outcome.step("edit").subagent_status == "running")
+    (home / "a.txt").write_text(TEXT.replace("five", "FIVE"))
+    (home / "new.txt").write_text("mine\n")
+    go.touch()
+    assert run.wait().status == "completed"
+    assert tree(home) == {
+        "a.txt": lines("ONE", "two", "three", "four", "FIVE"),
+        "b.txt": "b\n",
+        "new.txt": "mine\n",
+    }
+    assert git(home, "status", "--porcelain").splitlines() == [" M a.txt", "?? new.txt"]
+
+
+def test_a_dependent_begins_with_the_changes_of_all_before_it_and_nobody_else_sees_them(
+    tmp_path: Path,
+) -> None:
+    home = plant(tmp_path / "home", {"base.txt": "base\n"})
+    run, outcome = ended(
+        home,
+        isolated("left", "echo left > left.txt", write_set=["left.txt"]),
+        isolated("right", "echo right > right.txt; rm base.txt", write_set=["*.txt"]),
+        isolated("aside", "ls", read_set=["**/*"], posture="read_only"),
+        isolated("both", "cat left.txt right.txt; ls > seen.txt", "left", "right", write_set=["*"]),
+        shell("here", "ls", "left", posture="read_only"),
+    )
+    assert outcome.status == "completed"
+    assert run.value("both") == "left\nright"
+    assert run.value("aside") == "base.txt"
+    assert run.value("here") == "base.txt"
+    assert tree(home) == {"base.txt": "base\n"}
+    assert changes(run, "both") == {"seen.txt": "added"}
+    assert run.merge().status == "merged"
+    assert tree(home) == {
+        "left.txt": "left\n",
+        "right.txt": "right\n",
+        "seen.txt": lines("left.txt", "right.txt", "seen.txt"),
+    }
+
+
+def test_secrets_are_in_no_copy_and_in_nothing_that_is_kept(tmp_path: Path) -> None:
+    home = repository(tmp_path / "home", {"a.txt": "a\n", ".env": "TOKEN=hunter2-in-env\n"})
+    plant(home, {"id_rsa": "hunter2-in-key\n", "deep/.env.local": "X=hunter2-deep\n"})
+    plant(home, {"notes.private": "hunter2-in-notes\n"})
+    run, outcome = ended(
+        home,
+        isolated(
+            "look",
+            "find . -path ./.git -prune -o -type f -print | sort; git log -p --all; echo NEW=hunter2-new > .env",
+            write_set=["**/*"],
+        ),
+        isolated("after", "ls -A", "look", posture="read_only"),
+        land("look"),
+        never_copy=["*.private"],
+    )
+    assert outcome.status == "completed"
+    seen = run.output("look")
+    assert seen.splitlines()[0] == "./a.txt"
+    assert ".env" not in run.output("after")
+    assert "hunter2" not in kept(home / ".pixirnb").replace("TOKEN=hunter2-in-env", "")
+    assert (home / ".env").read_text() == "TOKEN=hunter2-in-env\n"
+    assert ".env" in limitations(run, "look")
+
+
+def test_an_ignored_folder_flows_where_a_step_claims_it_and_stays_behind_where_none_does(
+    tmp_path: Path,
+) -> None:
+    home = repository(tmp_path / "home", {".gitignore": "build/\ncache/\n", "a.txt": "a\n"})
+    run, outcome = ended(
+        home,
+        isolated(
+            "make",
+            "mkdir build cache; echo made > build/out.txt; echo hot > cache/x",
+            write_set=["build/**", "cache/x.txt"],
+        ),
+        isolated("use", "cat build/out.txt; ls", "make", posture="read_only"),
+        land("make"),
+    )
+    assert outcome.status == "completed"
+    assert run.value("use").splitlines()[0] == "made"
+    assert changes(run, "make") == {"build/out.txt": "added"}
+    assert "cache/x" in limitations(run, "make")
+    assert tree(home) == {
+        ".gitignore": "build/\ncache/\n",
+        "a.txt": "a\n",
+        "build/out.txt": "made\n",
+    }
+
+
+def test_what_is_carried_is_there_and_is_no_change(tmp_path: Path) -> None:
+    home = repository(tmp_path / "home", {".gitignore": "modules/\n", "a.txt": "a\n"})
+    plant(home, {"modules/lib.txt": "lib\n"})
+    run, outcome = ended(
+        home,
+        isolated("without", "test ! -e modules", posture="read_only"),
+        isolated(
+            "with",
+            "cat modules/lib.txt; echo broken > modules/lib.txt; echo b >> a.txt",
+            carry=["modules"],
+            write_set=["a.txt"],
+        ),
+        land("with"),
+    )
+    assert outcome.status == "completed"
+    assert run.value("with") == "lib"
+    assert changes(run, "with") == {"a.txt": "modified"}
+    assert (home / "modules" / "lib.txt").read_text() == "lib\n", "what is carried is a copy"
+    assert (home / "a.txt").read_text() == "a\nb\n"
+
+
+def test_a_python_step_works_in_its_copy_too(tmp_path: Path) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n"})
+    plant(
+        home,
+        {
+            "made.py": "from pathlib import Path\n\ndef write(text):\n    Path('a.txt').write_text(text)\n    return text\n"
+        },
+    )
+    step = {
+        "id": "write",
+        "call": "made:write",
+        "with": {"text": "b\n"},
+        "workspace": "isolated",
+        "write_set": ["a.txt"],
+    }
+    run, outcome = ended(home, step)
+    assert outcome.status == "completed"
+    assert run.value("write") == "b\n"
+    assert (home / "a.txt").read_text() == "a\n"
+    assert run.merge("write").status == "merged"
+    assert (home / "a.txt").read_text() == "b\n"
+
+
+def test_an_agent_works_in_a_copy_of_another_repository(tmp_path: Path) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n"})
+    cloud = repository(tmp_path / "cloud", {"src/page.txt": "old\n"})
+    before = traces(cloud / ".git")
+    script = [
+        {"write": "src/page.txt", "text": "new\n"},
+        {"report": {"checkpoint_status": "checkpoint_ready", "summary": "done"}},
+    ]
+    agents = {
+        "worker": {"cwd": "repos.cloud", "permission_mode": "auto", "script": {"*": [script]}}
+    }
+    step = {
+        "id": "adopt",
+        "task": "Adopt it.",
+        "agent": "worker",
+        "write_set": ["repos.cloud:src/**"],
+        "verify": [{"git_changes": "src/**"}, {"file_exists": "src/page.txt"}],
+    }
+    run, outcome = ended(home, step, agents=agents, repos={"cloud": "../cloud"})
+    assert outcome.status == "completed"
+    assert tree(cloud) == {"src/page.txt": "old\n"}
+    assert changes(run, "adopt") == {"repos.cloud:src/page.txt": "modified"}
+    assert run.merge().status == "merged"
+    assert tree(cloud) == {"src/page.txt": "new\n"}
+    assert tree(home) == {"a.txt": "a\n"}
+    assert traces(cloud / ".git") == before
+    assert git(cloud, "--no-optional-locks", "status", "--porcelain") == " M src/page.txt"
+
+
+def test_what_lies_outside_its_sets_stops_an_isolated_step_until_a_person_accepts_it(
+    tmp_path: Path,
+) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n"})
+    run, outcome = ended(
+        home,
+        isolated("make", "echo b > a.txt; echo c > other.txt", write_set=["a.txt"]),
+        isolated("use", "cat a.txt other.txt", "make", posture="read_only"),
+    )
+    assert statuses(outcome) == {"make": "needs_orchestrator", "use": "held"}
+    assert outcome.status == "needs_orchestrator"
+    error = outcome.step("make").error
+    assert error is not None
+    assert error["kind"] == "writes_outside_write_set"
+    assert "other.txt" in str(error)
+    assert run.merge().status == "nothing"
+    assert tree(home) == {"a.txt": "a\n"}
+
+    run.decide("make", "accept", note="it belongs together")
+    assert run.wait().status == "completed"
+    assert run.value("use") == "b\nc"
+    assert "accepted_by_human" in limitations(run, "make")
+    assert run.merge().status == "merged"
+    assert tree(home) == {"a.txt": "b\n", "other.txt": "c\n"}
+
+
+def test_a_shared_step_that_writes_elsewhere_is_ready_with_a_limitation(tmp_path: Path) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n"})
+    run, outcome = ended(
+        home,
+        shell("make", "echo b > a.txt; echo c > other.txt", write_set=["a.txt"]),
+        shell("use", "cat a.txt other.txt", "make", posture="read_only"),
+    )
+    assert outcome.status == "completed"
+    assert "other.txt" in limitations(run, "make")
+    assert "a.txt" not in limitations(run, "make")
