@@ -135,9 +135,11 @@ def mode_phrase(mode: Any) -> str:
     if not isinstance(mode, Sequence) or isinstance(mode, str) or len(mode) != 2:
         return ""
     before, after = (MODES.get(each, line(each, 10)) for each in mode)
+    if mode[1] is None or mode[0] == mode[1]:
+        return ""
     if mode[0] is None:
-        return after
-    return "" if mode[1] is None else f"{after}, was {before}"
+        return "" if mode[1] == "100644" else after
+    return f"{after}, was {before}"
 
 
 def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, Any] | None:

@@ -110,8 +110,13 @@ def clash_sentence(between: Sequence[Any], count: int) -> str:
 
 
 def sides_phrase(conflict: Mapping[str, Any]) -> str:
-    """`your files: 1,204 bytes · types: deleted`."""
-    return " · ".join(f"{side_name(s.get('name'))}: {_stands(s)}" for s in _sides(conflict))
+    """`your files: 1,204 bytes · types: not there`; empty where that tells nobody anything."""
+    stands = [(side_name(side.get("name")), _stands(side)) for side in _sides(conflict)]
+    if len({what for _, what in stands}) == 1 and not any(
+        isinstance(side.get("bytes"), int) for side in _sides(conflict)
+    ):
+        return ""  # the same on both sides, and nothing to say of it
+    return " · ".join(f"{name}: {what}" for name, what in stands)
 
 
 def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
@@ -122,12 +127,13 @@ def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[s
         "path": spelled(str(conflict.get("path") or ""), _PATH),
         "value": str(conflict.get("path") or ""),
         "kind": line(conflict.get("kind"), 40),
-        "words": kind_phrase(conflict.get("kind")),
+        "words": ". ".join(
+            part for part in (kind_phrase(conflict.get("kind")), sides_phrase(conflict)) if part
+        ),
         "sides": [
             {
                 "name": line(side.get("name"), 80),
                 "words": side_name(side.get("name")),
-                "stands": _stands(side),
             }
             for side in _sides(conflict)
         ],

@@ -167,7 +167,8 @@ def entry_html(entry: Mapping[str, Any], room: int) -> tuple[str, int]:
     parts = []
     for file in patch.files:
         body = "".join(_hunk_html(hunk) for hunk in file.hunks)
-        head = text(_file_head(file), _PATH + 60)
+        counts = "" if file.is_binary else f"  +{file.added:,} -{file.deleted:,}"
+        head = text(_file_head(file) + counts, _PATH + 80)
         parts.append(
             f"<details><summary>{head}</summary><pre>{body}</pre></details>"
             if body

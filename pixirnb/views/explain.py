@@ -28,8 +28,11 @@ SOURCES: Final = {
 }
 
 
-def explain(plan: Plan, run: RunState, step_id: str, *, is_live: bool = True) -> list[str]:
-    """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished.
+def explain(
+    plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, with_files: bool = True
+) -> list[str]:
+    """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished;
+    `with_files`: what became of its files and seams too, for whoever does not show them otherwise.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -45,7 +48,7 @@ def explain(plan: Plan, run: RunState, step_id: str, *, is_live: bool = True) ->
             *_tries(state),
             *_checks(state),
             _question(state),
-            *file_sentences(step, run, state),
+            *(file_sentences(step, run, state) if with_files else ()),
             *_limitations(state),
             _dependencies(plan, run, step),
             _dependents(plan, run, step),

@@ -15,7 +15,6 @@ from pixirnb.views.clashes import (
     clash_sentence,
     conflict_document,
     conflict_rows,
-    sides_phrase,
 )
 from pixirnb.views.columns import table
 from pixirnb.views.diff import entry_html, entry_lines
@@ -111,7 +110,6 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
     for conflict in conflicts[:_FILES]:
         shown = conflict_document(conflict, conflict.get("marked_text"))
         lines += ["", f"  {shown['path']}: {shown['words']}"]
-        lines.append(f"    {sides_phrase(conflict)}")
         lines += [f"  {row}" for row in conflict_rows(shown, ROWS)]
     if len(conflicts) > _FILES:
         lines.append(f"  and {plural(len(conflicts) - _FILES, 'file')} more")
@@ -156,7 +154,7 @@ def _conflict_html(conflict: Mapping[str, Any]) -> str:
     shown = conflict_document(conflict, conflict.get("marked_text"))
     head = (
         f"<h4>{text(shown['path'], 320)}</h4>"
-        f'<p class="pixirnb-mute">{text(shown["words"])}. {text(sides_phrase(conflict))}</p>'
+        f'<p class="pixirnb-mute">{text(shown["words"], 400)}.</p>'
     )
     if not shown["pieces"]:
         return head

@@ -67,7 +67,7 @@ def panel(
     state = run.steps.get(step_id) or StepState()
     mask = mask_of(step, run)
     mark = state_mark(state, is_live=is_live)
-    headline, *why = explain(plan, run, step_id, is_live=is_live)
+    headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
     if damage:
         why.insert(0, f"The log is damaged, and this is what it says up to there: {damage}")
     artifacts = list((state.ended or {}).get("artifacts") or [])

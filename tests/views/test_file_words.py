@@ -238,7 +238,7 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
     told = merge_text(document, command="pixirnb")
 
     assert "Your files and api want 1 file otherwise. Nothing was changed." in told
-    assert "your files: 9 bytes · api: not there" in told
+    assert "src/a.py: both changed the same lines. your files: 9 bytes · api: not there" in told
     assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
     assert "pixirnb merge r-1 types api --side api" in told
     assert "mine" in merge_html(document)

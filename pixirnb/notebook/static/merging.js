@@ -116,7 +116,7 @@ function clashOf({ path, words, sides, pieces, cut }) {
   const names = sides.map(({ words: name }) => name);
   const columns = [["ours", names[0] ?? "one side"], ["theirs", names[names.length - 1] ?? "the other"]];
   return [
-    h("p", {}, h("code", {}, path), " ", h("span", { class: "pixirnb-mute" }, `${words}. ${sides.map((side) => `${side.words}: ${side.stands}`).join(" · ")}`)),
+    h("p", {}, h("code", {}, path), " ", h("span", { class: "pixirnb-mute" }, `${words}.`)),
     pieces.length
       ? h("div", { class: "pixirnb-pair" }, columns.map(([key, name]) => h("div", {}, h("h4", {}, name), block(pieces.map((piece) => pieceOf(piece, key)), `${path} as ${name} has it`, "pixirnb-diff"))))
       : null,
