@@ -19,12 +19,12 @@ FORMS: dict[str, list[str]] = {
     "killed at every operation": ["--faults", "die-before", "--edits"],
     "refused, interrupted, cut short": [
         *("--faults", "die-after", "enospc", "eio", "eacces", "enospc-on", "eintr"),
-        *("short-death", "short-return", "--edits", "--stride", "11"),
+        *("short-death", "short-return", "--edits", "--stride", "23"),
     ],
-    "the power fails": ["--faults", "lose-tail", "--edits", "--stride", "5"],
-    "an editor beside": ["--faults", "--stride", "9"],
-    "killed twice": ["--faults", "--edits", "save", "--stride", "40", "--doubles", "23"],
-    "no two names can be traded": ["--faults", "die-after", "--edits", "--stride", "7", "--links"],
+    "the power fails": ["--faults", "lose-tail", "--edits", "--stride", "9"],
+    "an editor beside": ["--faults", "--stride", "19"],
+    "killed twice": ["--faults", "--edits", "save", "--stride", "40", "--doubles", "37"],
+    "no two names can be traded": ["--faults", "die-after", "--edits", "--stride", "17", "--links"],
 }
 
 
