@@ -35,6 +35,10 @@ _TOLD: Final = frozenset(
         "checkpoint_decided",
         "retry_planned",
         "decision_requested",
+        "merge_applied",
+        "merge_conflicted",
+        "seam_opened",
+        "seam_resolved",
         "warning_raised",
     }
 )

@@ -29,6 +29,8 @@ def mermaid(
         label = [f"{node.mark.symbol} {step}"]
         if node.mark.key != "planned":
             label.append(node.mark.word)
+        if node.is_isolated:
+            label.append("in a copy")
         if node.attempt > 1:
             label.append(f"attempt {node.attempt}")
         if span(node.elapsed_ms):

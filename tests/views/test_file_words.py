@@ -16,6 +16,7 @@ from pixirnb.testing.histories import Rehearsal, events_of
 from pixirnb.views.changes import PATCH_ROOM, diff_document
 from pixirnb.views.copies import copies
 from pixirnb.views.diff import Diff, diff_html, diff_text
+from pixirnb.views.dot import dot
 from pixirnb.views.event_lines import event_sentence
 from pixirnb.views.explain import explain
 from pixirnb.views.html import bundle_html, outcome_html, plan_html
@@ -276,3 +277,9 @@ def test_a_step_that_works_in_a_copy_is_drawn_with_a_second_sheet() -> None:
 
     assert drawn.count('class="pixirnb-copy"') == 2
     assert "shell step in a copy of your files" in drawn
+    document = met().outcome().document()
+    assert (
+        mermaid(None, document, []).count("in a copy")
+        == dot(None, document).count("in a copy")
+        == 2
+    )
