@@ -104,9 +104,9 @@ class Actor:
         return Ended(reason)
 
     def _write(self, job: Job, behaviour: Behaviour) -> None:
-        """Files, whatever comes of the attempt: what is in them depends on what it was given."""
+        """Files, whatever comes of the attempt: what is in them depends on what it was given, and others may write the same."""
         for path in behaviour.get("writes") or ():
-            if not self.disk.write(job.workspace, path, f"{job.step} {_given(job) % 3}"):
+            if not self.disk.write(job.workspace, path, f"v{_given(job) % 2}"):
                 told = f"It works in {job.workspace}, which is not there."
                 self.witness.breach("keeps_apart", told, job.step)
                 return

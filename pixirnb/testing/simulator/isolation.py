@@ -34,7 +34,7 @@ def with_files(
             for behaviour in known[step["id"]]:
                 if "report" in behaviour:
                     behaviour["report"] = {**behaviour["report"], "seams": ["the other side"]}
-    if chance.random() < 0.6:
+    if chance.random() < 0.5:
         _merge(chance, steps, known, is_quiet=is_quiet)
 
 
@@ -111,7 +111,7 @@ def with_merges(chance: Random, acts: list[Document]) -> None:
     for act in list(acts):
         if act["form"] == "record":
             continue
-        for _ in range(chance.choice((0, 0, 1, 2, 4))):
+        for _ in range(chance.choice((0, 1, 2, 3, 4))):
             op: Document = {"at": round(chance.uniform(0.0, 30.0), 3)}
             op["do"] = chance.choice(("edit", "merge", "merge", "merge", "undo", "resolve"))
             op["pick"] = chance.randrange(100)
@@ -121,7 +121,7 @@ def with_merges(chance: Random, acts: list[Document]) -> None:
                 op["sides"] = "workspace"
             op["again"] = chance.choice([None, None, "same"])
             act.setdefault("ops", []).append(op)
-    for _ in range(chance.choice((0, 0, 0, 1, 2))):
+    for _ in range(chance.choice((0, 0, 1, 1, 2))):
         act = {"form": "merge", "gap": 1.0, "run": chance.choice([0, 0, 1])}
         act["pick"] = chance.randrange(100)
         act["undo"] = chance.random() < 0.3
@@ -130,4 +130,7 @@ def with_merges(chance: Random, acts: list[Document]) -> None:
             act["sides"] = "workspace"
         if chance.random() < 0.3:
             act["touch"] = chance.sample(PATHS, 1)
-        acts.insert(chance.randint(1, len(acts)), act)
+        place = chance.randint(1, len(acts))
+        acts.insert(place, act)
+        if not act["undo"] and chance.random() < 0.4:
+            acts.insert(place + 1, {"form": "merge", "gap": 1.0, "run": act["run"], "undo": True})

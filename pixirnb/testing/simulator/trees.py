@@ -97,6 +97,17 @@ class SimulatedFiles:
         for folder in given.folders.values():
             self.shelf.disk.folders.pop(folder, None)
 
+    def set_aside(self, given: Given) -> Path:
+        """They stay where they are; here nothing fails to be taken."""
+        return given.workspace
+
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+        """Trees are kept for ever; one that is not there was never made. Raises KeyError."""
+        del run_id
+        for named in trees.values():
+            for tree in named:
+                _ = self.shelf.trees[tree]
+
     def sweep(self, run_id: str) -> None:
         """Delete what dead processes left of a run."""
         for folder in self.shelf.apart():
