@@ -76,7 +76,7 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
         return Grant()
     said = request.arguments
     match request.verb:
-        case "decide" if said.get("step") in run.seams and said.get("step") not in plan.index:
+        case "decide" if _is_seam(said.get("step"), plan, run):
             return Grant((_seam(request, run),))
         case "decide":
             return Grant((_decision(request, plan, run),))
@@ -103,6 +103,10 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
                 fix="Ask with the pixirnb that drives the run; this one may be newer or older.",
                 code="request_unknown",
             )
+
+
+def _is_seam(named: Any, plan: Plan, run: RunState) -> bool:
+    return isinstance(named, str) and named in run.seams and named not in plan.index
 
 
 def _cancelled(step: str, run: RunState) -> str:

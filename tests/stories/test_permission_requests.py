@@ -41,7 +41,13 @@ def workflow(*acts: str, beside: tuple[dict[str, Any], ...] = ()) -> dict[str, A
         "posture": "writer",
         "pass_env": ["PYTHONPATH"],
     }
-    task = {"id": "edit", "task": "Edit.", "agent": "coder", "write_set": ["src/**"]}
+    task = {
+        "id": "edit",
+        "task": "Edit.",
+        "agent": "coder",
+        "workspace": "shared",
+        "write_set": ["src/**"],
+    }
     return spec(task, *beside, agents={"coder": {**agent, "permission_mode": "ask"}})
 
 

@@ -35,7 +35,13 @@ def workflow(folder: Path) -> Path:
     ]
     agent = {"runner": "acp", "command": command, "posture": "writer", "pass_env": ["PYTHONPATH"]}
     steps = (
-        {"id": "edit", "task": "Edit.", "agent": "coder", "write_set": ["src/**"]},
+        {
+            "id": "edit",
+            "task": "Edit.",
+            "agent": "coder",
+            "workspace": "shared",
+            "write_set": ["src/**"],
+        },
         {"id": LONG, "run": "until [ -e src/a.py ]; do sleep 0.1; done; sleep 1"},
     )
     story = spec(*steps, agents={"coder": {**agent, "permission_mode": "ask"}})
