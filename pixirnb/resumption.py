@@ -30,7 +30,7 @@ from pixirnb.ports import Blobs, Contents, Reading
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
-from pixirnb.workspace.contents import contents_digest
+from pixirnb.workspace.contents import contents_digest, read_digest
 from pixirnb.workspace.survey import survey
 
 
@@ -89,7 +89,7 @@ def resumption(
         selection,
         inputs=inputs,
         untrusted=_untrusted(plan, run, blobs),
-        reads=_reads(plan, run, contents),
+        reads=_reads(plan, contents),
     )
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
@@ -179,11 +179,10 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
     return found
 
 
-def _reads(plan: Plan, run: RunState, contents: Contents) -> dict[str, str]:
+def _reads(plan: Plan, contents: Contents) -> dict[str, str]:
     """Digests of what steps with `reuse: reads` would read now."""
-    workspace = Path(run.workspace)
     return {
-        step.id: contents(workspace, step.read_set)
+        step.id: read_digest(contents, plan.roots, step.read_set)
         for step in plan.steps
         if step.spec.reuse == "reads"
     }

@@ -14,7 +14,7 @@ from attribute_notes import notes, summary
 from field_meanings import MEANINGS
 from sphinx.errors import ExtensionError
 
-from pixirnb.history import events
+from pixirnb.history import events, files
 
 _PARTS: Final = (
     events.Owner,
@@ -26,6 +26,14 @@ _PARTS: Final = (
     events.Validation,
     events.ResumeStep,
     events.Parent,
+    files.Changes,
+    files.FileChange,
+    files.PathList,
+    files.CapturedRoot,
+    files.MergedRoot,
+    files.ConflictedFile,
+    files.Side,
+    files.SeenRoot,
 )
 _NAMED: Final = {
     events.SubagentStatus: "subagent status",
@@ -43,7 +51,8 @@ def page(_site: Path) -> str:
     sections = ["## Kinds"]
     unused = []
     for kind in kinds:
-        shape = getattr(events, "".join(part.title() for part in kind.split("_")), None)
+        name = "".join(part.title() for part in kind.split("_"))
+        shape = getattr(events, name, None) or getattr(files, name, None)
         if shape is None:
             unused.append(kind)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pixirnb.errors import PixirnbError
@@ -13,8 +12,10 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
 from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan
+from pixirnb.planning.roots import Roots
 from pixirnb.ports import Blobs, Contents, Offload
 from pixirnb.spec.references import Reference
+from pixirnb.workspace.contents import read_digest
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +28,7 @@ class Handing:
     lookup: Callable[[Reference], Any]
     offload: Offload
     contents: Contents
+    roots: Roots
     _wanted: frozenset[str] = field(init=False)
     """Steps whose outputs a `when` asks for."""
     _readers: tuple[int, ...] = field(init=False)
@@ -43,9 +45,8 @@ class Handing:
         for index in self._readers:
             begins = index in self.board.ready or index in self.board.retrying
             if begins and index not in self.board.reads:
-                workspace = Path(self.board.run.workspace)
                 read_set = self.plan.steps[index].read_set
-                digest = await self.offload(self.contents, workspace, read_set)
+                digest = await self.offload(read_digest, self.contents, self.roots, read_set)
                 self.board.reads[index] = digest
 
     async def load(self, events: Sequence[Event]) -> None:

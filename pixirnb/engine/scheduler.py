@@ -109,7 +109,13 @@ class Scheduler:
         )
         self._writer = self.writer_of(self.log)
         self._handing = Handing(
-            self.plan, self.board, self.log.blobs, self.lookup, self.offload, self.contents
+            self.plan,
+            self.board,
+            self.log.blobs,
+            self.lookup,
+            self.offload,
+            self.contents,
+            self.place.roots,
         )
         self._wishes = Wishes(
             self.plan,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.planning.paths import Pattern, matches
+from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
+from pixirnb.ports import Contents
 
 _NEVER_READ: Final = frozenset({".git", ".pixirnb"})
 _CHUNK: Final = 1024 * 1024
@@ -26,6 +28,24 @@ def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
             digest.update(f"{len(name)}:{name}\n".encode("utf-8", errors="surrogateescape"))
             digest.update(_of_file(path))
     return "b2:" + digest.hexdigest()
+
+
+def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> str:
+    """One digest over what a read set names, wherever it lies: `contents` of each root that it names files of."""
+    by_root: dict[str, list[str]] = {}
+    for text in read_set:
+        repo = repo_of(text)
+        root, glob = (
+            (WORKSPACE, text) if repo is None else (f"repos.{repo}", text.partition(":")[2])
+        )
+        by_root.setdefault(root, []).append(glob)
+    found = {
+        name: contents(Path(roots.named(name).folder), globs) for name, globs in by_root.items()
+    }
+    if set(found) <= {WORKSPACE}:
+        return found.get(WORKSPACE) or contents(Path(roots.named(WORKSPACE).folder), [])
+    told = "".join(f"{name} {digest}\n" for name, digest in sorted(found.items()))
+    return "b2:" + hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:

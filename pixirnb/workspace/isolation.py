@@ -97,6 +97,7 @@ class LocalFiles:
             behind += [self._roots.shown(root, path) for path in left]
             kept = [given.seen[root], given.base[root], trees[root]]
             store.keep(f"{order.run_id}/{order.name}", kept)
+        behind = [p for p in behind if not any(_is_below(p, folder) for folder in order.carry)]
         return self._taken(given.base, trees, tuple(sorted(behind)))
 
     def drop(self, given: Given) -> None:
@@ -158,12 +159,8 @@ class LocalFiles:
                 continue
             if left.state == "done":
                 found.append(left.about["data"])
-                continue
-            folders = [Path(folder) for folder in left.about["folders"]]
-            with locked(folders):
-                # Whoever took the lock first may have rolled it back by now.
-                if left.journal.exists():
-                    roll_back(left, partial(tree_store, self._state))
+            else:
+                roll_back(left, partial(tree_store, self._state))
         return found
 
     def _carried_out(
@@ -288,6 +285,11 @@ class LocalFiles:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
         return Taken(dict(after), changes, b"".join(patches), behind)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    folder = folder.rstrip("/").removeprefix("./")
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pixirnb.workspace.contents import contents_digest
+from pixirnb.planning.roots import Roots
+from pixirnb.workspace.contents import contents_digest, read_digest
 
 
 def test_a_changed_byte_a_new_name_and_a_lost_file_are_seen(tmp_path: Path) -> None:
@@ -32,3 +33,18 @@ def test_files_outside_the_read_set_and_git_and_state_do_not_count(tmp_path: Pat
     (tmp_path / "other.txt").write_text("x")
     assert contents_digest(tmp_path, narrow) == before[0]
     assert contents_digest(tmp_path, wide) != before[1]
+
+
+def test_files_of_a_repository_count_where_the_read_set_names_them(tmp_path: Path) -> None:
+    for folder in ("flow", "cloud"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.txt").write_text("one")
+    roots = Roots.of(str(tmp_path / "flow"), {"cloud": str(tmp_path / "cloud")})
+
+    def seen(*read_set: str) -> str:
+        return read_digest(contents_digest, roots, read_set)
+
+    here, both = seen("*.txt"), seen("*.txt", "repos.cloud:*.txt")
+    assert here == contents_digest(tmp_path / "flow", ["*.txt"]), "as it was before there were any"
+    (tmp_path / "cloud" / "a.txt").write_text("two")
+    assert (seen("*.txt") == here, seen("*.txt", "repos.cloud:*.txt") == both) == (True, False)

@@ -1,0 +1,254 @@
+"""The files of a run on this machine: folders for attempts, layers merged into them, merges with their journal."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pixirnb.errors import Cannot
+from pixirnb.planning.roots import Roots
+from pixirnb.testing.repositories import make_repository, traces
+from pixirnb.trees import Clash, Given, Layer, Merging, Order, Taken
+from pixirnb.workspace.isolation import LocalFiles
+from pixirnb.workspace.tree_stores import forget_run, tree_store
+
+RUN = "r-1"
+
+
+class Ground:
+    """A project with a workspace and a repository beside it and one within."""
+
+    def __init__(self, folder: Path) -> None:
+        self.flow = make_repository(folder / "p" / "flow", {})
+        self.cloud = make_repository(folder / "p" / "cloud", {})
+        self.inner = make_repository(self.flow / "libs" / "inner", {})
+        for place in (self.flow, self.cloud, self.inner):
+            (place / "a.txt").write_text(f"{place.name}\n1\n2\n3\n4\n")
+        (self.flow / ".gitignore").write_text("dist/\ncache/\n")
+        repos = {"cloud": str(self.cloud), "inner": str(self.inner)}
+        self.roots = Roots.of(str(self.flow), repos)
+        self.state = self.flow / ".pixirnb"
+        self.state.mkdir()
+        self.files = LocalFiles(self.state, self.roots)
+
+    def order(self, name: str = "a.1", *roots: str, **said: Any) -> Order:
+        return Order(RUN, name, roots or (".",), **said)
+
+    def given(self, *roots: str, name: str = "a.1", **said: Any) -> Given:
+        given = self.files.give(self.order(name, *roots, **said))
+        assert isinstance(given, Given)
+        return given
+
+    def layer(self, step: str, path: str, text: str) -> Layer:
+        """What an attempt changed in the workspace."""
+        given = self.given(name=f"{step}.1")
+        (given.workspace / path).write_text(text)
+        taken = self.files.take(given)
+        self.files.drop(given)
+        return Layer(step, 1, ".", given.base["."], taken.trees["."])
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def paths(taken: Taken, root: str = ".") -> list[str]:
+    return [change.path for change in taken.changes[root]]
+
+
+def test_roots_lie_to_each_other_as_the_users_do(ground: Ground) -> None:
+    given = ground.given(".", "repos.cloud", "repos.inner")
+    beside = (given.workspace / "../cloud/a.txt").resolve()
+    assert beside == (given.folders["repos.cloud"] / "a.txt").resolve()
+    assert given.folders["repos.inner"] == given.workspace / "libs" / "inner"
+    assert (given.workspace / "libs" / "inner" / "a.txt").read_text().startswith("inner")
+
+
+def test_a_file_belongs_to_the_innermost_root_only(ground: Ground) -> None:
+    given = ground.given(".", "repos.inner")
+    (given.workspace / "libs" / "inner" / "a.txt").write_text("new\n")
+    taken = ground.files.take(given)
+    assert (paths(taken), paths(taken, "repos.inner")) == ([], ["a.txt"])
+
+
+def test_a_root_that_is_not_used_is_not_there_and_the_workspace_always_has_a_folder(
+    ground: Ground,
+) -> None:
+    given = ground.given("repos.cloud")
+    assert list(given.workspace.iterdir()) == []
+    assert not (ground.given(".").workspace.parent / "cloud").exists()
+
+
+def test_nothing_of_an_attempt_shows_in_the_users_folders(ground: Ground) -> None:
+    before = [traces(place / ".git") for place in (ground.flow, ground.cloud)]
+    given = ground.given(".", "repos.cloud")
+    (given.workspace / "new.txt").write_text("x")
+    subprocess.run(["git", "stash", "-u", "-q"], cwd=given.workspace, check=True)
+    ground.files.take(given)
+    ground.files.drop(given)
+    assert [traces(place / ".git") for place in (ground.flow, ground.cloud)] == before
+    assert not (ground.flow / "new.txt").exists()
+    assert not (ground.state / "isolated" / RUN).exists()
+
+
+def test_an_ignored_file_is_taken_where_the_write_set_claims_it_and_told_of_where_not(
+    ground: Ground,
+) -> None:
+    given = ground.given(claimed=("dist/**",))
+    for folder in ("dist", "cache"):
+        (given.workspace / folder).mkdir()
+        (given.workspace / folder / "x").write_text("x")
+    taken = ground.files.take(given)
+    assert (paths(taken), taken.left_behind) == (["dist/x"], ("cache/x",))
+
+
+def test_what_claims_everything_claims_no_ignored_file(ground: Ground) -> None:
+    given = ground.given(claimed=("**/*",))
+    (given.workspace / "dist").mkdir()
+    (given.workspace / "dist" / "x").write_text("x")
+    taken = ground.files.take(given)
+    assert (paths(taken), taken.left_behind) == ([], ("dist/x",))
+
+
+def test_what_is_carried_is_there_writable_and_no_part_of_the_changes(ground: Ground) -> None:
+    (ground.flow / "cache" / "deep").mkdir(parents=True)
+    (ground.flow / "cache" / "deep" / "x").write_text("mine")
+    (ground.flow / "cache" / "link").symlink_to("deep/x")
+    given = ground.given(carry=("cache", "not/there"))
+    (given.workspace / "cache" / "deep" / "x").write_text("theirs")
+    taken = ground.files.take(given)
+    assert (paths(taken), taken.left_behind) == ([], ())
+    assert (given.workspace / "cache" / "link").readlink() == Path("deep/x")
+    assert (ground.flow / "cache" / "deep" / "x").read_text() == "mine"
+
+
+def test_layers_are_merged_in_and_what_they_brought_is_no_change_of_the_attempt(
+    ground: Ground,
+) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n1\n2\n3\n4\n"), ground.layer("b", "b.txt", "b\n"))
+    (ground.flow / "mine.txt").write_text("mine\n")
+    given = ground.given(name="c.1", layers=layers)
+    assert (given.workspace / "a.txt").read_text().startswith("A\n")
+    assert sorted(p.name for p in given.workspace.glob("*.txt")) == ["a.txt", "b.txt", "mine.txt"]
+    assert paths(ground.files.take(given)) == []
+
+
+def test_layers_that_clash_name_their_steps_and_leave_no_folder_behind(ground: Ground) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    clash = ground.files.give(ground.order("c.1", layers=layers))
+    assert isinstance(clash, Clash)
+    assert (clash.between, [c.path for c in clash.conflicts]) == (("a", "b"), ["a.txt"])
+    assert not (ground.state / "isolated" / RUN / "c.1").exists()
+
+
+@pytest.mark.parametrize(("side", "text"), [("a", "A\n"), ("b", "B\n"), ("workspace", "flow")])
+def test_a_side_settles_a_clash(ground: Ground, side: str, text: str) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    for said in (side, {"a.txt": side}):
+        given = ground.given(name="c.1", layers=layers, sides=said)
+        assert (given.workspace / "a.txt").read_text().startswith(text)
+
+
+def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    clash = ground.files.give(ground.order("c.1", layers=layers))
+    assert isinstance(clash, Clash)
+    seen = {clash.root: clash.seen}
+    assert isinstance(ground.files.give(ground.order("c.2", layers=layers, seen=seen)), Clash)
+    (ground.flow / "a.txt").write_text("both A and B\n")
+    given = ground.given(name="c.3", layers=layers, seen=seen)
+    assert (given.workspace / "a.txt").read_text() == "both A and B\n"
+
+
+def merged(ground: Ground, *layers: Layer, name: str = "m1", **said: Any) -> Any:
+    order = ground.order(name, layers=layers, **said)
+    return ground.files.merge(order, lambda merging: {"merge": name, "roots": roots_of(merging)})
+
+
+def roots_of(merging: Merging) -> list[dict[str, str]]:
+    return [
+        {"root": root, "before": merging.before[root], "after": merging.after[root]}
+        for root in merging.before
+    ]
+
+
+def test_a_merge_keeps_what_the_user_wrote_meanwhile_and_its_undo_too(ground: Ground) -> None:
+    layer = ground.layer("a", "a.txt", "A\n1\n2\n3\n4\n")
+    (ground.flow / "a.txt").write_text("flow\n1\n2\n3\nfour\n")
+    data, _ = merged(ground, layer)
+    assert (ground.flow / "a.txt").read_text() == "A\n1\n2\n3\nfour\n"
+    again, merging = merged(ground, layer, name="m2")
+    assert roots_of(merging)[0]["before"] == roots_of(merging)[0]["after"], "nothing twice"
+    del again
+    (ground.flow / "a.txt").write_text("A\n1\ntwo\n3\nfour\n")
+    ground.files.undo(ground.order("m3"), data, lambda _: {"merge": "m3"})
+    assert (ground.flow / "a.txt").read_text() == "flow\n1\ntwo\n3\nfour\n"
+
+
+def test_a_file_of_the_users_that_git_ignores_is_not_written_over(ground: Ground) -> None:
+    given = ground.given(claimed=("dist/**",))
+    (given.workspace / "dist").mkdir()
+    (given.workspace / "dist" / "x").write_text("theirs")
+    taken = ground.files.take(given)
+    (ground.flow / "dist").mkdir()
+    (ground.flow / "dist" / "x").write_text("mine")
+    clash = merged(ground, Layer("a", 1, ".", given.base["."], taken.trees["."]))
+    assert isinstance(clash, Clash)
+    assert (ground.flow / "dist" / "x").read_text() == "mine"
+
+
+def test_a_merge_that_the_log_has_not_is_found_until_it_is_recorded(ground: Ground) -> None:
+    data, _ = merged(ground, ground.layer("a", "a.txt", "A\n"))
+    later = LocalFiles(ground.state, ground.roots)
+    assert later.unrecorded("r-2") == []
+    assert later.unrecorded(RUN) == [data]
+    later.recorded(RUN, "m1")
+    assert later.unrecorded(RUN) == []
+
+
+def test_a_dead_owners_folders_are_swept_and_what_was_set_aside_stays(ground: Ground) -> None:
+    given, other = ground.given(name="a.1"), ground.given(name="b.1")
+    (given.workspace / "work.txt").write_text("hours of it")
+    other.workspace.chmod(0o500)
+    aside = ground.files.set_aside(given)
+    LocalFiles(ground.state, ground.roots).sweep(RUN)
+    assert [path.name for path in (ground.state / "isolated" / RUN).iterdir()] == [aside.name]
+    assert next(aside.rglob("work.txt")).read_text() == "hours of it"
+
+
+def test_a_fork_keeps_trees_that_the_run_they_came_from_lets_go_of(ground: Ground) -> None:
+    layer = ground.layer("a", "a.txt", "A\n")
+    ground.files.adopt("r-2", {".": [layer.base, layer.left]})
+    forget_run(ground.state, RUN)
+    assert "a.txt" in tree_store(ground.state, ground.flow).entries(layer.left)
+
+
+def test_a_moved_project_finds_its_trees(ground: Ground, tmp_path: Path) -> None:
+    layer = ground.layer("a", "a.txt", "A\n")
+    moved = (tmp_path / "p").rename(tmp_path / "q")
+    roots = Roots.of(str(moved / "flow"), {"inner": str(moved / "flow" / "libs" / "inner")})
+    files = LocalFiles(moved / "flow" / ".pixirnb", roots)
+    given = files.give(Order(RUN, "c.1", (".",), (layer,)))
+    assert isinstance(given, Given)
+    assert (given.workspace / "a.txt").read_text() == "A\n"
+
+
+def test_marks_change_with_every_write_and_name_each_file_once(ground: Ground) -> None:
+    before = ground.files.marks((".", "repos.cloud"))
+    assert (".", "a.txt") in before
+    assert ("repos.cloud", "a.txt") in before
+    (ground.cloud / "a.txt").write_text("new\n")
+    after = ground.files.marks((".", "repos.cloud"))
+    assert [f for f in after if before.get(f) != after[f]] == [("repos.cloud", "a.txt")]
+
+
+def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
+    layer = ground.layer("a", "a.txt", "A\n")
+    lost = Layer("a", 1, ".", layer.base, "0" * len(layer.left))
+    with pytest.raises(Cannot) as told:
+        ground.files.give(ground.order("c.1", layers=(lost,)))
+    assert told.value.code == "tree_missing"
