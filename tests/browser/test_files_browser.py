@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from jupyter_servers import APPS, App
 from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
 from run_window import RunWindow
-from stories import events
+from stories import events, run_folder
 
 MADE = """import pathlib
 pathlib.Path('a.txt').write_text('\\n'.join(['one', *(f'line {n}' for n in range(30))]))
@@ -141,3 +144,33 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
     expect(told).to_contain_text("types and api want 1 file otherwise")
     expect(told).to_contain_text("--side workspace")
     notebook.screenshot("merge-cell")
+
+
+def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Opening) -> None:
+    notebook, window = clashed(opened)
+    part = changes(window.panel("types"))
+    window.root.get_by_text(re.compile(r"^What can be done")).click()
+    window.root.get_by_role("button", name="Merge …").first.click()
+    card = window.root.get_by_role("region", name="Merge into your files")
+    expect(card).to_contain_text("types and api want 1 file otherwise")
+    card.get_by_label("that of types").check()
+    notebook.screenshot("merge-sides")
+    card.get_by_role("button", name="Merge so").click()
+    expect(card).to_be_hidden()
+    expect(part).to_contain_text("In your files since merge m1.")
+    assert text_of(notebook, "a.txt").startswith("ONE\n")
+
+
+def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
+    notebook, window = clashed(opened)
+    part = changes(window.panel("types"))
+    expect(part).to_contain_text("Apart from your files until it is merged.")
+    run = run_folder(notebook.folder).name
+    done = subprocess.run(
+        [sys.executable, "-m", "pixirnb", "merge", run, "types"],
+        cwd=notebook.folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    expect(part).to_contain_text("In your files since merge m1.")
+    expect(window.root.get_by_text("1 merge", exact=True)).to_be_visible()

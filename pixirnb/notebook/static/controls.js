@@ -35,7 +35,9 @@ class Controls {
       this.drawActs();
       this.drawMore();
     }
-    if (has("reset", "head")) this.inquire();
+    const fresh = stage.story.entries.slice(this.known ?? stage.story.length);
+    this.known = stage.story.length;
+    if (has("reset", "head") || tellsOfFiles(stage, fresh)) this.inquire();
     if (has("reset", "sheet", "tab")) this.drawTools();
   }
 

@@ -66,7 +66,7 @@ class Panel {
 
   /** Whether steps that changed, or what happened, can be seen in this panel. */
   concerns(touched, fresh) {
-    if (touched.has(this.step) || fresh.some((entry) => entry[STEP] === this.step)) return true;
+    if (touched.has(this.step) || fresh.some((entry) => entry[STEP] === this.step) || tellsOfFiles(this.stage, fresh)) return true;
     for (const near of this.near) if (touched.has(near)) return true;
     return false;
   }

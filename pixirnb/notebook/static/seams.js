@@ -1,6 +1,13 @@
 // Seams: places where the work of several steps must fit together. Open ones come first, each with a note to write and a button; what
 // was typed is kept while lists are drawn anew.
 
+const ABOUT_FILES = new Set(["merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"]);
+
+/** Whether some of these entries of the tape are about merges or seams: those concern steps that they do not name. */
+function tellsOfFiles(stage, entries) {
+  return entries.some((entry) => ABOUT_FILES.has(stage.look.told[entry[KIND]]));
+}
+
 /** A list of seams. `choose` shows a step by its name; `wake` asks the kernel anew once one is resolved. */
 function seamsOf(seams, stage, { remark, choose, wake }) {
   return h("ul", { class: "pixirnb-seams" }, seams.map((seam) => h("li", {}, seamOf(seam, stage, { remark, choose, wake }))));
