@@ -141,7 +141,8 @@ def merging(op: Document, plan: Plan, *, is_undo: bool) -> Document:
         return {"undo": True}
     said: Document = {"sides": op.get("sides")}
     if int(op.get("pick", 0)) % 3 == 0:
-        said["steps"] = [_picked(list(plan.index), op)]
+        apart = [step.id for step in plan.steps if step.workspace == "isolated"]
+        said["steps"] = [_picked(apart or list(plan.index), op)]
     return said
 
 
