@@ -18,6 +18,8 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts import preview
+from pixirnb.planning.resolution import Resolved
+from pixirnb.planning.roots import in_repo
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.mistakes import Mistake, problems, refusal
 from pixirnb.spec.roles import at_home
@@ -286,12 +288,19 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     )
 
 
+def _beside(step: Resolved) -> list[str]:
+    """The repositories that step and agent name to look at, as globs."""
+    own = () if step.agent is None else step.agent.additional_paths
+    named = (in_repo(path) for path in (*step.spec.additional_paths, *own))
+    return [f"repos.{found[0]}:**" for found in named if found is not None]
+
+
 def _roots_used(analysis: Analysis) -> list[tuple[str, ...]]:
     placement, resolved = analysis.placement, analysis.resolved
     if not analysis.workflow.repos:
         return [ONLY_WORKSPACE] * len(resolved)
     used = [
-        placement.used(step.root, (*step.reads, *step.writes, *step.spec.artifacts))
+        placement.used(step.root, (*step.reads, *step.writes, *step.spec.artifacts, *_beside(step)))
         for step in resolved
     ]
     for position, step in enumerate(resolved):

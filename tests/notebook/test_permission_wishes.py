@@ -24,7 +24,9 @@ SPEC: dict[str, Any] = {
             "command": [sys.executable, "-m", "pixirnb.testing.agents.acp", *ACTS],
         }
     },
-    "steps": [{"id": "talk", "task": "Change it.", "agent": "worker"}],
+    "steps": [
+        {"id": "talk", "task": "Change it.", "agent": "worker", "workspace": "shared"},
+    ],
 }
 
 

@@ -211,3 +211,12 @@ def test_agents_of_different_repositories_run_side_by_side() -> None:
     ]
     agents = {name: {"cwd": f"repos.{name}"} for name in ("cloud", "web")}
     assert report(spec(*steps, agents=agents), BESIDE).waves == (("cloud", "web"),)
+
+
+@pytest.mark.parametrize("where", ["step", "agent"])
+def test_a_repository_that_is_only_looked_at_is_given_along(where: str) -> None:
+    beside = {"additional_paths": ["repos.web/src"]}
+    agent = {"cwd": "repos.cloud", **(beside if where == "agent" else {})}
+    step = {"id": "a", "task": "x", "agent": "c", "write_set": ["repos.cloud:x"]}
+    workflow = spec(step | (beside if where == "step" else {}), agents={"c": agent})
+    assert compile_plan(workflow, BESIDE, {}).steps[0].roots == ("repos.cloud", "repos.web")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from filestory import repository
 from storyline import effects, ended, kinds, mark, shell, spec, statuses
 
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.settings import Settings
+from pixirnb.engine.scheduler import Settings
 from pixirnb.errors import InvalidSpec
+from pixirnb.testing.repositories import git, traces
 
 pytestmark = pytest.mark.story
 
@@ -106,6 +108,56 @@ def test_a_dry_run_catches_everything_and_runs_nothing(tmp_path: Path) -> None:
     assert report.document()["waves"] == [["one"], ["two"]]
     assert effects(tmp_path) == []
     assert not (tmp_path / ".pixirnb").exists()
+
+
+def test_agents_write_to_sibling_repositories_and_nobody_mails_a_patch(tmp_path: Path) -> None:
+    """Metric 4: declared in the workflow, written to directly, each by an agent that works there."""
+    names = ("dashboard", "cloud", "cli")
+    for name in names:
+        repository(tmp_path / f"relay-{name}", {"src/kit.ts": "old\n", "README.md": "as it was\n"})
+    before = {name: traces(tmp_path / f"relay-{name}" / ".git") for name in names}
+    home = tmp_path / "work"
+    home.mkdir()
+    flow = spec(
+        *(
+            {
+                "id": name,
+                "task": "Adopt the kit.",
+                "agent": name,
+                "write_set": [f"repos.{name}:src/**"],
+                "verify": [{"git_changes": "src/kit.ts"}],
+            }
+            for name in names
+        ),
+        {"id": "land", "merge": list(names), "depends_on": list(names)},
+        repos={name: f"../relay-{name}" for name in names},
+        agents={
+            name: {
+                "cwd": f"repos.{name}",
+                "additional_paths": ["repos.dashboard"],
+                "permission_mode": "auto",
+                "script": {
+                    name: [
+                        [
+                            {"write": "src/kit.ts", "text": f"the kit, in {name}\n"},
+                            {"report": {"checkpoint_status": "checkpoint_ready"}},
+                        ]
+                    ]
+                },
+            }
+            for name in names
+        },
+    )
+    assert api.plan(flow, workspace=home).document()["warnings"] == []
+    run = api.start(flow, workspace=home)
+    assert run.wait().status == "completed"
+    for name in names:
+        folder = tmp_path / f"relay-{name}"
+        assert (folder / "src" / "kit.ts").read_text() == f"the kit, in {name}\n"
+        assert traces(folder / ".git") == before[name]
+        assert git(folder, "--no-optional-locks", "status", "--porcelain") == " M src/kit.ts"
+    everywhere = [path for path in tmp_path.rglob("*") if ".pixirnb" not in path.parts]
+    assert not [path for path in everywhere if path.suffix in {".patch", ".diff", ".orig", ".rej"}]
 
 
 def test_output_is_live_while_the_step_still_runs(tmp_path: Path) -> None:
