@@ -118,6 +118,8 @@ def test_a_merge_that_conflicts_says_so_and_takes_sides(run: Run) -> None:
 
     assert (told["status"], told["conflicts"][0]["path"]) == ("conflict", "a.txt")
     assert [side["name"] for side in told["sides"]] == ["workspace", "api"]
+    seen = said(asking, ask="merge", steps=["api"], sides="workspace")
+    assert seen["status"] == "clean"
     again = said(asking, do="merge", steps=["api"], sides={"a.txt": "api"})["merge"]
     assert again["status"] == "merged"
 

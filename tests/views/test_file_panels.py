@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from view_samples import HOSTILE
 
 from pixirnb.history.state import fold
-from pixirnb.testing.file_facts import change
+from pixirnb.testing.file_facts import change, merged, resolved
 from pixirnb.testing.histories import Rehearsal, events_of
 from pixirnb.views.clashes import conflict_document
 from pixirnb.views.controls import controls
@@ -52,6 +52,15 @@ def test_merged_changes_name_their_merge_and_only_the_last_can_be_taken_back() -
     assert (
         types["wishes"] == land["wishes"] == {"merge": None, "undo": {"do": "merge", "undo": True}}
     )
+
+
+def test_only_the_last_merge_can_be_taken_back() -> None:
+    play = met()
+    play.record(merged("m1", ["types"]), merged("m2", ["api"]))
+
+    assert seen(play, "types")["files"]["wishes"]["undo"] is None
+    assert seen(play, "api")["files"]["wishes"]["undo"] is not None
+    assert [merge["wish"] is None for merge in controls_of(play)["merges"]] == [False, True]
 
 
 def test_a_merge_taken_back_leaves_its_steps_to_be_merged_again() -> None:
@@ -111,15 +120,23 @@ def test_seams_come_open_ones_first_with_the_word_that_resolves_them() -> None:
     assert seams[0]["reason"] == "both changed the same files"
     assert seams[0]["wish"] == {"do": "decide", "step": "s1", "verdict": "accept"}
     assert [seam["seam"] for seam in controls_of(play)["seams"]] == ["s1", "s2"]
-    resolved = seen(landed(), "api")["seams"][0]
-    assert (resolved["is_open"], resolved["wish"]) == (False, None)
-    assert resolved["resolution"] == "brought back together in m1, by land"
+    after = seen(landed(), "api")["seams"][0]
+    assert (after["is_open"], after["wish"]) == (False, None)
+    assert after["resolution"] == "brought back together in m1, by land"
 
 
-@pytest.mark.parametrize("step", ["types", "api", "land"])
-def test_the_past_and_a_damaged_log_offer_nothing(step: str) -> None:
+def test_an_open_seam_stands_before_one_that_was_resolved_earlier() -> None:
     play = clashing()
-    play.record()
+    word = events_of([resolved("s1", "fits")], after=len(play.events))
+    after = Rehearsal(play.plan, [*play.events, *word])
+
+    assert [seam["seam"] for seam in seen(after, "api")["seams"]] == ["s2", "s1"]
+
+
+@pytest.mark.parametrize("history", [clashing, landed], ids=["clashing", "landed"])
+@pytest.mark.parametrize("step", ["types", "api", "land"])
+def test_the_past_and_a_damaged_log_offer_nothing(step: str, history: Any) -> None:
+    play = history()
     told = seen(play, step, upto=len(play.events) - 1)
 
     assert told["is_past"]
@@ -127,7 +144,8 @@ def test_the_past_and_a_damaged_log_offer_nothing(step: str) -> None:
     wishes += [told["clash"]["wishes"]] if told["clash"] else []
     assert all(wish is None for each in wishes for wish in each.values())
     assert all(seam["wish"] is None for seam in told["seams"])
-    assert controls_of(play, is_past=True)["seams"][0]["wish"] is None
+    past = controls_of(play, is_past=True)
+    assert [each["wish"] for each in (*past["seams"], *past["merges"]) if each["wish"]] == []
 
 
 def test_a_patch_is_told_file_by_file_with_what_is_left_out() -> None:
