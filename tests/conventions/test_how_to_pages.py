@@ -19,7 +19,12 @@ PAGES = ROOT / "docs" / "how-to"
 BLOCK = re.compile(r"^```(yaml|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ID = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN = re.compile(r"\b[\d.]+ m?s\b")
-TOLD = ["make-parallel-what-serializes.md", "several-repositories.md", "split-a-big-review.md"]
+TOLD = [
+    "isolate-and-merge.md",
+    "make-parallel-what-serializes.md",
+    "several-repositories.md",
+    "split-a-big-review.md",
+]
 """Pages that can be followed from top to bottom, in an empty folder that has room beside it."""
 FOLLOWED = [*TOLD, "relay-files.md"]
 """The same, whatever the plan of the last workflow still warns of."""
