@@ -63,6 +63,20 @@ AT_LEAST = {
     "ended interrupted": 80,
     "ended failed": 100,
     "ended timed_out": 25,
+    "captures": 1800,
+    "builds on others": 250,
+    "writes outside": 140,
+    "merged": 120,
+    "undone": 25,
+    "clashes": 30,
+    "clashes of a person": 4,
+    "solved": 6,
+    "seam met": 30,
+    "seam declared": 180,
+    "seam reported": 100,
+    "seam conflict": 35,
+    "seam resolved: person": 280,
+    "seam resolved: step": 5,
 }
 """What a lazy generator would leave out."""
 

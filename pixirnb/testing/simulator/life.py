@@ -9,7 +9,7 @@ a few courses, whatever happened before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach
 from pixirnb.testing.simulator.files import WORKSPACE, Disk
-from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
+from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop, breathe
 from pixirnb.testing.simulator.person import (
     BY,
     Operator,
@@ -47,15 +47,13 @@ from pixirnb.testing.simulator.person import (
 )
 from pixirnb.testing.simulator.process import Process, Surroundings
 from pixirnb.testing.simulator.records import Records
+from pixirnb.testing.simulator.resting import has_no_rest, is_at_rest, is_same, statuses
 from pixirnb.testing.simulator.trees import Shelf, SimulatedFiles
 from pixirnb.testing.simulator.witness import Witness
-from pixirnb.testing.simulator.world import Document, World
+from pixirnb.testing.simulator.world import Document, World, shape
 
 LAST_COURSES: Final = 16
 """So many courses a run may need to come to rest once nobody is in its way."""
-_READY: Final = "checkpoint_ready"
-_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "permission_denied", "reference_missing"})
-"""Failures that come of no attempt, so that no later one can mend them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +133,7 @@ class _Player:
             self.process.die("stuck")
         self._look_at_files()
         self.process.leave()
-        self.loop.run_until_complete(_breathe(self.loop))
+        self.loop.run_until_complete(breathe(self.loop))
         self.life.simulated_s = self.clock.now() - started
         return self.life
 
@@ -174,7 +172,7 @@ class _Player:
             if course.run.forked is not None:
                 origin = course.run.forked
                 self.witness.follow(course.log.run_id, origin["run_id"], origin["seq"])
-        self.witness.count(f"form: {_shape(act)}")
+        self.witness.count(f"form: {shape(act)}")
         self._drive(course, act)
 
     def _between(self, act: Document, run_id: str) -> None:
@@ -341,17 +339,19 @@ class _Player:
                 return
             if course is None:
                 self._was_no_op(run_id)
-                self.life.ends[run_id] = _statuses(self.records.outcome(run_id))
+                self.life.ends[run_id] = statuses(self.records.outcome(run_id))
                 return
             self._drive(course, {"form": "resume"}, is_last=True)
             if self.life.breaches:
                 return
             found = self.records.outcome(run_id)
-            now = _statuses(found)
-            is_settled = self._is_same(now, before) and self._is_at_rest(found)
+            now = statuses(found)
+            is_settled = is_same(self.world, now, before) and is_at_rest(self.world, found)
             goes_round = now in seen and not self.world.is_comparable
             seen.append(now)
-            if is_settled or ((found.ok or goes_round) and self._has_no_rest(run_id)):
+            if is_settled or (
+                (found.ok or goes_round) and has_no_rest(*self.records.known(run_id))
+            ):
                 self.life.ends[run_id] = now
                 return
             before = now
@@ -370,33 +370,6 @@ class _Player:
                 self._record({**act, "form": "record"}, run_id)
         for _ in open_seams(seams_of(plan, run)):
             self._record({"pick": 1, "seam": True, "form": "record"}, run_id)
-
-    def _is_same(self, now: dict[str, str], before: dict[str, str] | None) -> bool:
-        """Whether nothing changed. Under `on_failure: stop` who fails first may alternate: then what is ready counts."""
-        if before is None or self.world.workflow.get("on_failure") != "stop":
-            return now == before
-        return {k for k, v in now.items() if v == _READY} == {
-            k for k, v in before.items() if v == _READY
-        }
-
-    def _has_no_rest(self, run_id: str) -> bool:
-        """Whether every resume does some step anew: then to have been completed, or to go round, is all that can be asked."""
-        plan, run = self.records.known(run_id)
-        # What was solved is asked again where the step failed after all: it begins anew from files that clash.
-        has_clashed = any(state.clash is not None for state in run.steps.values())
-        return has_clashed or any(step.spec.reuse == "never" for step in plan.steps)
-
-    def _is_at_rest(self, found: RunOutcome) -> bool:
-        """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
-        if found.ids("needs_orchestrator") and not self.world.is_comparable:
-            return False
-        return all(
-            step.attempt >= len(self.world.behaviours.get(step.step_id) or [{}])
-            for step in found.steps
-            if step.checkpoint_status in {"failed", "partial"}
-            and step.kind != "decision"
-            and (step.error or {}).get("kind") not in _WITHOUT_AN_ATTEMPT
-        )
 
     def _place(self) -> Place:
         return Place(
@@ -421,24 +394,3 @@ class _Player:
 
 def _workflow(document: Mapping[str, Any]) -> Workflow:
     return require(load_mapping(dict(document)))
-
-
-def _statuses(found: RunOutcome) -> dict[str, str]:
-    return {step.step_id: str(step.checkpoint_status) for step in found.steps}
-
-
-def _shape(act: Document) -> str:
-    flags: Sequence[str] = sorted(act.get("flags") or {})
-    edits = [key for key in ("workflow", "inputs") if act.get(key) is not None]
-    return " ".join([act["form"], *flags, *edits])
-
-
-async def _breathe(loop: VirtualLoop) -> None:
-    """Let what was cancelled come to its end."""
-    for _ in range(3):
-        await asyncio.sleep(0)
-    here = asyncio.current_task(loop)
-    left = [task for task in asyncio.all_tasks(loop) if task is not here]
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)

@@ -118,3 +118,14 @@ class VirtualClock:
 def _ring(rung: asyncio.Future[None]) -> None:
     if not rung.done():
         rung.set_result(None)
+
+
+async def breathe(loop: VirtualLoop) -> None:
+    """Let what was cancelled come to its end."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    here = asyncio.current_task(loop)
+    left = [task for task in asyncio.all_tasks(loop) if task is not here]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

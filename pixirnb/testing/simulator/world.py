@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -70,3 +70,10 @@ def world_of(document: Mapping[str, Any]) -> World:
         acts=list(document["acts"]),
         is_comparable=bool(document.get("is_comparable")),
     )
+
+
+def shape(act: Document) -> str:
+    """What kind of act it is, for counting."""
+    flags: Sequence[str] = sorted(act.get("flags") or {})
+    edits = [key for key in ("workflow", "inputs") if act.get(key) is not None]
+    return " ".join([act["form"], *flags, *edits])
