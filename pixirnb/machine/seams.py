@@ -30,6 +30,8 @@ def after_settling(moment: Moment, index: int) -> list[Draft]:
     plan, run = moment.plan, moment.board.run
     step = plan.steps[index]
     status = run.step(step.id).checkpoint_status
+    if run.step(step.id).stage != "settled":
+        return []  # it is asked about, and has left nothing yet
     if status not in _USABLE:
         return []
     before = _ancestors(plan, index)

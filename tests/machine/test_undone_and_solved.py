@@ -130,3 +130,14 @@ def test_no_two_seams_of_a_run_have_one_name() -> None:
     run.seams.clear()
     (later,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1)
     assert later.data["id"] == "s4"
+
+
+def test_a_step_that_is_only_asked_about_has_no_seam_in_any_course() -> None:
+    asks = {"id": "a", "run": "true", "seams": ["types"], "rerun": "ask"}
+    play = started(asks, {"id": "b", "ask": {"question": "Go on?"}})
+    died = play.resume()
+    assert died.state("a").stage == "asking"
+    later = died.resume(Selection(is_decision=True), facts=[died.decision("b")])
+    assert later.told("seam_opened") == []
+    done = later.resume(Selection(is_decision=True), facts=[later.decision("a")])
+    assert [seam["note"] for seam in done.told("seam_opened")] == ["types"]
