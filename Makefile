@@ -58,7 +58,7 @@ demo: $(STAMP) ## run the first notebook on this repository, let the repository 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab notebooks
 
-crashes: $(STAMP) ## fail at every operation of six workflows, and count what was lost (the long form; POINTS="--shapes chain")
+crashes: $(STAMP) ## fail at every operation of seven workflows, and count what was lost (the long form; POINTS="--shapes chain")
 	@$(PY) -m pixirnb.testing.crash_points $(POINTS)
 	@$(PY) -m pixirnb.testing.crash_points.merges --doubles 7
 

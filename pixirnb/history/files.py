@@ -283,6 +283,7 @@ def undo_step(step: StepState) -> None:
     """What a merge step did was taken back: it is to be done again, and says so."""
     if step.stage == "settled" and step.brought is not None:
         reset(step, "selected", may_keep=False)
+    step.brought = None
 
 
 def _conflicted(run: RunState, data: dict[str, Any]) -> None:

@@ -201,7 +201,6 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.open_requests = []
     step.is_permitted = False
     step.captured = None
-    step.brought = None
     step.merged_by = None
     drop_seams(run.seams, data["step"])
 

@@ -123,7 +123,6 @@ def forget(step: StepState) -> None:
     step.decision = None
     step.decided = False
     step.captured = None
-    step.brought = None
     step.merged_by = None
     step.clash = None
     step.solution = None

@@ -77,7 +77,7 @@ def test_a_name_of_no_point_is_refused(name: str) -> None:
         Point.named(name)
 
 
-def test_there_are_six_shapes_of_three_to_six_steps() -> None:
+def test_there_are_seven_shapes_of_three_to_six_steps() -> None:
     sizes = {name: len(shape.workflow["steps"]) for name, shape in SHAPES.items()}
     assert len(sizes) == 6
     assert all(3 <= size <= 6 for size in sizes.values()), sizes

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser(shapes: Sequence[str], faults: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("crash_points", description=__doc__)
-    parser.add_argument("--shapes", nargs="+", choices=shapes, help="of the six workflows (all)")
+    parser.add_argument("--shapes", nargs="+", choices=shapes, help="of the seven workflows (all)")
     parser.add_argument("--faults", nargs="+", choices=faults, help="what goes wrong (all)")
     parser.add_argument("--stride", type=int, default=1, help="try every so-manieth N (1)")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Six small workflows whose steps leave a line for each attempt, so that what was done can be counted beside what was logged.
+"""Seven small workflows whose steps leave a line for each attempt, so that what was done can be counted beside what was logged.
 
 A line of the effects file is `step.attempt` for a shell step, `step` for a Python one, which runs in a thread of the engine.
 """
@@ -148,11 +148,39 @@ _LARGE_ONES = _workflow(
     inputs={"text": {"type": "string"}},
 )
 
+
+def _isolated(step: str, *after: str, then: str, **fields: Any) -> dict[str, Any]:
+    """A step in a copy; its line is left in the user's own folder all the same."""
+    mark = 'echo "${PIXIRNB_STEP##*/}" >> {{ inputs.effects }}'
+    run = f"{mark}; {then}"
+    return {"id": step, "run": run, "depends_on": list(after), "workspace": "isolated", **fields}
+
+
+_FILES = _workflow(
+    "files",
+    _shell("make", then="seq 9 > both.txt; echo old > gone.txt"),
+    _isolated(
+        "left",
+        "make",
+        then="sed -i s/1/one/ both.txt; rm gone.txt",
+        write_set=["both.txt", "gone.txt"],
+    ),
+    _isolated(
+        "right",
+        "make",
+        then="mkdir new; echo r > new/right.txt; chmod +x new/right.txt",
+        write_set=["new/**"],
+    ),
+    {"id": "land", "merge": ["left", "right"], "depends_on": ["left", "right"]},
+    _shell("look", "land", then="cat both.txt new/right.txt; ls"),
+)
+
 SHAPES: Final[dict[str, Shape]] = {
     "chain": Shape("chain", _CHAIN),
     "fan": Shape("fan", _FAN),
     "diamond": Shape("diamond", _DIAMOND),
     "retry": Shape("retry", _RETRY),
     "gate": Shape("gate", _GATE),
+    "files": Shape("files", _FILES),
     "large": Shape("large", _LARGE_ONES, {"text": "x" * _LARGE}),
 }

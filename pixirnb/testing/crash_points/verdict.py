@@ -80,7 +80,7 @@ def sight(world: World, durable: Mapping[str, int] | None = None) -> tuple[Sight
         elif event.kind == "step_scheduled":
             intents[event.data["step"]] += 1
             ready.pop(event.data["step"], None)
-    begun = {step.step_id for step in outcome.steps if step.kind != "decision"}
+    begun = {s.step_id for s in outcome.steps if s.kind not in {"decision", "merge"}}
     for step in sorted(begun):
         if effects[step] > intents[step]:
             said = f"{step} did its work {effects[step]} times on {intents[step]} durable intents"
