@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.errors import Cannot
 from pixirnb.planning.roots import Roots
 from pixirnb.testing.simulator.files import Content, Disk
 from pixirnb.trees import (
@@ -173,7 +174,11 @@ class SimulatedFiles:
     # --- inside -------------------------------------------------------------------------------------------------
 
     def _of_user(self, root: str) -> Path:
-        return Path(self.roots.named(root).folder)
+        try:
+            return Path(self.roots.named(root).folder)
+        except KeyError as error:
+            told = f"There are no files of `{root}`."
+            raise Cannot(told, fix="Name a root of the run.", code="tree_missing") from error
 
     def _folder(self, order: Order, root: str) -> Path:
         return _APART / order.run_id / order.name / root
