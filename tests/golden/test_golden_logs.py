@@ -5,7 +5,9 @@ phases, a checkpoint by hand); `resume-1.jsonl` is a fork of a run whose owner w
 `notebook-1.jsonl` is of a notebook: steps from cells with their pinned sources and recorded values, a check that failed,
 its cell replaced, a question answered with a button;
 `agents-1.jsonl` is of agents, each attempt with its session in `agents-1.sessions`: a report, a failure that was tried again,
-one whose kernel was killed, one that asked where nobody was and was allowed later, one that declared nothing and was accepted.
+one whose kernel was killed, one that asked where nobody was and was allowed later, one that declared nothing and was accepted;
+`files-1.jsonl` is of isolated steps in two repositories: changes with modes and what is no text, a death in a copy, a path
+outside a set, a start and a merge that conflicted, a side, a file settled by hand, a merge taken back and made again, seams.
 Places and names were made neutral, and the lines chained again.
 """
 
@@ -52,7 +54,7 @@ def opened(name: str) -> tuple[RunState, Plan]:
 
 
 def test_there_is_a_log_of_each_closed_issue() -> None:
-    assert {"engine-1", "resume-1", "notebook-1", "agents-1"} <= set(LOGS)
+    assert {"engine-1", "resume-1", "notebook-1", "agents-1", "files-1"} <= set(LOGS)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -137,6 +139,27 @@ def test_the_fourth_log_has_a_session_for_each_attempt_and_they_say_the_same() -
     assert {name: known["verdict"] for name, known in asked.items()} == {"edit.1.1": "allow"}
     bodies = {path.stem: path.read_bytes() for path in SESSIONS}
     assert audit((HERE / "agents-1.jsonl").read_bytes(), sessions=bodies) == []
+
+
+def test_the_fifth_log_says_which_changes_came_back_and_which_seams_are_resolved() -> None:
+    run, plan = opened("files-1")
+    assert {e["action"] for e in plan_resume(plan, run, Selection())} == {"reuse"}
+    merges = [(merge["merge"], merge["undoes"]) for merge in run.merges]
+    assert merges == [("land.2", None), ("m2", "land.2"), ("land.4", None)]
+    assert {root["root"] for merge in run.merges for root in merge["roots"]} == {".", "repos.cloud"}
+    assert {name: run.step(name).merged_by for name in ("loud", "adopt", "both")} == {
+        "loud": "land.4",
+        "adopt": "land.4",
+        "both": None,
+    }
+    assert {seam["reason"] for seam in run.seams.values()} == {"met", "declared", "reported"}
+    assert {seam["state"] for seam in run.seams.values()} == {"resolved"}
+    decoded = decode_lines((HERE / "files-1.jsonl").read_bytes())
+    opened_by = [e.data["reason"] for e in decoded.events if e.kind == "seam_opened"]
+    assert opened_by.count("conflict") == 4
+    assert run.step("stray").attempt == 2
+    assert (run.step("stray").captured or {})["outside"]["paths"] == ["elsewhere.txt"]
+    assert audit((HERE / "files-1.jsonl").read_bytes()) == []
 
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
