@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from filestory import changes, isolated, kept, land, limitations, lines, plant, repository, tree
+from filestory import (
+    changes,
+    isolated,
+    kept,
+    land,
+    limitations,
+    lines,
+    plant,
+    repository,
+    said,
+    tree,
+)
 from storyline import ended, shell, started, statuses, until
 
 from pixirnb.testing.repositories import git, traces
@@ -62,26 +73,22 @@ def test_a_dependent_begins_with_the_changes_of_all_before_it_and_nobody_else_se
 
 
 def test_secrets_are_in_no_copy_and_in_nothing_that_is_kept(tmp_path: Path) -> None:
-    home = repository(tmp_path / "home", {"a.txt": "a\n", ".env": "TOKEN=hunter2-in-env\n"})
-    plant(home, {"id_rsa": "hunter2-in-key\n", "deep/.env.local": "X=hunter2-deep\n"})
-    plant(home, {"notes.private": "hunter2-in-notes\n"})
+    home = repository(tmp_path / "home", {"a.txt": "a\n", "server.key": "committed by mistake\n"})
+    plant(home, {".env": "TOKEN=hunter2\n", "deep/.env.local": "X=hunter2\n"})
+    plant(home, {"id_rsa": "hunter2\n", "notes.private": "hunter2\n"})
+    everything = "find . -path ./.git -prune -o -type f -print | sort"
     run, outcome = ended(
         home,
-        isolated(
-            "look",
-            "find . -path ./.git -prune -o -type f -print | sort; git log -p --all; echo NEW=hunter2-new > .env",
-            write_set=["**/*"],
-        ),
-        isolated("after", "ls -A", "look", posture="read_only"),
+        isolated("look", f"{everything}; echo NEW=hunter2 > .env", write_set=["**/*"]),
+        isolated("after", everything, "look", posture="read_only"),
         land("look"),
         never_copy=["*.private"],
     )
     assert outcome.status == "completed"
-    seen = run.output("look")
-    assert seen.splitlines()[0] == "./a.txt"
-    assert ".env" not in run.output("after")
-    assert "hunter2" not in kept(home / ".pixirnb").replace("TOKEN=hunter2-in-env", "")
-    assert (home / ".env").read_text() == "TOKEN=hunter2-in-env\n"
+    assert run.output("look") == "./a.txt\n"
+    assert run.output("after") == "./a.txt\n"
+    assert "hunter2" not in kept(home / ".pixirnb")
+    assert (home / ".env").read_text() == "TOKEN=hunter2\n"
     assert ".env" in limitations(run, "look")
 
 
@@ -219,3 +226,24 @@ def test_a_shared_step_that_writes_elsewhere_is_ready_with_a_limitation(tmp_path
     assert outcome.status == "completed"
     assert "other.txt" in limitations(run, "make")
     assert "a.txt" not in limitations(run, "make")
+
+
+def test_a_project_that_was_moved_goes_on_where_it_is_if_its_old_place_leads_there(
+    tmp_path: Path,
+) -> None:
+    """Its trees lie beside it and are found by where they lie, and no longer by where it was."""
+    old = repository(tmp_path / "old", {"a.txt": "a\n", ".gitignore": ".pixirnb\n"})
+    run, outcome = ended(
+        old,
+        isolated("make", "echo b > a.txt", write_set=["a.txt"]),
+        {"id": "gate", "ask": {"question": "Land it?"}, "depends_on": ["make"]},
+        land("make", after=("gate",)),
+    )
+    assert outcome.status == "needs_orchestrator"
+    new = tmp_path / "elsewhere" / "new"
+    new.parent.mkdir()
+    old.rename(new)
+    old.symlink_to(new)
+    code, document = said(new, "decide", run.id, "gate", "accept")
+    assert (code, document["status"]) == (0, "completed")
+    assert tree(new) == {"a.txt": "b\n", ".gitignore": ".pixirnb\n"}
