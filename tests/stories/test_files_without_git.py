@@ -1,0 +1,81 @@
+"""Where there is no git, files flow and come back all the same; two changes of one file then always ask a person."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filestory import isolated, land, lines, plant, tree
+from storyline import facts, python, spec
+
+from pixirnb import api
+
+pytestmark = pytest.mark.story
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A PATH on which there is no git."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "cat", "sed", "sleep"):
+        found = shutil.which(name)
+        assert found
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def said(home: Path, tools: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and document of a command that finds no git."""
+    line = ("-m", "pixirnb", *words, "--json")
+    out, err = (child := python(*line, cwd=home, env={"PATH": str(tools)})).communicate()
+    assert "Traceback" not in err
+    return child.returncode, json.loads(out)
+
+
+def test_files_flow_and_come_back_and_are_taken_back(tmp_path: Path, tools: Path) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n", ".gitignore": "story.json\n"})
+    steps = (
+        isolated("one", "echo 1 > one.txt", write_set=["one.txt"]),
+        isolated("two", "echo 2 >> a.txt", write_set=["a.txt"]),
+        isolated("both", "cat one.txt a.txt", "one", "two", posture="read_only"),
+        land("one", "two", after=("both",)),
+    )
+    (home / "story.json").write_text(json.dumps(spec(*steps)))
+    before = tree(home)
+    code, document = said(home, tools, "run", "story.json")
+    assert (code, document["status"]) == (0, "completed")
+    run = api.open_run(document["run_id"], state=home / ".pixirnb")
+    assert run.value("both") == "1\na\n2"
+    methods = {
+        root["method"] for fact in facts(run, "workspace_captured") for root in fact["roots"]
+    }
+    assert methods == {"copy"}
+    assert tree(home) == before | {"a.txt": "a\n2\n", "one.txt": "1\n"}
+    (home / "mine.txt").write_text("mine\n")
+    assert said(home, tools, "merge", run.id, "--undo")[1]["status"] == "undone"
+    assert tree(home) == before | {"mine.txt": "mine\n"}
+
+
+def test_two_changes_of_one_file_conflict_wherever_they_are_and_a_person_settles_it(
+    tmp_path: Path, tools: Path
+) -> None:
+    text = lines("one", "two", "three", "four", "five")
+    home = plant(tmp_path / "home", {"a.txt": text, ".gitignore": "story.json\n"})
+    steps = (
+        isolated("top", "sed -i 1s/one/ONE/ a.txt", write_set=["a.txt"]),
+        isolated("end", "sed -i s/five/FIVE/ a.txt", write_set=["a.txt"]),
+        land("top", "end"),
+    )
+    (home / "story.json").write_text(json.dumps(spec(*steps)))
+    code, document = said(home, tools, "run", "story.json")
+    assert (code, document["status"]) == (4, "needs_orchestrator")
+    assert (home / "a.txt").read_text() == text
+    both = text.replace("one", "ONE").replace("five", "FIVE")
+    (home / "a.txt").write_text(both)
+    code, document = said(home, tools, "decide", document["run_id"], "land", "accept")
+    assert (code, document["status"]) == (0, "completed")
+    assert (home / "a.txt").read_text() == both
