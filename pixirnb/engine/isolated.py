@@ -96,8 +96,7 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
         data["outside"] = path_list(outside)
     if taken.left_behind:
         data["left_behind"] = path_list(taken.left_behind)
-    solved = seams.after_building(around.run, step.id)
-    return [*solved, Draft("workspace_captured", data)]
+    return [Draft("workspace_captured", data)]
 
 
 def _clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:

@@ -86,9 +86,11 @@ class WorkspaceCaptured(TypedDict):
     step: str
     attempt: int
     roots: list[CapturedRoot]
+    """The folders it had copies of."""
     built_on: list[str]
     """Steps whose changes were merged into what it was given."""
     changes: Changes
+    """From what it was given to what it left."""
     outside: NotRequired[PathList]
     """Changes to files that it had not claimed."""
     left_behind: NotRequired[PathList]
@@ -111,21 +113,25 @@ class MergeApplied(TypedDict):
     """Changes were brought into the user's files, or taken out again, whole."""
 
     merge: str
-    """Names this merge in its run: `m1`, `m2` …"""
+    """Names this merge in its run: `m1`, `m2` … where a person asked, `land.1` for the attempt of a step."""
     step: str | None
     """The `merge` step that did it; null where a person asked."""
     by: str
+    """The step, or the person."""
     steps: list[str]
     """Whose changes were brought, in order."""
     attempts: dict[str, int]
     """Which attempt of each."""
     roots: list[MergedRoot]
+    """The folders that were changed."""
     changes: Changes
+    """Of the user's files."""
     undoes: NotRequired[str | None]
     """The merge that was taken back by this one."""
     solved: NotRequired[list[str]]
     """Files in conflict that a person had solved."""
     request_id: NotRequired[str | None]
+    """Of the person's request; null for a step."""
 
 
 class Side(TypedDict):
@@ -169,8 +175,11 @@ class MergeConflicted(TypedDict):
     files: list[ConflictedFile]
     """The first 50."""
     count: int
+    """All of them."""
     roots: list[SeenRoot]
+    """Where it conflicts."""
     request_id: NotRequired[str | None]
+    """Of the person's request; null for a step."""
 
 
 class SeamOpened(TypedDict):
@@ -194,6 +203,7 @@ class SeamResolved(TypedDict):
     """Somebody, or something, has said that it fits."""
 
     id: str
+    """Of the seam."""
     by: str
     """`step`, `merge`, or the person."""
     step: NotRequired[str | None]
@@ -201,7 +211,9 @@ class SeamResolved(TypedDict):
     merge: NotRequired[str | None]
     """The merge that brought both sides back."""
     note: str
+    """Why it fits."""
     request_id: NotRequired[str | None]
+    """Of the person's request."""
 
 
 def last_merge(merges: Merges) -> dict[str, Any] | None:
@@ -272,11 +284,20 @@ def _merged(run: RunState, data: dict[str, Any]) -> None:
         if merge["merge"] != undone:
             continue
         merge["undone"] = True
+        _reopen(run, merge["merge"])
         for step in run.steps.values():
             if step.merged_by == undone:
                 step.merged_by = None
         if merge["step"] is not None:
             undo_step(run.step(merge["step"]))
+
+
+def _reopen(run: RunState, merge: str) -> None:
+    """What a merge had resolved lies apart again once it is taken back."""
+    for name, seam in run.seams.items():
+        if seam["state"] == "resolved" and seam.get("merge") == merge:
+            opened = {"state": "open", "resolved_by": None, "resolution": "", "merge": None}
+            run.seams[name] = {**seam, **opened}
 
 
 def undo_step(step: StepState) -> None:
@@ -304,7 +325,12 @@ def _opened(run: RunState, data: dict[str, Any]) -> None:
 def _resolved(run: RunState, data: dict[str, Any]) -> None:
     seam = run.seams.get(data["id"])
     if seam is not None and seam["state"] == "open":
-        told = {"state": "resolved", "resolved_by": data["by"], "resolution": data["note"]}
+        told = {
+            "state": "resolved",
+            "resolved_by": data["by"],
+            "resolution": data["note"],
+            "merge": data.get("merge"),
+        }
         run.seams[data["id"]] = {**seam, **told}
 
 

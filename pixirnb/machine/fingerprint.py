@@ -69,7 +69,32 @@ def dynamic(
         given[name] = None if state is None else state.digest
     known = run.inputs if inputs is None else inputs
     resolved = {reference.text: _seen(run, reference, known) for reference in step.references}
-    return digest("given", {"dependencies": given, "references": resolved})
+    seen: dict[str, Any] = {"dependencies": given, "references": resolved}
+    if step.workspace == "isolated" or step.kind == "merge":
+        # Files flow past steps that only read: what its copy begins from is of all before it, not of the last alone.
+        files = _changed_before(plan, run, index)
+        if files:
+            seen["files"] = files
+    return digest("given", seen)
+
+
+def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
+    """The patch of every isolated step before this one, but for those it depends on: their digests tell of it."""
+    found: dict[str, str] = {}
+    reached = set(plan.steps[index].depends_on)
+    pending = [at for known in list(reached) for at in plan.steps[known].depends_on]
+    while pending:
+        at = pending.pop()
+        if at in reached:
+            continue
+        reached.add(at)
+        pending.extend(plan.steps[at].depends_on)
+        state = run.steps.get(plan.steps[at].id)
+        if state is not None and state.captured is not None:
+            patch = changes(state)["patch"]
+            if patch is not None:
+                found[plan.steps[at].id] = patch
+    return found
 
 
 def of_result(step: StepState) -> str:

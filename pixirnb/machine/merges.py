@@ -184,7 +184,7 @@ def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[s
         state = run.steps.get(step.id)
         if state is None or state.captured is None or state.merged_by is not None:
             continue
-        if state.checkpoint_status == "checkpoint_ready":
+        if state.checkpoint_status == "checkpoint_ready" and state.captured["changes"]["count"]:
             found.append(state.captured)
     return found
 

@@ -77,24 +77,6 @@ def after_merge(
     return facts
 
 
-def after_building(run: RunState, step: str) -> list[Draft]:
-    """The seams of conflicts that a step's start was held up by, once its files could be merged after all."""
-    return [
-        Draft(
-            "seam_resolved",
-            {
-                "id": seam["id"],
-                "by": "step",
-                "step": step,
-                "merge": None,
-                "note": f"solved: {step} began from both",
-            },
-        )
-        for seam in open_seams(run.seams)
-        if seam["reason"] == "conflict" and step in seam["between"]
-    ]
-
-
 def clash(
     plan: Plan, run: RunState, between: list[str], paths: list[str], count: int
 ) -> list[Draft]:

@@ -104,6 +104,40 @@ def test_other_changes_are_another_result_and_the_same_ones_are_not() -> None:
     assert digests[0] == digests[2] != digests[1]
 
 
+def test_files_flow_past_a_step_that_only_says_the_same_again() -> None:
+    flow: dict[str, Any] = {
+        "name": "t",
+        "steps": [
+            {"id": "a", "run": "x", "workspace": "isolated", "write_set": ["a/**"]},
+            {"id": "says", "run": "x", "depends_on": ["a"], "posture": "read_only"},
+            {"id": "c", "run": "x", "workspace": "isolated", "write_set": ["c/**"], "depends_on": ["says"]},
+        ],
+    }  # fmt: skip
+    story = Rehearsal(plan_of(flow)).begin()
+    done(story, "a", A, patch="b2:1")
+    story.end("says", value="same")
+    done(story, "c", C)
+    edited = plan_of({**flow, "steps": [{**flow["steps"][0], "run": "y"}, *flow["steps"][1:]]})
+    for patch, begun_again in (("b2:1", ["a"]), ("b2:2", ["a", "says", "c"])):
+        later = story.resume(plan=edited)
+        done(later, "a", A, patch=patch)
+        if "says" in later.running:
+            later.end("says", value="same")
+        if "c" in later.running:
+            done(later, "c", C)
+        assert later.started() == begun_again
+        assert later.outcome().ok
+
+
+def test_a_step_that_changed_nothing_is_part_of_no_merge() -> None:
+    story = begun()
+    done(story, "a", [])
+    done(story, "b", B)
+    done(story, "c", [])
+    at = story.plan.index["land"]
+    assert [e["step"] for e in captures_to_merge(story.plan, story.board.run, at)] == ["b"]
+
+
 def test_a_dependent_is_given_the_changes_of_all_before_it_that_are_ready_and_not_merged() -> None:
     story = begun()
     done(story, "a", A)

@@ -235,6 +235,29 @@ def test_a_resolved_seam_is_not_opened_again_by_a_resume() -> None:
     assert not open_now(later)
 
 
+def test_a_merge_that_is_taken_back_opens_again_what_it_had_resolved() -> None:
+    story = begun(step("a"), step("b"))
+    done(story, "a", "shared.txt")
+    done(story, "b", "shared.txt")
+    [fact] = seams.after_merge(story.board.run, "m1", ["a", "b"], step=None, by="ada")
+    story.record(merged("m1", ["a", "b"]), fact)
+    story.record(merged("m2", ["a", "b"], undoes="m1"))
+    assert open_now(story) == {"s1": ["a", "b"]}
+    assert story.outcome().status == "needs_orchestrator"
+    [again] = seams.after_merge(story.board.run, "m3", ["a", "b"], step=None, by="ada")
+    story.record(merged("m3", ["a", "b"]), again)
+    assert story.outcome().ok
+
+
+def test_what_a_person_said_of_a_seam_outlives_a_merge_that_is_taken_back() -> None:
+    story = begun(step("a"), step("b"))
+    done(story, "a", "shared.txt")
+    done(story, "b", "shared.txt")
+    story.record(resolved("s1", "they fit"), merged("m1", ["a", "b"]))
+    story.record(merged("m2", ["a", "b"], undoes="m1"))
+    assert not open_now(story)
+
+
 def test_seams_of_steps_that_left_the_workflow_left_the_outcome() -> None:
     story = begun(step("a"), step("b"))
     done(story, "a", "shared.txt")

@@ -44,6 +44,19 @@ class Merge:
 
 
 @dataclass(slots=True, eq=False)
+class Closing:
+    """A seam was resolved."""
+
+    fact: Fact
+    undone_at: int | None = None
+    """Place at which the merge that had resolved it was taken back."""
+
+    def holds(self, place: int) -> bool:
+        """Whether the seam was resolved by it just before `place`."""
+        return self.fact.place < place and (self.undone_at is None or self.undone_at >= place)
+
+
+@dataclass(slots=True, eq=False)
 class Seam:
     """An obligation, from its opening on."""
 
@@ -51,7 +64,13 @@ class Seam:
     fact: Fact
     sides: dict[str, int]
     """Each step whose work meets, and the attempt it had made by then."""
-    resolved: Fact | None = None
+    closings: list[Closing] = field(default_factory=list)
+    """Each time it was resolved."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is resolved, by what is known so far."""
+        return bool(self.closings) and self.closings[-1].undone_at is None
 
     @property
     def reason(self) -> str:
@@ -60,7 +79,7 @@ class Seam:
 
     def is_open(self, place: int) -> bool:
         """Whether nobody had resolved it just before `place`."""
-        return self.resolved is None or self.resolved.place >= place
+        return not any(closing.holds(place) for closing in self.closings)
 
     def is_of(self, standings: dict[str, Standing]) -> bool:
         """Whether the work it is about is the work that stands."""
@@ -94,6 +113,7 @@ class Ledger:
                 self.merges.append(Merge(data["merge"], fact, course, undoes))
                 if taken is not None:
                     taken.undone_at = fact.place
+                    self._reopen(taken.name, fact.place)
                     name = taken.fact.data["step"]
                     return name if isinstance(name, str) else None
             case "merge_conflicted":
@@ -103,11 +123,17 @@ class Ledger:
                 self.seams.append(Seam(data["id"], fact, sides))
             case "seam_resolved":
                 found = self.seam(data["id"])
-                if found is not None and found.resolved is None:
-                    found.resolved = fact
+                if found is not None and not found.is_closed:
+                    found.closings.append(Closing(fact))
             case _:
                 pass
         return None
+
+    def _reopen(self, merge: str, place: int) -> None:
+        """What a merge had resolved is open again once that is taken back."""
+        for seam in self.seams:
+            if seam.is_closed and seam.closings[-1].fact.data.get("merge") == merge:
+                seam.closings[-1].undone_at = place
 
     def seam(self, name: str) -> Seam | None:
         """The last that was opened under a name."""
