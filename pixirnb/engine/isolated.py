@@ -96,7 +96,8 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
         data["outside"] = path_list(outside)
     if taken.left_behind:
         data["left_behind"] = path_list(taken.left_behind)
-    return [Draft("workspace_captured", data)]
+    solved = seams.after_building(around.run, step.id)
+    return [*solved, Draft("workspace_captured", data)]
 
 
 def _clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:
@@ -121,7 +122,7 @@ def conflict_message(clash: Clash, roots: Roots) -> str:
     shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     ours, theirs = clash.between
     mine = "your files" if ours == "workspace" else f"`{ours}`"
-    return f"{mine} and `{theirs}` want {shown} otherwise; nothing was changed."
+    return f"{mine} and `{theirs}` changed {shown} in different ways; nothing was changed."
 
 
 def conflict_facts(
@@ -138,7 +139,6 @@ def conflict_facts(
 ) -> list[Draft]:
     """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
     shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
-    between = [*clash.between] if step is None else [*dict.fromkeys((*clash.between, step))]
     data = {
         "step": step,
         "attempt": attempt,
@@ -154,7 +154,7 @@ def conflict_facts(
     }
     return [
         Draft("merge_conflicted", data),
-        *seams.clash(plan, run, between, shown[: seams.SHOWN], len(shown)),
+        *seams.clash(plan, run, list(clash.between), shown[: seams.SHOWN], len(shown), step=step),
     ]
 
 

@@ -197,6 +197,8 @@ class SeamOpened(TypedDict):
     """All of them."""
     note: str
     """What was declared or reported; empty for what was found."""
+    step: NotRequired[str | None]
+    """Of a conflict: the step that could not go on; it begins anew without this seam being another."""
 
 
 class SeamResolved(TypedDict):
@@ -229,8 +231,9 @@ def open_seams(seams: Seams) -> list[dict[str, Any]]:
 
 def drop_seams(seams: Seams, step: str) -> None:
     """A step begins anew: what was open of its last work is opened again by its next, or not at all."""
-    for name in [n for n, seam in seams.items() if step in seam["between"]]:
-        del seams[name]
+    for name, seam in list(seams.items()):
+        if step in seam["between"] and step != seam.get("step"):
+            del seams[name]
 
 
 def obligations(seams: Seams) -> list[dict[str, Any]]:
@@ -252,6 +255,14 @@ def paths_of(captured: dict[str, Any] | None) -> frozenset[str]:
     """The files an attempt changed, as far as its event names them."""
     files: Iterable[dict[str, Any]] = () if captured is None else captured["changes"]["files"]
     return frozenset(file["path"] for file in files)
+
+
+def is_standing(run: RunState, merge: dict[str, Any] | None) -> bool:
+    """Whether all that a merge brought is still what its steps left: an attempt after it has nothing to bring."""
+    return merge is not None and all(
+        run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
+        for name, attempt in merge["attempts"].items()
+    )
 
 
 def take(run: RunState, kind: str, data: dict[str, Any]) -> None:

@@ -202,6 +202,8 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.is_permitted = False
     step.captured = None
     step.merged_by = None
+    if not files.is_standing(run, step.brought):
+        step.brought = None
     drop_seams(run.seams, data["step"])
 
 

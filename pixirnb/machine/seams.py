@@ -60,7 +60,7 @@ def after_merge(
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
     facts = []
     for seam in open_seams(run.seams):
-        sides = set(seam["between"]) - {"workspace", step}
+        sides = set(seam["between"]) - {"workspace", step, seam.get("step")}
         if seam["reason"] in {"met", "conflict"} and sides <= brought:
             facts.append(
                 Draft(
@@ -77,14 +77,33 @@ def after_merge(
     return facts
 
 
+def after_building(run: RunState, step: str) -> list[Draft]:
+    """The seams of conflicts that a step was held up by, once its files could be merged after all."""
+    return [
+        Draft(
+            "seam_resolved",
+            {
+                "id": seam["id"],
+                "by": "step",
+                "step": step,
+                "merge": None,
+                "note": f"solved: {step} began from both",
+            },
+        )
+        for seam in open_seams(run.seams)
+        if seam["reason"] == "conflict" and seam.get("step") == step
+    ]
+
+
 def clash(
-    plan: Plan, run: RunState, between: list[str], paths: list[str], count: int
+    plan: Plan, run: RunState, sides: list[str], paths: list[str], count: int, *, step: str | None
 ) -> list[Draft]:
-    """The seam of a merge that conflicts, unless it is open already."""
+    """The seam of a merge that conflicts, unless it is open already; `step`: the one that could not go on."""
+    between = sides if step is None else list(dict.fromkeys((*sides, step)))
     if any(set(seam["between"]) >= set(between) for seam in open_seams(run.seams)):
         return []
     seam = {"reason": "conflict", "between": between, "note": "", "paths": paths, "count": count}
-    return _opened(plan, run, [seam])
+    return _opened(plan, run, [{**seam, "step": step}])
 
 
 def named(plan: Plan, run: RunState, draft: Draft) -> Draft:
@@ -109,6 +128,8 @@ def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list
             "count": seam.get("count", len(paths)),
             "note": seam["note"],
         }
+        if seam.get("step") is not None:
+            data["step"] = seam["step"]
         facts.append(Draft("seam_opened", data))
     return facts
 

@@ -8,7 +8,7 @@ import pytest
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
-from pixirnb.machine import fingerprint
+from pixirnb.machine import fingerprint, seams
 from pixirnb.machine.merges import MergeWish, captures_before, captures_to_merge
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -41,6 +41,7 @@ def clashing(story: Rehearsal, name: str, between: tuple[str, str]) -> Rehearsal
     attempt = story.state(name).attempt
     told = conflicted(["a", "b"], [conflict("x", between=between)], step=name, attempt=attempt, between=between)  # fmt: skip
     opened = seam("s1", [*between, name], reason="conflict", files=["x"])
+    opened.data["step"] = name
     known = [] if "s1" in story.board.run.seams else [opened]
     return story.record(told, *known, *story.ending(name, "failed", error="merge_conflict"))
 
@@ -188,8 +189,11 @@ def test_accepted_it_tries_again_with_the_persons_word_at_no_cost_to_its_retries
     assert (state.attempt, state.attempt - state.tried_before) == (2, 1)
     assert state.solution is not None
     assert (state.solution["value"], state.clash is None) == ("a", False)
+    [fact] = seams.after_building(later.board.run, "c")
+    later.record(fact)
     done(later, "c", C, built_on=["a", "b"])
     assert later.state("c").checkpoint_status == "checkpoint_ready"
+    assert later.outcome().seam_obligations[0]["note"] == "solved: c began from both"
 
 
 def test_it_may_clash_again_and_be_decided_again() -> None:

@@ -122,13 +122,13 @@ def test_what_was_read_before_a_conflict_is_looked_at_again_after_it() -> None:
 def test_no_two_seams_of_a_run_have_one_name() -> None:
     play = clashes(works(started(apart("a"), apart("s1", "a"), apart("z")), "a"), "s1")
     run = play.board.run
-    (first,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1)
+    (first,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1, step=None)
     assert first.data["id"] == "s2"
     play.record(first)
     assert named(play.plan, run, first).data["id"] == "s3"
     play.record(named(play.plan, run, first))
     run.seams.clear()
-    (later,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1)
+    (later,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1, step=None)
     assert later.data["id"] == "s4"
 
 

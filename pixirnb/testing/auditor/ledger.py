@@ -119,7 +119,9 @@ class Ledger:
             case "merge_conflicted":
                 self.conflicts.append((course, fact))
             case "seam_opened":
-                sides = {name: attempts[name] for name in data["between"] if name in attempts}
+                # The step that a conflict keeps from going on is no side of it: it may try again.
+                meeting = [name for name in data["between"] if name != data.get("step")]
+                sides = {name: attempts[name] for name in meeting if name in attempts}
                 self.seams.append(Seam(data["id"], fact, sides))
             case "seam_resolved":
                 found = self.seam(data["id"])

@@ -175,6 +175,7 @@ class _Fold:
             case "step_scheduled":
                 self._begun(course, fact, is_ask=False)
                 later = standings.scheduled(before, data, place)
+                later = replace(later, brought=self._still_brought(before, step, place))
             case "decision_requested":
                 if data["reason"] in {"ask", "in_flight"}:
                     self._begun(course, fact, is_ask=True)
@@ -209,6 +210,25 @@ class _Fold:
             case _:
                 return
         self._move(step, place, later)
+
+    def _still_brought(self, before: Standing, step: str, place: int) -> dict[str, Any] | None:
+        """What an attempt before had merged, where the log has it and all of it still stands: then it is not merged twice."""
+        brought = before.brought or next(
+            (
+                merge.fact.data
+                for merge in reversed(self.record.ledger.merges)
+                if merge.fact.data["step"] == step and merge.undoes is None
+            ),
+            None,
+        )
+        if brought is None:
+            return None
+        stands = all(
+            self._now(name).attempt == attempt
+            and self.record.ledger.is_merged(name, attempt, place)
+            for name, attempt in brought["attempts"].items()
+        )
+        return brought if stands else None
 
     def _begun(self, course: Course, fact: Fact, *, is_ask: bool) -> None:
         step, data = fact.data["step"], fact.data

@@ -129,15 +129,13 @@ def _is_of(clash: Fact, sides: set[str], place: int) -> bool:
 
 def seams_are_resolved_by_who_may(record: Record) -> Iterator[Finding]:
     """An open seam is resolved once: by a person with a note, a later step that is ready, or a merge of all its sides."""
-    seen: set[int] = set()
     for course, fact in record.of("seam_resolved"):
         seam = next((s for s in record.ledger.seams if s.name == fact.data["id"]), None)
         if seam is None or seam.fact.place > fact.place:
             yield fact.seq, None, f"There is no seam `{fact.data['id']}`."
             continue
-        if seam.fact.place in seen:
+        if not seam.is_open(fact.place):
             yield fact.seq, None, f"The seam {seam.name} was resolved before."
-        seen.add(seam.fact.place)
         if not _may(record, course, fact, seam):
             yield fact.seq, fact.step, f"The seam {seam.name} was resolved by {fact.data['by']}."
 
@@ -158,7 +156,7 @@ def _may(record: Record, course: Course, fact: Fact, seam: Seam) -> bool:
     if step is None or data["by"] != "step":
         return False
     if seam.reason == "conflict":
-        return name in seam.sides or seam.is_of(record.standings(course, place))
+        return name == seam.fact.data.get("step") and seam.is_of(record.standings(course, place))
     before = course.reading.reach(name, "depends_on") - {name}
     built_on = set((stood.captured or {}).get("built_on") or ())
     note = seam.fact.data["note"]
