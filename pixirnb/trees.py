@@ -87,6 +87,8 @@ class Belonging:
     """Patterns, relative to this root, whose files are taken along though they are ignored."""
     also: frozenset[str] = field(default=frozenset())
     """Files that are taken along where they exist, whatever any rule but `never_copy` says."""
+    carried: tuple[str, ...] = ()
+    """Files and folders that were carried along: what changes there goes nowhere and is not told, but for secrets."""
 
 
 class TreeStore(Protocol):

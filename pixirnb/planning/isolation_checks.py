@@ -8,9 +8,10 @@ from typing import Final
 
 from pixirnb.planning.graph import Graph
 from pixirnb.planning.lineage import Inherited, changes_files
-from pixirnb.planning.paths import Pattern
+from pixirnb.planning.paths import REPO, Pattern, matches
 from pixirnb.planning.resolution import Resolved
 from pixirnb.planning.roots import repo_of
+from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
 from pixirnb.spec.steps import DecisionStep, MergeStep
@@ -102,11 +103,27 @@ def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iter
                 Pattern.parse(path)
             except ValueError as error:
                 wrong = str(error).rstrip(".")
+        fix = "write a path of the workspace or of a repository, such as node_modules"
+        if not wrong and (why := _kept_back(path, workflow)):
+            wrong = f"`{path}` is {why}, and is in no copy whatever carries it"
+            fix = "take it out, or let the step work with `workspace: shared`"
         if wrong:
-            fix = "write a path of the workspace or of a repository, such as node_modules"
             yield Mistake("bad_carry", (*parts, place), wrong, fix)
         elif (repo := repo_of(path)) is not None and repo not in workflow.repos:
             yield unknown_repo(repo, (*parts, place), workflow)
+
+
+def _kept_back(path: str, workflow: Workflow) -> str:
+    inner = REPO.sub("", path, count=1)
+    if is_secret(inner):
+        return "kept secret by its name"
+    for glob in workflow.never_copy:
+        try:
+            if matches(never_copied(glob), f"./{inner}"):
+                return f"named by `never_copy: {glob}`"
+        except ValueError:
+            continue  # told of as a pattern that is none
+    return ""
 
 
 def unknown_repo(name: str, parts: PathParts, workflow: Workflow) -> Mistake:

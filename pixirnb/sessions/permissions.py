@@ -14,32 +14,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final, Literal
 
 from pixirnb.planning.digest import text_digest
 from pixirnb.planning.paths import REPO, Pattern, matches, overlap
 from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.planning.secret_names import is_secret
 
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["read_only", "ask", "auto"]
 
 RESERVED: Final = frozenset({".git", ".pixirnb"})
 """The user's history and ours: in no set, at any depth."""
-
-_SECRET_NAMES: Final = (
-    *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".pypirc"),
-    *(".npmrc", ".git-credentials", ".htpasswd", ".ssh", ".gnupg", ".aws", "credentials*"),
-    *("secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
-)
-_SOURCES: Final = (
-    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".rb", ".java", ".kt"),
-    *(".c", ".h", ".cc", ".cpp", ".cs", ".ex", ".exs", ".php", ".swift", ".scala"),
-    *(".md", ".rst", ".html", ".css"),
-)
-"""A module called `credentials` is code, and holds no secret by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,17 +229,6 @@ def digest_of(tool: str, args: Mapping[str, Any]) -> str:
         "args": {name: value for name, value in args.items() if value is not None},
     }
     return text_digest(json.dumps(said, sort_keys=True, separators=(",", ":"), default=str))
-
-
-def is_secret(path: str) -> bool:
-    """Whether a path names what is usually a secret: a key, a token file, an `.env`."""
-    return any(_is_secret_name(name) for name in path.casefold().split("/"))
-
-
-def _is_secret_name(name: str) -> bool:
-    if name.startswith("credentials") and name.endswith(_SOURCES):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
 
 
 def _kept(path: str) -> Ruling | None:

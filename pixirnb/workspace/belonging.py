@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from pixirnb.planning.paths import Pattern, matches
+from pixirnb.planning.paths import matches
+from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.planning.segments import Segment
-from pixirnb.sessions.permissions import RESERVED, is_secret
+from pixirnb.sessions.permissions import RESERVED
 from pixirnb.trees import Belonging
 
 _STAGING: Final = ".pixirnb-merge-"
@@ -23,10 +24,8 @@ class Rules:
 
     def __init__(self, belonging: Belonging) -> None:
         """Raises ValueError for a glob that is none; planning has told of it before."""
-        self._never = tuple(
-            Pattern.parse(text if "/" in text.strip("/") else f"**/{text}")
-            for text in belonging.never_copy
-        )
+        self._never = tuple(map(never_copied, belonging.never_copy))
+        self._carried = tuple(folder.strip("/") + "/" for folder in belonging.carried)
         self._nested = tuple(folder.strip("/") + "/" for folder in belonging.nested)
         self._claimed = belonging.claimed
         self.also = belonging.also
@@ -55,6 +54,10 @@ class Rules:
         return any(map(_is_secret_name, path.split("/"))) or any(
             matches(pattern, f"./{path}") for pattern in self._never
         )
+
+    def is_carried(self, path: str) -> bool:
+        """Whether a file lies where things are carried to: what changes there is told of only if it is kept back."""
+        return f"{path}/".startswith(self._carried) and not self.is_kept_back(path)
 
     def claims(self, path: str) -> bool:
         """Whether a file is taken along though it is ignored."""

@@ -31,6 +31,7 @@ from pixirnb.trees import (
     TreeStore,
 )
 from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
+from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.root_locks import locked
 from pixirnb.workspace.stacking import Stack
@@ -77,10 +78,10 @@ class LocalFiles:
             store, folder = self._store(root), folders[root]
             folder.parent.mkdir(parents=True, exist_ok=True)
             store.give(base[root], folder)
-        for path in order.carry:
-            source, inner = self._roots.located(path)
-            if source.name in folders:
-                carry(Path(source.folder), folders[source.name], inner)
+        for root in order.roots:
+            belonging = self._belonging(root, (), carried=order.carry)
+            for path in belonging.carried:
+                carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Given(order, workspace, folders, seen, base)
@@ -91,13 +92,13 @@ class LocalFiles:
         trees: dict[str, str] = {}
         behind: list[str] = []
         for root, folder in given.folders.items():
-            store, belonging = self._store(root), self._belonging(root, order.claimed)
+            store = self._store(root)
+            belonging = self._belonging(root, order.claimed, carried=order.carry)
             trees[root] = store.capture(folder, given.base[root], belonging)
             left = store.left_behind(folder, given.base[root], belonging)
             behind += [self._roots.shown(root, path) for path in left]
             kept = [given.seen[root], given.base[root], trees[root]]
             store.keep(f"{order.run_id}/{order.name}", kept)
-        behind = [p for p in behind if not any(_is_below(p, folder) for folder in order.carry)]
         return self._taken(given.base, trees, tuple(sorted(behind)))
 
     def drop(self, given: Given) -> None:
@@ -255,13 +256,20 @@ class LocalFiles:
         return self._state / "merges" / f"{run_id}.{merge}.json"
 
     def _belonging(
-        self, root: str, claimed: Sequence[str], also: frozenset[str] = frozenset()
+        self,
+        root: str,
+        claimed: Sequence[str],
+        also: frozenset[str] = frozenset(),
+        carried: Sequence[str] = (),
     ) -> Belonging:
         return Belonging(
             never_copy=self._never_copy,
             nested=self._roots.nested(root),
             claimed=tuple(_claimed(claimed, None if root == WORKSPACE else root[6:])),
             also=also,
+            carried=tuple(
+                path for name, path in map(self._roots.located, carried) if name.name == root
+            ),
         )
 
     def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
@@ -285,11 +293,6 @@ class LocalFiles:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
         return Taken(dict(after), changes, b"".join(patches), behind)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    folder = folder.rstrip("/").removeprefix("./")
-    return path == folder or path.startswith(f"{folder}/")
 
 
 def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:

@@ -59,7 +59,9 @@ class Listing:
         for is_ignored, call in ((True, _IGNORED), (False, _NOT_IGNORED)):
             for name in self._paths("", git, call):
                 path = name.rstrip("/")
-                if self.rules.is_elsewhere(path) or self._status(path) is None:
+                if self.rules.is_elsewhere(path) or self.rules.is_carried(path):
+                    continue
+                if self._status(path) is None:
                     continue
                 if self.rules.is_kept_back(path) or (is_ignored and not self.rules.claims(path)):
                     found.append(path)

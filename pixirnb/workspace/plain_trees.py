@@ -76,7 +76,7 @@ class PlainTrees:
         rules = PlainRules(belonging, exact=self.entries(base))
         left: list[str] = []
         for found in listing(folder, rules, is_whole=True):
-            if not found.belongs:
+            if not found.belongs and not rules.rules.is_carried(found.path):
                 left.append(found.path)
                 if len(left) == MOST_LEFT_BEHIND:
                     break

@@ -99,6 +99,10 @@ MISTAKEN: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [("bad_carry", f"steps[0].carry[{place}]") for place in range(5)]
         + [("unknown_repo", "steps[0].carry[5]")],
     ),
+    "carrying what is secret by its name": (
+        [alone("a", carry=[".env", "./keys/id_rsa", "node_modules", "repos.c:.env.local"])],
+        [("bad_carry", f"steps[0].carry[{place}]") for place in (0, 1, 3)],
+    ),
     "a question in a copy": (
         [{"id": "a", "ask": {"question": "?"}, "workspace": "isolated"}],
         [("isolation_not_taken", "steps[0].workspace")],
@@ -122,6 +126,12 @@ def test_a_mistake_about_copies_is_told_with_its_code_and_path(
 def test_a_merge_says_what_to_add() -> None:
     found = reported(alone("a"), alone("b", "a"), alone("c", "b"), merge("m", "c"))
     assert found.errors[0].fix == "add `a`, `b` to `merge`, or merge before"
+
+
+def test_what_is_never_copied_is_not_carried_either() -> None:
+    found = reported(alone("a", carry=["own/x.private", "own", "a"]), never_copy=["*.private", "["])
+    assert [each.path for each in found.errors if each.code == "bad_carry"] == ["steps[0].carry[0]"]
+    assert "never_copy: *.private" in found.errors[-1].message
 
 
 WARNED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {

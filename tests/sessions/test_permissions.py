@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.planning.paths import Pattern, matches
-from pixirnb.sessions.permissions import TOOLS, Limits, Mode, decide, digest_of, is_secret
+from pixirnb.planning.secret_names import is_secret
+from pixirnb.sessions.permissions import TOOLS, Limits, Mode, decide, digest_of
 
 WRITE = {"path": "src/a.py", "content": "x"}
 EDIT = {"path": "src/a.py", "old": "x", "new": "y"}

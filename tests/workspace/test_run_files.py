@@ -252,3 +252,45 @@ def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
     with pytest.raises(Cannot) as told:
         ground.files.give(ground.order("c.1", layers=(lost,)))
     assert told.value.code == "tree_missing"
+
+
+def test_nothing_that_is_kept_back_is_carried(ground: Ground) -> None:
+    files = LocalFiles(ground.state, ground.roots, never_copy=("*.private", "cache/own/**"))
+    for path in (".env", "id_rsa", "a.private", "cache/.env", "cache/d/b.private", "cache/own/x"):
+        (ground.flow / path).parent.mkdir(parents=True, exist_ok=True)
+        (ground.flow / path).write_text("KEY=1")
+    (ground.flow / "cache" / "d" / "fine").write_text("x")
+    (ground.flow / ".gitignore").write_text("cache/\n.env\nid_rsa\n*.private\ndist\nkeys\n")
+    (ground.flow / "dist").symlink_to(".env")
+    (ground.state.parent.parent / ".ssh").mkdir()
+    (ground.state.parent.parent / ".ssh" / "known").write_text("KEY=1")
+    (ground.flow / "keys").symlink_to("../.ssh")
+    given = files.give(
+        ground.order(carry=(".env", "./id_rsa", "a.private", "cache", "dist", "keys"))
+    )
+    assert isinstance(given, Given)
+    there = {str(p.relative_to(given.workspace)) for p in given.workspace.rglob("*")}
+    assert {each for each in there if not each.startswith((".git/", "libs"))} == {
+        *(".git", ".gitignore", "a.txt", "cache", "cache/d", "cache/d/fine")
+    }
+
+
+def test_a_secret_that_a_step_makes_where_something_is_carried_is_told_of(ground: Ground) -> None:
+    (ground.flow / "cache").mkdir()
+    for number in range(1100):
+        (ground.flow / "cache" / str(number)).touch()
+    given = ground.given(carry=("./cache/",))
+    (given.workspace / "cache" / ".env").write_text("KEY=2")
+    (given.workspace / "dist").write_text("also ignored, also by the second rule\n")
+    (given.workspace / ".gitignore").write_text("dist\ncache/\n")
+    taken = ground.files.take(given)
+    assert taken.left_behind == ("cache/.env", "dist")
+
+
+def test_a_folder_of_a_repository_is_carried_by_its_name_there(ground: Ground) -> None:
+    (ground.cloud / ".gitignore").write_text("deps/\n")
+    (ground.cloud / "deps").mkdir()
+    (ground.cloud / "deps" / "x").write_text("x")
+    given = ground.given(".", "repos.cloud", carry=("repos.cloud:deps",))
+    assert (given.folders["repos.cloud"] / "deps" / "x").read_text() == "x"
+    assert ground.files.take(given).left_behind == ()

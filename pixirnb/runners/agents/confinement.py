@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from pixirnb.planning.paths import REPO
 from pixirnb.planning.roots import WORKSPACE
-from pixirnb.sessions.permissions import RESERVED, Limits, Ruling, is_secret
+from pixirnb.planning.secret_names import is_secret
+from pixirnb.sessions.permissions import RESERVED, Limits, Ruling
 
 _LONGEST: Final = 4096
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

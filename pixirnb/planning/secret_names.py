@@ -1,0 +1,37 @@
+"""What is kept back by its name, wherever that is asked: by who may read, by what is copied and by what is carried."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+from pixirnb.planning.paths import Pattern
+
+_SECRET_NAMES: Final = (
+    *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".pypirc"),
+    *(".npmrc", ".git-credentials", ".htpasswd", ".ssh", ".gnupg", ".aws", "credentials*"),
+    *("secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
+)
+_SOURCES: Final = (
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".rb", ".java", ".kt"),
+    *(".c", ".h", ".cc", ".cpp", ".cs", ".ex", ".exs", ".php", ".swift", ".scala"),
+    *(".md", ".rst", ".html", ".css"),
+)
+"""A module called `credentials` is code, and holds no secret by its name."""
+
+
+def is_secret(path: str) -> bool:
+    """Whether a path names what is usually a secret: a key, a token file, an `.env`."""
+    return any(_is_secret_name(name) for name in path.casefold().split("/"))
+
+
+def _is_secret_name(name: str) -> bool:
+    if name.startswith("credentials") and name.endswith(_SOURCES):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
+
+
+def never_copied(text: str) -> Pattern:
+    """The pattern of one of `never_copy`: without a slash it is for names at any depth. Raises ValueError."""
+    return Pattern.parse(text if "/" in text.strip("/") else f"**/{text}")
