@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "how-to"
 BLOCK = re.compile(r"^```(yaml|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ID = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
-SPAN = re.compile(r"\b[\d.]+ m?s\b")
+SPAN = re.compile(r" *\b[\d.]+ m?s\b")
+"""With the blanks before it: a column of spans is as wide as they are long."""
 TOLD = [
     "isolate-and-merge.md",
     "make-parallel-what-serializes.md",
@@ -37,7 +38,7 @@ def blocks(name: str) -> Iterator[tuple[str, str]]:
 
 def plain(text: str) -> list[str]:
     """The lines of an output, without what differs from run to run."""
-    lines = SPAN.sub("N ms", RUN_ID.sub("RUN", text)).strip().splitlines()
+    lines = SPAN.sub(" N ms", RUN_ID.sub("RUN", text)).strip().splitlines()
     return [line.rstrip() for line in lines]
 
 
