@@ -102,12 +102,13 @@ class TreeBelongingContract(TreeMergeContract):
     def test_what_was_carried_is_not_left_behind_but_for_what_is_kept_back(
         self, store: TreeStore, tmp_path: Path
     ) -> None:
-        lay_out({".gitignore": (FILE, b"node_modules/\nvenv/\n")}, store.root)
+        ignoring = {".gitignore": (FILE, b"node_modules/\nvenv/\n")}
+        lay_out(ignoring, store.root)
         base = store.snapshot(EVERYTHING)
         given = tmp_path / "given"
         store.give(base, given)
         files = ["node_modules/.env", "node_modules/a", "venv/a"]
-        lay_out({path: (FILE, b"x") for path in files}, given)
+        lay_out(ignoring | dict.fromkeys(files, (FILE, b"x")), given)
         carried = Belonging(carried=("node_modules",))
         assert store.left_behind(given, base, EVERYTHING) == files
         assert store.left_behind(given, base, carried) == ["node_modules/.env", "venv/a"]
