@@ -99,21 +99,26 @@ class InvalidSpec(PixirnbError):
 
     code: str = "invalid_spec"
     problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What else there is to mend in the same text, and would not have kept it from running."""
 
     exit_code = EXIT_INVALID
 
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.message}"]
         lines += [f"  {problem.code}: {problem.sentence()}" for problem in self.problems]
+        lines += [f"  warning {each.code}: {each.sentence()}" for each in self.warnings]
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
-        """The error JSON, with every problem in `details.errors`."""
+        """The error JSON, with every problem in `details.errors`; `details.warnings` where there are some."""
         document = PixirnbError.document(self)
         document["error"]["details"] = {
             **self.details,
             "errors": [problem.document() for problem in self.problems],
         }
+        if self.warnings:
+            document["error"]["details"]["warnings"] = [each.document() for each in self.warnings]
         return document
 
 

@@ -44,6 +44,8 @@ class Facts:
     """Known notebook functions as called (`:name`); None when nobody looked."""
     environment: frozenset[str] | None = None
     """Names among those that agents are passed (`pass_env`) which are set, never their values; None when nobody looked."""
+    carried: Mapping[str, PathFact] = field(default_factory=dict)
+    """What is to be carried into copies, by the path as written, looked up from the workspace or from the repository."""
 
     @property
     def roots(self) -> Roots:

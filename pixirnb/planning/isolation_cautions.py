@@ -8,13 +8,15 @@ from typing import Final
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.lineage import changes_files
 from pixirnb.spec.mistakes import Mistake
-from pixirnb.spec.steps import MergeStep
+from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import MergeStep, Shared
 
 _NAMED: Final = 3
 
 
 def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
     """Every warning about isolated steps. Says nothing of a workflow that has none."""
+    yield from _carried_in_vain(analysis)
     resolved, ids = analysis.resolved, analysis.graph.ids
     isolated = [position for position in analysis.isolated if changes_files(resolved[position])]
     if not isolated:
@@ -51,6 +53,24 @@ def isolation_cautions(analysis: Analysis) -> Iterator[Mistake]:
                 f"`{ids[position]}` says nothing about the files it writes, so nothing it changes is unexpected",
                 "add `write_set`: changes elsewhere are then told before they are merged",
             )
+
+
+def _carried_in_vain(analysis: Analysis) -> Iterator[Mistake]:
+    workflow, known = analysis.workflow, analysis.facts.carried
+    if not known:
+        return
+    places: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    places += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in places:
+        for place, path in enumerate(step.carry):
+            fact = known.get(path)
+            if fact is not None and not fact.exists:
+                yield Mistake(
+                    "carry_missing",
+                    (*parts, "carry", place),
+                    f"`{path}` is not there now: nothing is at {fact.resolved}",
+                    "correct the path, or leave it where a step before makes it in the shared workspace",
+                )
 
 
 def _named(ids: Sequence[str], steps: Sequence[int]) -> str:

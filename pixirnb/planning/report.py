@@ -140,7 +140,7 @@ def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
     """
     found = problems_of(loaded, facts)
     if loaded.workflow is None or found:
-        raise refusal(found, loaded.places.source)
+        raise refusal(found, loaded.places.source, loaded.places.notes)
     return loaded.workflow
 
 
@@ -227,7 +227,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     workflow = analysis.workflow
     if analysis.mistakes:
         found = problems(at_home(analysis.mistakes, workflow), workflow.places)
-        raise refusal(found, workflow.places.source)
+        raise refusal(found, workflow.places.source, workflow.places.notes)
     graph = analysis.graph
     wave_of = [0] * len(graph.ids)
     for number, wave in enumerate(analysis.schedule.waves):

@@ -57,7 +57,7 @@ class Loaded:
     def require(self) -> Workflow:
         """The workflow. Raises InvalidSpec with the mistakes of its structure (planning knows more)."""
         if self.workflow is None:
-            raise refusal(self.problems, self.places.source)
+            raise refusal(self.problems, self.places.source, self.places.notes)
         return self.workflow
 
 
@@ -235,6 +235,8 @@ def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:
     lost: set[str] = set()
     for _ in range(_MENDINGS):
         for raw in error.errors(include_url=False):
+            if raw["type"] == "too_short" and raw["input"]:
+                continue  # a list whose items are all wrong: they are mended one by one
             parts = loc_parts(raw["loc"])
             if not parts:
                 return None

@@ -55,8 +55,10 @@ def problems(mistakes: Iterable[Mistake], places: Places) -> tuple[Problem, ...]
     return tuple(problem for problem, _ in found)
 
 
-def refusal(found: tuple[Problem, ...], source: str | None = None) -> InvalidSpec:
-    """The one error that carries every problem."""
+def refusal(
+    found: tuple[Problem, ...], source: str | None = None, notes: tuple[Problem, ...] = ()
+) -> InvalidSpec:
+    """The one error that carries every problem, and beside them what the reader of another format noted."""
     count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
     where = f" in {source}" if source else ""
     return InvalidSpec(
@@ -65,6 +67,7 @@ def refusal(found: tuple[Problem, ...], source: str | None = None) -> InvalidSpe
         path=found[0].path if found else None,
         line=found[0].line if found else None,
         problems=found,
+        warnings=notes,
     )
 
 

@@ -23,11 +23,14 @@ from pixirnb.spec.relay_permissions import Permissions
 from pixirnb.spec.relay_places import Folders
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.relay_steps import Steps
+from pixirnb.spec.steps import KIND_KEYS
 from pixirnb.spec.suggestions import did_you_mean
 
 Dialect = Literal["v1", "v2"]
 
 _V2_TYPES: Final = frozenset(("deterministic", "llm", "agent"))
+_V2_KEYS: Final = frozenset(("prompt", "instruction"))
+"""What an agent is told, where the type of a step is left to be guessed."""
 _STRATEGIES: Final = ("fail-fast", "continue", "retry")
 _ON_ERROR: Final = {"fail": "stop", "skip": "continue", "retry": "stop"}
 _LIKE_ON_ERROR: Final = {"continue": "continue", "fail-fast": "stop"}
@@ -66,8 +69,14 @@ def dialect(value: Mapping[str, Any]) -> Dialect | None:
     steps = value["steps"]
     if "version" not in value or "swarm" in value or not isinstance(steps, list | tuple):
         return None
-    types = [step.get("type") for step in steps if isinstance(step, dict)]
-    return "v2" if any(isinstance(kind, str) and kind in _V2_TYPES for kind in types) else None
+    return "v2" if any(isinstance(step, dict) and _is_v2(step) for step in steps) else None
+
+
+def _is_v2(step: Mapping[str, Any]) -> bool:
+    kind = step.get("type")
+    if isinstance(kind, str):
+        return kind in _V2_TYPES
+    return not _V2_KEYS.isdisjoint(step) and KIND_KEYS.keys().isdisjoint(step)
 
 
 def not_v1(value: Mapping[str, Any]) -> Mistake:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pixirnb.planning.facts import Facts, PathFact
-from pixirnb.planning.roots import in_repo
+from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.spec.workflow import Workflow
 
 
@@ -31,6 +31,7 @@ def survey(
         paths=dict(_looked_up([".", *worked_in(workflow)], root, repos)),
         beside=dict(_looked_up(looked_at(workflow), home, repos)),
         repos=repos,
+        carried=dict(_carried(workflow, root, repos)),
         origin=str(home),
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
@@ -69,6 +70,19 @@ def looked_at(workflow: Workflow) -> Iterator[str]:
             yield agent.cwd
     for step in [workflow.defaults, *workflow.steps]:
         yield from step.additional_paths
+
+
+def _carried(
+    workflow: Workflow, root: Path, repos: Mapping[str, PathFact]
+) -> Iterator[tuple[str, PathFact]]:
+    """What steps want carried, as far as its repository is there."""
+    named = [path for step in [workflow.defaults, *workflow.steps] for path in step.carry]
+    for path in dict.fromkeys(named):
+        repo = repo_of(path)
+        if repo is None:
+            yield path, _fact(root, path)
+        elif repo in repos and repos[repo].is_directory:
+            yield path, _fact(Path(repos[repo].resolved), f"./{path.partition(':')[2]}")
 
 
 def _looked_up(

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from pixirnb.errors import InvalidSpec
 from pixirnb.planning.report import report
+from pixirnb.sources import required
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import origin_of, survey
@@ -171,3 +173,40 @@ def test_a_file_is_no_repository(tmp_path: Path) -> None:
     step = {"id": "a", "run": "x", "cwd": "repos.file/sub"}
     spec = {"name": "w", "repos": {"file": "file"}, "steps": [step]}
     assert codes(load_mapping(spec).require(), tmp_path / "work") == ["path_not_directory"]
+
+
+def warned(spec: Workflow, folder: Path) -> list[tuple[str, str]]:
+    found = report(spec, survey(spec, folder, {}))
+    assert found.ok
+    return [(each.code, each.path) for each in found.warnings if each.code.startswith("carry")]
+
+
+def test_what_is_to_be_carried_and_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    for folder in ("w/node_modules", "cloud/deps"):
+        (tmp_path / folder).mkdir(parents=True)
+    step = {
+        "id": "a",
+        "run": "x",
+        "write_set": ["x"],
+        "workspace": "isolated",
+        "carry": ["node_modules", "./node_module", "repos.cloud:deps", "repos.cloud:dep"],
+    }
+    told = {"name": "w", "repos": {"cloud": "../cloud"}, "steps": [step]}
+    assert warned(load_mapping(told).require(), tmp_path / "w") == [
+        ("carry_missing", "steps[0].carry[1]"),
+        ("carry_missing", "steps[0].carry[3]"),
+    ]
+    one = {"name": "w", "defaults": {"carry": ["bild"]}, "steps": [{**step, "carry": []}]}
+    assert warned(load_mapping(one).require(), tmp_path / "w") == [
+        ("carry_missing", "defaults.carry[0]")
+    ]
+
+
+def test_a_repository_that_is_missing_is_told_beside_steps_that_are_all_broken(
+    tmp_path: Path,
+) -> None:
+    steps = [{"id": "a", "runn": "x", "cwd": "repos.cloud"}, {"id": "b", "depends_onn": ["a"]}]
+    loaded = load_mapping({"name": "w", "repos": {"cloud": "../nowhere"}, "steps": steps})
+    with pytest.raises(InvalidSpec) as told:
+        required(loaded, tmp_path)
+    assert ("path_missing", "repos.cloud") in {(e.code, e.path) for e in told.value.problems}
