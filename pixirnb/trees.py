@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -149,6 +149,10 @@ class TreeStore(Protocol):
         """The bytes of a file, whole."""
         ...
 
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that the store lost are left out. No content is read."""
+        ...
+
     def write_content(self, digest: str, descriptor: int) -> None:
         """Write the bytes of a file to a descriptor, without holding them in memory."""
         ...
@@ -178,6 +182,11 @@ class Layer:
     left: str
 
 
+Solved = Mapping[str, tuple[Entry | None, Entry | None]]
+"""By full name: what a person's solution of a conflict was, and what the user's file was then. While that stays as it is, so
+does the solution."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clash:
     """A merge that cannot be done without a person."""
@@ -188,6 +197,12 @@ class Clash:
     conflicts: tuple[Conflict, ...]
     seen: str
     """The tree of the user's files that was merged into."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the contents of both sides, by digest; as far as they are known."""
+    looked_at: Mapping[str, str] = field(default_factory=dict)
+    """By root: the user's files of every root that was merged into on the way."""
+    solved: Solved = field(default_factory=dict)
+    """Files in conflict that a person had solved, this time or before."""
 
 
 def mark_of(status: os.stat_result) -> object:
@@ -229,6 +244,8 @@ class Order:
     """Which side counts for files in conflict: for all, or by the file's full name; `workspace`, or a step."""
     seen: Mapping[str, str] = field(default_factory=dict)
     """By root: the user's files as a conflict before found them. What differs since was solved by a person."""
+    solved: Solved = field(default_factory=dict)
+    """What was solved before, when something else conflicted still."""
     claimed: tuple[str, ...] = ()
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
@@ -326,6 +343,10 @@ class Files(Protocol):
         """Take a merge, `merge_applied`, out of the user's files again; what was changed since stays. As `merge`."""
         ...
 
+    def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
+        """What taking a merge, `merge_applied`, out of the user's files would come to."""
+        ...
+
     def recorded(self, run_id: str, merge: str) -> None:
         """The log has a merge."""
         ...
@@ -346,3 +367,12 @@ def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
         for root in captured["roots"]
         if root["base"] != root["left"]
     ]
+
+
+def backwards(order: Order, merge: Mapping[str, Any]) -> Order:
+    """The order to take a merge, `merge_applied`, back: its changes the other way round, as one layer named like it."""
+    layers = (
+        Layer(str(merge["merge"]), 0, root["root"], root["after"], root["before"])
+        for root in merge["roots"]
+    )
+    return replace(order, layers=tuple(layers))

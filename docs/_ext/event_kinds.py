@@ -34,6 +34,7 @@ _PARTS: Final = (
     files.ConflictedFile,
     files.Side,
     files.SeenRoot,
+    files.SolvedFile,
 )
 _NAMED: Final = {
     events.SubagentStatus: "subagent status",

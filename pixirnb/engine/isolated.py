@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pixirnb.engine.surroundings import Attempt, Surroundings
@@ -136,6 +137,7 @@ def conflict_facts(
     attempt: int | None = None,
     steps: Sequence[str] = (),
     request_id: str | None = None,
+    undoes: str | None = None,
 ) -> list[Draft]:
     """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
     shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
@@ -149,9 +151,18 @@ def conflict_facts(
             for conflict, path in zip(clash.conflicts, shown, strict=True)
         ][:CONFLICTS_SHOWN],
         "count": len(shown),
-        "roots": [{"root": clash.root, "seen": clash.seen}],
+        "roots": [
+            {"root": root, "seen": tree}
+            for root, tree in {clash.root: clash.seen, **clash.looked_at}.items()
+        ],
+        "solved": [
+            {"path": path, "chosen": _pair(chosen), "was": _pair(was)}
+            for path, (chosen, was) in clash.solved.items()
+        ],
         "request_id": request_id,
     }
+    if undoes is not None:
+        data["undoes"] = undoes
     return [
         Draft("merge_conflicted", data),
         *seams.clash(plan, run, list(clash.between), shown[: seams.SHOWN], len(shown), step=step),
@@ -198,7 +209,20 @@ def order_of(
         tuple(layer for event in captured for layer in layers_of(event["step"], event)),
         sides=sides or None,
         seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
+        solved={} if clash is None else _solved(clash.get("solved") or ()),
     )
+
+
+def _solved(told: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Entry | None, Entry | None]]:
+    return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in told}
+
+
+def _pair(entry: Entry | None) -> list[str] | None:
+    return None if entry is None else [entry.mode, entry.digest]
+
+
+def _entry(pair: Sequence[str] | None) -> Entry | None:
+    return None if pair is None else Entry(pair[0], pair[1])
 
 
 def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
@@ -212,16 +236,8 @@ def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
         clash=state.clash,
         sides=(state.solution or {}).get("value"),
     )
-    return Order(
-        order.run_id,
-        order.name,
-        order.roots,
-        order.layers,
-        order.sides,
-        order.seen,
-        claimed=tuple(step.spec.write_set or ()),
-        carry=tuple(step.spec.carry),
-    )
+    claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
+    return replace(order, claimed=claimed, carry=carry)
 
 
 def _outside(taken: Taken, step: PlannedStep, roots: Roots) -> list[str]:
@@ -247,7 +263,9 @@ def _conflicted(conflict: Conflict, path: str, clash: Clash, blobs: Blobs) -> di
         "path": path,
         "kind": conflict.kind,
         "sides": [
-            {"name": name, "mode": None if entry is None else entry.mode, "bytes": None}
+            {"name": name, "mode": None, "bytes": None}
+            if entry is None
+            else {"name": name, "mode": entry.mode, "bytes": clash.sizes.get(entry.digest)}
             for name, entry in sides
         ],
         "marked": None if marked is None else blobs.put(marked[:MARKED_LIMIT]),

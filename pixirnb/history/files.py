@@ -162,6 +162,16 @@ class SeenRoot(TypedDict):
     seen: str
 
 
+class SolvedFile(TypedDict):
+    """A file in conflict that a person had solved when another conflicted still."""
+
+    path: str
+    chosen: list[str] | None
+    """`[mode, digest]` of the solution; null: no such file."""
+    was: list[str] | None
+    """The same of the user's file then: while it is so, the solution holds."""
+
+
 class MergeConflicted(TypedDict):
     """A merge was not done: nothing changed."""
 
@@ -177,9 +187,13 @@ class MergeConflicted(TypedDict):
     count: int
     """All of them."""
     roots: list[SeenRoot]
-    """Where it conflicts."""
+    """Every folder that was looked at."""
+    solved: NotRequired[list[SolvedFile]]
+    """What a person had solved by then; it stays solved."""
     request_id: NotRequired[str | None]
     """Of the person's request; null for a step."""
+    undoes: NotRequired[str | None]
+    """The merge that was to be taken back; `between` names it as one of the sides."""
 
 
 class SeamOpened(TypedDict):
@@ -219,8 +233,12 @@ class SeamResolved(TypedDict):
 
 
 def last_merge(merges: Merges) -> dict[str, Any] | None:
-    """The merge that can be taken back: the last that stands."""
-    standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
+    """The merge that can be taken back: the last that stands and changed any file."""
+    standing = [
+        merge
+        for merge in merges
+        if not merge["undone"] and merge.get("undoes") is None and merge["changes"]["count"]
+    ]
     return standing[-1] if standing else None
 
 

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +28,10 @@ from pixirnb.trees import (
     Given,
     Merging,
     Order,
+    Solved,
     Taken,
     TreeStore,
+    backwards,
 )
 from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
 from pixirnb.workspace.belonging import Rules
@@ -39,6 +42,9 @@ from pixirnb.workspace.tree_stores import tree_store
 
 _ASIDE: Final = ".kept"
 """Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
+
+_SIZED: Final = 50
+"""Files of a clash whose sizes are asked for; more are not told of."""
 
 
 class LocalFiles:
@@ -64,15 +70,17 @@ class LocalFiles:
         folders = self._laid_out(top, order.roots)
         seen: dict[str, str] = {}
         base: dict[str, str] = {}
+        solved = dict(order.solved)
         for root in order.roots:
             with locked([self._folder(root)]):
                 start = self._store(root).snapshot(self._belonging(root, order.claimed))
             stack = self._stack(root, start, order)
+            seen[root] = start
             clash = stack.put_on(order.layers)
+            solved.update(stack.solved)
             if clash is not None:
-                self._store(root).keep(f"{order.run_id}/{order.name}/seen", [start])
-                return clash
-            seen[root], base[root] = start, stack.tree
+                return self._told(clash, order, seen, solved)
+            base[root] = stack.tree
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
             store, folder = self._store(root), folders[root]
@@ -146,7 +154,11 @@ class LocalFiles:
         self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """See `Files.undo`."""
-        return self._carried_out(order, partial(self._undone, merge), describe)
+        return self._carried_out(order, partial(self.preview_undo, order, merge), describe)
+
+    def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
+        """See `Files.preview_undo`."""
+        return self._merged(backwards(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""
@@ -196,7 +208,8 @@ class LocalFiles:
     def _merged(self, order: Order) -> Merging | Clash:
         before: dict[str, str] = {}
         after: dict[str, str] = {}
-        solved: list[str] = []
+        solved = dict(order.solved)
+        used: list[str] = []
         for root in order.roots:
             store = self._store(root)
             ours = [layer for layer in order.layers if layer.root == root]
@@ -205,27 +218,23 @@ class LocalFiles:
             )
             start = store.snapshot(self._belonging(root, (), also))
             stack = self._stack(root, start, order)
+            before[root] = start
             clash = stack.put_on(ours)
+            solved.update(stack.solved)
             if clash is not None:
-                store.keep(f"{order.run_id}/{order.name}/seen", [start])
-                return clash
-            before[root], after[root] = start, stack.tree
-            solved += sorted(stack.solved)
-        return Merging(before, after, self._taken(before, after), tuple(solved))
+                return self._told(clash, order, before, solved)
+            after[root] = stack.tree
+            used += sorted(stack.solved)
+        return Merging(before, after, self._taken(before, after), tuple(used))
 
-    def _undone(self, merge: Mapping[str, Any]) -> Merging | Clash:
-        before: dict[str, str] = {}
-        after: dict[str, str] = {}
-        for entry in merge["roots"]:
-            root, store = entry["root"], self._store(entry["root"])
-            also = frozenset(change.path for change in store.diff(entry["before"], entry["after"]))
-            start = store.snapshot(self._belonging(root, (), also))
-            merged = store.merge(entry["after"], start, entry["before"])
-            if merged.tree is None:
-                sides = ("workspace", str(merge["merge"]))
-                return Clash(root, sides, merged.conflicts, start)
-            before[root], after[root] = start, merged.tree
-        return Merging(before, after, self._taken(before, after))
+    def _told(self, clash: Clash, order: Order, seen: Mapping[str, str], solved: Solved) -> Clash:
+        """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
+        store = self._store(clash.root)
+        for root, tree in seen.items():
+            self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
+        sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
+        clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
+        return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
 
     # --- shared steps -------------------------------------------------------------------------------------------
 
@@ -241,7 +250,7 @@ class LocalFiles:
 
     def _stack(self, root: str, start: str, order: Order) -> Stack:
         store, seen = self._store(root), order.seen.get(root)
-        return Stack(store, self._roots, root, start, order.sides, seen)
+        return Stack(store, self._roots, root, start, order.sides, seen, carried=order.solved)
 
     def _store(self, root: str) -> TreeStore:
         store = self._stores.get(root)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pixirnb.planning.roots import Roots
-from pixirnb.trees import Clash, Conflict, Entry, Layer, TreeStore
+from pixirnb.trees import Clash, Conflict, Entry, Layer, Solved, TreeStore
 
 MINE: Final = "workspace"
 """The side that is the user's own files."""
@@ -32,7 +32,9 @@ class Stack:
     tree: str = ""
     """What it has come to."""
     put: list[Layer] = field(default_factory=list)
-    solved: set[str] = field(default_factory=set)
+    carried: Solved = field(default_factory=dict)
+    """What was solved before."""
+    solved: dict[str, tuple[Entry | None, Entry | None]] = field(default_factory=dict)
     _known: dict[str, dict[str, Entry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -49,11 +51,14 @@ class Stack:
         merged = self.store.merge(layer.base, self.tree, layer.left)
         if merged.tree is None:
             chosen: dict[str, Entry | None] = {}
+            mine = self._entries(self.start)
             unsolved = [
                 conflict
                 for conflict in merged.conflicts
                 if not self._solve(conflict, layer, chosen)
             ]
+            for path, entry in chosen.items():
+                self.solved[self.roots.shown(self.root, path)] = (entry, mine.get(path))
             if unsolved:
                 return self._clash(layer, unsolved)
             # Where both sides hold the same, there is nothing left to conflict.
@@ -62,7 +67,6 @@ class Stack:
             merged = self.store.merge(layer.base, ours, theirs)
             if merged.tree is None:
                 return self._clash(layer, merged.conflicts)
-            self.solved.update(self.roots.shown(self.root, path) for path in chosen)
         self.tree = merged.tree
         self.put.append(layer)
         return None
@@ -74,12 +78,14 @@ class Stack:
             side = side.get(self.roots.shown(self.root, path))
         if side:
             return self._take_side(side, layer, path, chosen)
-        if self.seen is None:
-            return False
         now = self._entries(self.start).get(path)
-        if now == self._entries(self.seen).get(path):
+        if self.seen is not None and now != self._entries(self.seen).get(path):
+            chosen[path] = now
+            return True
+        known = self.carried.get(self.roots.shown(self.root, path))
+        if known is None or known[1] != now:
             return False
-        chosen[path] = now
+        chosen[path] = known[0]
         return True
 
     def _take_side(

@@ -164,6 +164,30 @@ def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) 
     assert (given.workspace / "a.txt").read_text() == "both A and B\n"
 
 
+def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> None:
+    (ground.flow / "b.txt").write_text("b\n")
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "b.txt", "B\n"))
+    for name in ("a.txt", "b.txt"):
+        (ground.flow / name).write_text("mine\n")
+
+    def again(last: Clash | None, name: str) -> Given | Clash:
+        known = {} if last is None else {"seen": last.looked_at, "solved": last.solved}
+        return ground.files.give(ground.order(name, layers=layers, **known))
+
+    first = again(None, "c.1")
+    assert isinstance(first, Clash)
+    (ground.flow / "a.txt").write_text("both\n")
+    second = again(first, "c.2")
+    assert isinstance(second, Clash)
+    assert [conflict.path for conflict in second.conflicts] == ["b.txt"]
+    (ground.flow / "b.txt").write_text("both\n")
+    assert isinstance(again(second, "c.3"), Given)
+    (ground.flow / "a.txt").write_text("thought better of it\n")
+    third = again(second, "c.4")
+    assert isinstance(third, Given), "edited since: solved as it is now"
+    assert (third.workspace / "a.txt").read_text() == "thought better of it\n"
+
+
 def merged(ground: Ground, *layers: Layer, name: str = "m1", **said: Any) -> Any:
     order = ground.order(name, layers=layers, **said)
     return ground.files.merge(order, lambda merging: {"merge": name, "roots": roots_of(merging)})
