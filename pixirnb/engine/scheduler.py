@@ -333,9 +333,7 @@ class Scheduler:
         assert self._group is not None
         started = self.clock.now()
         attempt = Attempt(step, number, timeout_ms, started, last_output=started)
-        for other in self.attempts.values():
-            other.beside.append(step)
-            attempt.beside.append(other.step)
+        attempt.meet(self.attempts.values())
         self.attempts[step.id] = attempt
         if step.kind == "agent":
             attempt.is_queued = True
@@ -395,10 +393,8 @@ class Scheduler:
 
     def release(self, step: str) -> None:
         """A thread that outlived its step returned: its claims are free."""
-        index = self.plan.index[step]
-        self.post(Stimulus(note=lambda board: board.release(index)))
+        self.post(Stimulus(note=lambda board: board.release(self.plan.index[step])))
 
     def _is_over(self) -> bool:
-        if self.write_error is not None:
-            return not self.attempts
-        return self.board.run.finished is not None
+        is_broken = self.write_error is not None
+        return not self.attempts if is_broken else self.board.run.finished is not None

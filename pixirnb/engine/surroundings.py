@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,12 @@ class Attempt:
     """Files were merged by a person while it ran."""
     is_queued: bool = False
     """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
+
+    def meet(self, others: Iterable[Attempt]) -> None:
+        """It begins beside these."""
+        for other in others:
+            other.beside.append(self.step)
+            self.beside.append(other.step)
 
 
 @dataclass(frozen=True, slots=True)
