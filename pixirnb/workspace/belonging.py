@@ -15,8 +15,10 @@ from pixirnb.planning.segments import Segment
 from pixirnb.sessions.permissions import RESERVED
 from pixirnb.trees import Belonging
 
-_STAGING: Final = ".pixirnb-merge-"
+MERGING: Final = ".pixirnb-merge-"
 """How the folders begin in which a merge-back gets ready."""
+KEPT: Final = ".pixirnb-kept-"
+"""How the folders begin in which it keeps what a person wrote meanwhile."""
 
 
 class Rules:
@@ -47,7 +49,7 @@ class Rules:
 
     def is_elsewhere(self, path: str) -> bool:
         """Whether a file is no part of this root at all."""
-        return f"{path}/".startswith(self._nested) or any(map(_is_reserved, path.split("/")))
+        return f"{path}/".startswith(self._nested) or any(map(is_reserved, path.split("/")))
 
     def is_kept_back(self, path: str) -> bool:
         """Whether a file is a secret, by its name or by what the workflow says."""
@@ -83,12 +85,13 @@ def _plain_start(choice: tuple[Segment | None, ...]) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _is_never_taken(name: str) -> bool:
-    return _is_reserved(name) or _is_secret_name(name)
+    return is_reserved(name) or _is_secret_name(name)
 
 
 @lru_cache(maxsize=1 << 16)
-def _is_reserved(name: str) -> bool:
-    return name.casefold() in RESERVED or name.startswith(_STAGING)
+def is_reserved(name: str) -> bool:
+    """Whether a name on a path is git's or ours: no snapshot holds it, and no merge writes to it."""
+    return name.casefold() in RESERVED or name.startswith((MERGING, KEPT))
 
 
 @lru_cache(maxsize=1 << 16)

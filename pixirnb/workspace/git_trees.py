@@ -8,10 +8,11 @@ Source: docs/adr/0015-files-flow.md; `trees.TreeStore`.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Literal
@@ -28,6 +29,7 @@ from pixirnb.workspace.git_merging import merge_trees
 from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
 from pixirnb.workspace.git_store import GitStore, disk_time_ns, unusable_folder, write
 from pixirnb.workspace.git_working_copies import lay_out, make_repository
+from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
 from pixirnb.workspace.listing import Asker, Listing
 
 MOST_LEFT: Final = 1000
@@ -73,18 +75,16 @@ class GitTrees:
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
         """What a folder that was given `base` holds now, as a tree. Raises Cannot."""
-        folder = Path(os.path.realpath(folder))
-        with self._folder_index(folder, base) as git:
-            files = self._listing_of(folder, git, belonging).of_what_belongs()
-            tree = git_indexes.record(git, folder, files)
+        with self._given(folder) as real, self._folder_index(real, base) as git:
+            files = self._listing_of(real, git, belonging).of_what_belongs()
+            tree = git_indexes.record(git, real, files)
             git_keeping.renew(self._store, tree)
             return tree
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
         """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most."""
-        folder = Path(os.path.realpath(folder))
-        with self._folder_index(folder, base) as git:
-            return sorted(self._listing_of(folder, git, belonging).of_what_is_left(MOST_LEFT))
+        with self._given(folder) as real, self._folder_index(real, base) as git:
+            return sorted(self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT))
 
     def edited(self, tree: str, files: Mapping[str, Entry | None]) -> str:
         """`tree` with some files put in or taken out (None)."""
@@ -105,6 +105,7 @@ class GitTrees:
 
     def give(self, tree: str, folder: Path) -> None:
         """Lay the files of `tree` out in `folder`, which must not exist, with a repository of its own. Raises Cannot."""
+        note = self._note_of(folder)
         folder = Path(os.path.realpath(folder.parent), folder.name)
         with self._trees(tree):
             repository = find_repository(self.root)
@@ -116,6 +117,7 @@ class GitTrees:
             except OSError as error:
                 raise unusable_folder(folder, error) from error
             try:
+                write(note, json.dumps(place_of(folder)).encode())
                 self._give(tree, folder, repository)
             except BaseException as error:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -165,6 +167,14 @@ class GitTrees:
         """The bytes of a file, whole."""
         with self._trees(digest, kind="blob") as git:
             return git.run("cat-file", "blob", digest).out
+
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that are not there are left out. Raises Cannot."""
+        with self._trees() as git:
+            given = "".join(f"{digest}\n" for digest in digests).encode()
+            said = git.run("cat-file", "--batch-check=%(objectsize) %(objectname)", given=given)
+        rows = (row.split(" ") for row in said.out.decode().splitlines())
+        return {name: int(size) for size, name in rows if name != "missing"}
 
     def write_content(self, digest: str, descriptor: int) -> None:
         """Write the bytes of a file to a descriptor."""
@@ -286,6 +296,19 @@ class GitTrees:
     def _index_of(self, folder: Path, base: str) -> Path:
         name = blake2b(os.fsencode(folder) + b"\0" + base.encode(), digest_size=16).hexdigest()
         return self._store.indexes / f"given-{name}"
+
+    def _note_of(self, folder: Path) -> Path:
+        return self._store.indexes / f"place-{key_of(folder)}"
+
+    @contextmanager
+    def _given(self, folder: Path) -> Iterator[Path]:
+        """A folder that was given, by its real path; raises Cannot (`snapshot_unreadable`) where another is in its place."""
+        known: Place | None = None
+        with suppress(OSError, ValueError):  # given by a release that left no note
+            device, inode = json.loads(self._note_of(folder).read_bytes())
+            known = device, inode
+        with unmoved(folder, known) as real:
+            yield real
 
     @contextmanager
     def _folder_index(self, folder: Path, base: str) -> Iterator[Git]:

@@ -6,14 +6,17 @@ are ignored is a fixed list (`plain_listing.py`), and two edits of one file alwa
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
 from pixirnb.trees import EXECUTABLE, LINK, Belonging, Change, Conflict, Entry, Merged, mark_of
+from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
 from pixirnb.workspace.known_files import (
     KnownFile,
     known_document,
@@ -69,17 +72,19 @@ class PlainTrees:
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
         """What a folder that was given `base` holds now, as a tree. Raises as `snapshot`."""
-        return self._taken(folder, PlainRules(belonging, exact=self.entries(base)))
+        with self._given(folder) as real:
+            return self._taken(real, PlainRules(belonging, exact=self.entries(base)))
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
         """Files of such a folder that belong to no snapshot and did not come with `base`; at most 1,000."""
         rules = PlainRules(belonging, exact=self.entries(base))
         left: list[str] = []
-        for found in listing(folder, rules, is_whole=True):
-            if not found.belongs and not rules.rules.is_carried(found.path):
-                left.append(found.path)
-                if len(left) == MOST_LEFT_BEHIND:
-                    break
+        with self._given(folder) as real:
+            for found in listing(real, rules, is_whole=True):
+                if not found.belongs and not rules.rules.is_carried(found.path):
+                    left.append(found.path)
+                    if len(left) == MOST_LEFT_BEHIND:
+                        break
         return sorted(left)
 
     def give(self, tree: str, folder: Path) -> None:
@@ -149,6 +154,11 @@ class PlainTrees:
         """The bytes of a file, whole. Raises Cannot(code=`tree_missing`)."""
         return self._objects.content(digest)
 
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that are not there are left out."""
+        found = {digest: self._objects.size(digest) for digest in digests}
+        return {digest: size for digest, size in found.items() if size is not None}
+
     def write_content(self, digest: str, descriptor: int) -> None:
         """Write the bytes of a file to a descriptor, piece by piece. Raises Cannot(code=`tree_missing`), OSError."""
         for chunk in self._objects.chunks(digest):
@@ -216,9 +226,24 @@ class PlainTrees:
         finally:
             os.close(descriptor)
 
+    def _note_of(self, folder: Path) -> Path:
+        return self._folder / "known" / f"place-{key_of(folder)}"
+
+    @contextmanager
+    def _given(self, folder: Path) -> Iterator[Path]:
+        """A folder that was given, by its real path; raises Cannot (`snapshot_unreadable`) where another is in its place."""
+        known: Place | None = None
+        with suppress(OSError, ValueError, LookupError):  # given by a release that left no note
+            device, inode = json.loads(self._note_of(folder).read_bytes())["place"]
+            known = device, inode
+        with unmoved(folder, known) as real:
+            yield real
+
     def _remember(self, folder: Path, entries: Mapping[str, Entry]) -> None:
-        """Know the files just laid out, so that the first capture reads only what was changed since."""
+        """Know the folder, and the files just laid out, so that the first capture reads only what was changed since."""
         with self._objects.writing() as writer, refusing(self._folder):
+            note = {"folder": str(folder), "place": place_of(folder)}
+            writer.replace(self._note_of(folder), note, is_durable=True)
             settled = settled_before(writer, self._folder, folder)
             known = {}
             for path, entry in entries.items():
