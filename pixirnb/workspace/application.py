@@ -25,7 +25,7 @@ from pixirnb.workspace import descent, reversal, root_locks, staging
 from pixirnb.workspace import journal as journals
 from pixirnb.workspace.exchange import exchange, move
 from pixirnb.workspace.journal import Journal, Left, Op, Work, left_over
-from pixirnb.workspace.refusals import disturbed, refused, with_kept
+from pixirnb.workspace.refusals import disturbed, in_the_way, refused, with_kept
 from pixirnb.workspace.root_locks import Record, locked
 
 if TYPE_CHECKING:
@@ -176,9 +176,17 @@ def _act(
         with descent.parent(top, op.path) as (at, name):
             trade(at, name, op)
     except staging.ASTRAY as error:
-        raise disturbed(work.root, [op.path]) from error
+        raise _why_not(work, top, op) from error
     if not _is_as_before(store, work, op):
         raise disturbed(work.root, [op.path])
+
+
+def _why_not(work: Work, top: int, op: Op) -> Cannot:
+    if op.before is None:
+        with suppress(OSError), descent.parent(top, op.path) as (at, name):
+            if (found := descent.status(at, name)) is not None:
+                return in_the_way(work.root, {op.path: staging.kind_of(found)})
+    return disturbed(work.root, [op.path])
 
 
 def _take(at: int, name: str, folder: int, op: Op) -> None:

@@ -28,6 +28,20 @@ def disturbed(root: Path, files: Sequence[str], said: str = "") -> Cannot:
     )
 
 
+def in_the_way(root: Path, found: Mapping[str, str]) -> Cannot:
+    """Something that the merge knows nothing of has the place of what it makes. `found`: by path, what it is."""
+    shown_first = sorted(found)[:_MOST_NAMED]
+    listed = ", ".join(f"{shown(path)} ({found[path]})" for path in shown_first)
+    rest = len(found) - len(shown_first)
+    return Cannot(
+        f"The merge was not carried out: {listed}{f' and {rest} more' if rest else ''} in {root} "
+        f"{'are' if len(found) > 1 else 'is'} in the way of what it makes there. Nothing was changed.",
+        fix="Move it elsewhere or rename it, then merge again.",
+        code="merge_disturbed",
+        details={"root": str(root), "files": shown_first, "in_the_way": dict(found)},
+    )
+
+
 def unsafe(root: Path, path: str, said: str) -> Cannot:
     """A path that no merge may write to."""
     return Cannot(

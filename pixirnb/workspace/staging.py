@@ -24,17 +24,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.interruptions import unbroken
-from pixirnb.sessions.permissions import RESERVED
 from pixirnb.trees import EXECUTABLE, LINK, Change, Entry, TreeStore
 from pixirnb.workspace import descent
+from pixirnb.workspace.belonging import KEPT, MERGING, is_reserved
 from pixirnb.workspace.journal import Op, Work
-from pixirnb.workspace.refusals import disturbed, unsafe
+from pixirnb.workspace.refusals import disturbed, in_the_way, unsafe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PREFIX: Final = ".pixirnb-merge-"
-KEPT: Final = ".pixirnb-kept-"
 NEW: Final = "-new"
 GONE: Final = "-gone"
 AGAIN: Final = "-again"
@@ -52,20 +50,30 @@ class _Seen:
     ops: list[Op] = field(default_factory=list)
     astray: list[str] = field(default_factory=list)
     """Files that are not what the tree says."""
+    in_the_way: dict[str, str] = field(default_factory=dict)
+    """What has the place of a file that is to be made, or of a folder for it, and what it is."""
     made: dict[str, None] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)
     """Permission bits of folders that were opened."""
+    is_told: bool = False
+    """Whether what the last look found is in `in_the_way`."""
+
+    def has_in_the_way(self, path: str, kind: str) -> bool:
+        """Note what has a place; False, for nothing is as expected."""
+        self.in_the_way[path] = kind
+        self.is_told = True
+        return False
 
 
 def new_name() -> str:
     """A name for a staging folder."""
-    return PREFIX + secrets.token_hex(6)
+    return MERGING + secrets.token_hex(6)
 
 
 def kept(name: str) -> str:
     """Where what a person wrote stays, by the name of a staging folder."""
-    return name.replace(PREFIX, KEPT, 1)
+    return name.replace(MERGING, KEPT, 1)
 
 
 def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: str) -> Work:
@@ -82,11 +90,14 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
                 is_expected = _is_expected(store, root, top, change, leaving, seen)
             except ASTRAY:
                 is_expected = False
-            if not is_expected:
+            if not is_expected and not seen.is_told:
                 seen.astray.append(change.path)
+            seen.is_told = False
             seen.ops.append(Op(str(number), change.path, change.before, change.after))
     if seen.astray:
         raise disturbed(root, seen.astray)
+    if seen.in_the_way:
+        raise in_the_way(root, seen.in_the_way)
     innermost = sorted(seen.folders.items(), key=lambda item: item[0].count("/"), reverse=True)
     outermost = sorted(seen.made, key=lambda path: path.count("/"))
     return Work(root, staging, tuple(seen.ops), tuple(outermost), tuple(innermost))
@@ -176,7 +187,7 @@ def _refuse_path(root: Path, path: str) -> None:
     for name in path.split("/"):
         if name in {"", ".", ".."} or "\0" in path:
             raise unsafe(root, path, "is no plain path")
-        if name.casefold() in RESERVED or name.startswith((PREFIX, KEPT)):
+        if is_reserved(name):
             raise unsafe(root, path, "belongs to git or to pixirnb")
 
 
@@ -200,7 +211,10 @@ def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what 
         except NotADirectoryError:
             if not Path(os.path.realpath(root / folder)).is_relative_to(root):
                 raise unsafe(root, path, "lies behind a link that leads out of it") from None
-            return False
+            if change.before is not None:
+                return False
+            found = descent.status(top, folder)
+            return found is not None and seen.has_in_the_way(folder, kind_of(found))
         if change.after is None:
             seen.folders[folder] = seen.known[folder]
     if change.before is not None:
@@ -211,7 +225,17 @@ def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what 
         # It may be empty when the files that go are gone; whoever comes to it finds out.
         seen.folders[path] = stat.S_IMODE(found.st_mode)
         return True
-    return found is None
+    return found is None or seen.has_in_the_way(path, kind_of(found))
+
+
+def kind_of(found: os.stat_result) -> str:
+    """What lies somewhere, in a word for people."""
+    mode = found.st_mode
+    if stat.S_ISDIR(mode):
+        return "a folder with files of its own"
+    if stat.S_ISLNK(mode):
+        return "a link"
+    return "a file" if stat.S_ISREG(mode) else "a pipe, socket or device"
 
 
 @contextmanager
