@@ -24,8 +24,12 @@ from pixirnb.machine.merges import MergeWish
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Blobs
-from pixirnb.trees import Clash, Files, Merging
+from pixirnb.trees import Clash, Files, Merging, Order
 from pixirnb.work import Ended
+
+
+class _Stopped(Exception):
+    """The attempt of a merge step is to end before it has touched anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,14 @@ class Merger:
         )
 
         def describe(merging: Merging) -> dict[str, Any]:
+            if attempt.stop.reason is not None:
+                raise _Stopped  # the last moment at which nothing has been touched
             return self._data(merging, order.name, captured, step=step.id, by=f"step {step.id}")
 
-        done = self.files.merge(order, describe)
+        try:
+            done = self.files.merge(order, describe)
+        except _Stopped:
+            return [], Ended(attempt.stop.reason or "cancelled")
         if isinstance(done, Clash):
             facts = conflict_facts(
                 done,
@@ -81,7 +90,7 @@ class Merger:
             return []
         name = self._next_name()
         order = order_of(
-            self.run, name, _roots_of(captured), captured, clash=self.run.clash, sides=wish.sides
+            self.run, name, _roots_of(captured), captured, clash=self._clash(), sides=wish.sides
         )
 
         def describe(merging: Merging) -> dict[str, Any]:
@@ -96,12 +105,15 @@ class Merger:
 
     def preview(self, wish: MergeWish) -> Merging | Clash | None:
         """What a person's wish would come to; None where there is nothing to do. Blocking. Raises Cannot."""
+        if wish.undoes is not None:
+            order, merge = self._backwards("preview", wish.undoes)
+            return self.files.preview_undo(order, merge)
         captured = self._captured(wish)
         if not captured:
             return None
         roots = _roots_of(captured)
         return self.files.preview(
-            order_of(self.run, "preview", roots, captured, clash=self.run.clash, sides=wish.sides)
+            order_of(self.run, "preview", roots, captured, clash=self._clash(), sides=wish.sides)
         )
 
     def unrecorded(self) -> list[Draft]:
@@ -116,10 +128,8 @@ class Merger:
         return facts
 
     def _undone(self, wish: MergeWish, undoes: str) -> list[Draft]:
-        merge = next(m for m in self.run.merges if m["merge"] == undoes)
         name = self._next_name()
-        roots = [entry["root"] for entry in merge["roots"]]
-        order = order_of(self.run, name, roots, [])
+        order, merge = self._backwards(name, undoes)
 
         def describe(merging: Merging) -> dict[str, Any]:
             return {
@@ -134,6 +144,17 @@ class Merger:
             # No seam: the files stay as they are, and no two steps have to be made to fit.
             return self._conflict(done, wish)[:1]
         return [Draft("merge_applied", done[0])]
+
+    def _backwards(self, name: str, undoes: str) -> tuple[Order, dict[str, Any]]:
+        """What is wanted of files to take a merge back, and the merge."""
+        merge = next(m for m in self.run.merges if m["merge"] == undoes)
+        roots = [entry["root"] for entry in merge["roots"]]
+        return order_of(self.run, name, roots, [], clash=self._clash(undoes)), merge
+
+    def _clash(self, undoes: str | None = None) -> dict[str, Any] | None:
+        """The conflict a person has met already: what was edited since is solved for that very wish, and for no other."""
+        clash = self.run.clash
+        return clash if clash is not None and clash.get("undoes") == undoes else None
 
     def _captured(self, wish: MergeWish) -> list[dict[str, Any]]:
         indices = {self.plan.index[name] for name in wish.steps}
@@ -151,6 +172,7 @@ class Merger:
             self.blobs,
             steps=wish.steps,
             request_id=wish.request_id,
+            undoes=wish.undoes,
         )
 
     def _facts(self, data: dict[str, Any]) -> list[Draft]:

@@ -70,6 +70,10 @@ class MemoryTrees:
         """The bytes of a file."""
         return self._contents[digest]
 
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that are not there are left out."""
+        return {each: len(self._contents[each]) for each in digests if each in self._contents}
+
     def write_content(self, digest: str, descriptor: int) -> None:
         """Write the bytes of a file to a descriptor."""
         self.beside("write")

@@ -27,6 +27,7 @@ from pixirnb.trees import (
     Merging,
     Order,
     Taken,
+    backwards,
 )
 
 MINE: Final = "workspace"
@@ -141,19 +142,11 @@ class SimulatedFiles:
         self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """Take one back."""
-        before: dict[str, str] = {}
-        after: dict[str, str] = {}
-        for entry in merge["roots"]:
-            root = entry["root"]
-            before[root] = self._snapshot(root)
-            layer = Layer(str(merge["merge"]), 0, root, entry["after"], entry["before"])
-            merged, conflicts = self._merged(layer, self.shelf.trees[before[root]])
-            if conflicts:
-                return Clash(root, (MINE, str(merge["merge"])), tuple(conflicts), before[root])
-            after[root] = self.shelf.keep(merged)
-        return self._carried_out(
-            order, Merging(before, after, self._taken(before, after)), describe
-        )
+        return self._carried_out(order, self.preview_undo(order, merge), describe)
+
+    def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
+        """What taking one back would come to."""
+        return self.preview(backwards(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """The log has it."""
