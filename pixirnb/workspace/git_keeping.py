@@ -14,6 +14,7 @@ from typing import Final
 from pixirnb.errors import Cannot
 from pixirnb.workspace.git_command import Git, said_by
 from pixirnb.workspace.git_store import GitStore, disk_time_ns, sync_folder, unusable_folder
+from pixirnb.workspace.lost_trees import tree_missing
 
 GRACE_S: Final = 24 * 3600
 """Seconds for which what no name keeps is kept all the same."""
@@ -49,12 +50,7 @@ def has(git: Git, digest: str) -> bool:
 
 def missing(digest: str, root: Path) -> Cannot:
     """The Cannot for what the store does not have."""
-    return Cannot(
-        f"the files {digest[:64]!r} of {root} are not in the store",
-        fix="they were let go of with their run, or the state folder's `trees` was changed: run the step again",
-        code="tree_missing",
-        details={"tree": digest[:64], "root": str(root)},
-    )
+    return tree_missing(digest[:64], {"tree": digest[:64], "root": str(root)})
 
 
 def tells_of_loss(error: Cannot) -> bool:
@@ -112,7 +108,7 @@ def _prune(store: GitStore, held: int) -> None:
     """Delete what nothing names and is a day old; what the root's index remembers is named."""
     long_ago = disk_time_ns(held) // 10**9 - GRACE_S
     for path in store.indexes.iterdir():
-        if path.name.startswith(("given-", "passing-")):
+        if path.name.startswith(("given-", "passing-", "place-")):
             _drop_old(path, long_ago - (0 if path.name.startswith("passing-") else 30 * GRACE_S))
     index = store.indexes / "root"
     heads: tuple[str, ...] = ()

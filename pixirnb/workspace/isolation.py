@@ -36,6 +36,7 @@ from pixirnb.trees import (
 from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
+from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.root_locks import locked
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.tree_stores import tree_store
@@ -65,6 +66,10 @@ class LocalFiles:
 
     def give(self, order: Order) -> Given | Clash:
         """See `Files.give`."""
+        with naming_steps(order):
+            return self._given(order)
+
+    def _given(self, order: Order) -> Given | Clash:
         top = self._state / "isolated" / order.run_id / order.name
         _remove(top)
         folders = self._laid_out(top, order.roots)
@@ -142,13 +147,15 @@ class LocalFiles:
 
     def preview(self, order: Order) -> Merging | Clash:
         """See `Files.preview`."""
-        return self._merged(order)
+        with naming_steps(order):
+            return self._merged(order)
 
     def merge(
         self, order: Order, describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """See `Files.merge`."""
-        return self._carried_out(order, partial(self._merged, order), describe)
+        with naming_steps(order):
+            return self._carried_out(order, partial(self._merged, order), describe)
 
     def undo(
         self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
@@ -158,7 +165,8 @@ class LocalFiles:
 
     def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
         """See `Files.preview_undo`."""
-        return self._merged(backwards(order, merge))
+        with naming_steps(order, undone=str(merge["merge"])):
+            return self._merged(backwards(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""

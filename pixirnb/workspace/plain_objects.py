@@ -28,6 +28,7 @@ from typing import Any, Final
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import LARGEST_FILE, Entry
+from pixirnb.workspace.lost_trees import tree_missing
 
 CHUNK: Final = 1024 * 1024
 _MANY: Final = 100
@@ -305,12 +306,7 @@ def sync(path: Path) -> None:
 
 def missing(name: str) -> Cannot:
     """The Cannot for a tree or a content that the store does not have, or not as it was."""
-    return Cannot(
-        f"the store of trees does not have `{name[:80]}`, or not as it was kept",
-        fix="restore the `trees` folder of the state folder from a copy, or run the step again",
-        code="tree_missing",
-        details={"name": name[:80]},
-    )
+    return tree_missing(name[:80], {"tree": name[:80]})
 
 
 def unusable(path: Path, error: OSError) -> Cannot:

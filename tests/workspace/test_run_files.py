@@ -272,10 +272,49 @@ def test_marks_change_with_every_write_and_name_each_file_once(ground: Ground) -
 
 def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
     layer = ground.layer("a", "a.txt", "A\n")
-    lost = Layer("a", 1, ".", layer.base, "0" * len(layer.left))
+    lost = Layer("b", 1, ".", layer.base, "0" * len(layer.left))
+    order = ground.order("c.1", layers=(layer, lost))
+    for ask in (ground.files.give, ground.files.preview):
+        with pytest.raises(Cannot) as told:
+            ask(order)
+        assert told.value.code == "tree_missing"
+        assert told.value.message.startswith("What `b` changed is not in the store of trees.")
+        assert f"`resume {RUN} --from b`" in told.value.fix
+        assert "An export of a run has no trees" in told.value.fix
+
+
+def described(_: Merging) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize("is_git", [True, False])
+def test_a_state_folder_without_its_trees_says_whose_changes_are_gone(
+    tmp_path: Path, is_git: bool
+) -> None:
+    project = tmp_path / "p"
+    if is_git:
+        make_repository(project, {})
+    project.mkdir(exist_ok=True)
+    (project / "a.txt").write_text("1\n")
+    roots = Roots.of(str(project), {})
+    files = LocalFiles(project / ".pixirnb", roots)
+    given = files.give(Order(RUN, "a.1", (".",)))
+    assert isinstance(given, Given)
+    (given.workspace / "a.txt").write_text("2\n")
+    left = files.take(given).trees["."]
+    layers = (Layer("a", 1, ".", given.base["."], left),)
+    merged = files.merge(Order(RUN, "m1", (".",), layers), described)
+    assert not isinstance(merged, Clash)
+    elsewhere = LocalFiles(tmp_path / "state", roots)
     with pytest.raises(Cannot) as told:
-        ground.files.give(ground.order("c.1", layers=(lost,)))
-    assert told.value.code == "tree_missing"
+        elsewhere.merge(Order(RUN, "m2", (".",), layers), described)
+    assert (told.value.code, told.value.details["steps"]) == ("tree_missing", ["a"])
+    entry = {"root": ".", "before": given.base["."], "after": left}
+    with pytest.raises(Cannot) as told:
+        elsewhere.undo(Order(RUN, "m2", (".",)), {"merge": "m1", "roots": [entry]}, described)
+    assert (
+        told.value.message == "What m1 changed is not in the store of trees. Nothing was changed."
+    )
 
 
 def test_nothing_that_is_kept_back_is_carried(ground: Ground) -> None:
