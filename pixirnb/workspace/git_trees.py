@@ -26,6 +26,7 @@ from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.git_contents import digest_of
 from pixirnb.workspace.git_indexes import Seen
 from pixirnb.workspace.git_merging import merge_trees
+from pixirnb.workspace.git_reading import Write, reading
 from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
 from pixirnb.workspace.git_store import GitStore, disk_time_ns, unusable_folder, write
 from pixirnb.workspace.git_working_copies import lay_out, make_repository
@@ -177,9 +178,15 @@ class GitTrees:
         return {name: int(size) for size, name in rows if name != "missing"}
 
     def write_content(self, digest: str, descriptor: int) -> None:
-        """Write the bytes of a file to a descriptor."""
-        with self._trees(digest, kind="blob") as git:
-            git.write(descriptor, "cat-file", "blob", digest)
+        """Write the bytes of a file to a descriptor. Raises Cannot, OSError."""
+        with self.contents() as write:
+            write(digest, descriptor)
+
+    @contextmanager
+    def contents(self) -> Iterator[Write]:
+        """What writes the bytes of one file after another to descriptors, by one git; for one thread. Raises as that."""
+        with self._trees() as git, reading(git, self.root) as write:
+            yield write
 
     def digest_of(self, path: Path) -> Entry | None:
         """What an entry for the file at `path` would be; None where nothing, or no file, is there. Raises Cannot."""

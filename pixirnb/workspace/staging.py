@@ -17,15 +17,15 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import EXECUTABLE, LINK, Change, Entry, TreeStore
-from pixirnb.workspace import descent
+from pixirnb.workspace import descent, flushing
 from pixirnb.workspace.belonging import KEPT, MERGING, is_reserved
 from pixirnb.workspace.journal import Op, Work
 from pixirnb.workspace.refusals import disturbed, in_the_way, unsafe
@@ -41,6 +41,17 @@ ENDINGS: Final = (NEW, GONE, AGAIN)
 
 ASTRAY: Final = (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError)
 """What the system says of a file that is not what it was a moment ago."""
+
+
+Write = Callable[[str, int], None]
+"""Writes the bytes of a content, by digest, to a descriptor."""
+
+
+@runtime_checkable
+class _InBulk(Protocol):
+    """A store that writes many contents faster than one after the other."""
+
+    def contents(self) -> AbstractContextManager[Write]: ...
 
 
 @dataclass(slots=True)
@@ -103,20 +114,27 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
     return Work(root, staging, tuple(seen.ops), tuple(outermost), tuple(innermost))
 
 
-def laid_out(store: TreeStore, work: Work) -> Work:
-    """Lay out what is to come, durably; the same work, with its marks.
+def laid_out(store: TreeStore, work: Work, beat: Callable[[], None] = lambda: None) -> Work:
+    """Lay out what is to come, durably; the same work, with its marks. `beat` is called with every file.
 
     Raises OSError, Cannot (`merge_disturbed`, or what the store says).
     """
     ops = []
-    with descent.opened(work.root) as top, _made(top, work.staging + NEW) as folder:
+    is_flushed_at_once = flushing.is_for_many(len(work.ops))
+    with (
+        descent.opened(work.root) as top,
+        _made(top, work.staging + NEW) as folder,
+        _contents(store) as write,
+    ):
         for op in work.ops:
+            beat()
             if op.after is None:
                 ops.append(op)
                 continue
+            laying = _Laying(store, write, folder, is_synced=not is_flushed_at_once)
             try:
                 with _source(top, op) as source:
-                    _lay(store, op.after, folder, op.name, like=_like(top, op), source=source)
+                    laying.lay(op.after, op.name, like=_like(top, op), source=source)
             except ASTRAY as error:
                 raise disturbed(work.root, [op.path]) from error
             path = work.root / (work.staging + NEW) / op.name
@@ -124,6 +142,8 @@ def laid_out(store: TreeStore, work: Work) -> Work:
                 raise OSError(0, "what was written does not read back as it was", op.path)
             mark = descent.mark(folder, op.name)
             ops.append(Op(op.name, op.path, op.before, op.after, mark or ""))
+        if is_flushed_at_once:
+            flushing.flush_disk(folder)
         os.fsync(folder)
         os.fsync(top)
     return Work(work.root, work.staging, tuple(ops), work.made, work.folders)
@@ -139,10 +159,11 @@ def laid_out_again(store: TreeStore, work: Work) -> bool:
         if not is_touched(top, work):
             return False
         changed = [op for op in work.ops if op.before is not None and _is_changed(top, op)]
-        with _made(top, work.staging + AGAIN) as folder:
+        with _made(top, work.staging + AGAIN) as folder, _contents(store) as write:
+            laying = _Laying(store, write, folder)
             for op in changed:
                 assert op.before is not None
-                _lay(store, op.before, folder, op.name)
+                laying.lay(op.before, op.name)
             os.fsync(folder)
         unbroken(os.rename, work.staging + AGAIN, work.staging, src_dir_fd=top, dst_dir_fd=top)
         os.fsync(top)
@@ -273,33 +294,50 @@ def _source(top: int, op: Op) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def _lay(
-    store: TreeStore,
-    entry: Entry,
-    folder: int,
-    name: str,
-    *,
-    like: os.stat_result | None = None,
-    source: int | None = None,
-) -> None:
-    if entry.mode == LINK:
-        unbroken(os.symlink, os.fsdecode(store.content(entry.digest)), name, dir_fd=folder)
-        return
-    is_program = entry.mode == EXECUTABLE
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A new file gets what the user's mask leaves, as any program's would.
-    descriptor = os.open(name, flags, 0o777 if is_program else 0o666, dir_fd=folder)
-    try:
-        store.write_content(entry.digest, descriptor)
-        bits = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if like is not None:
-            _keep_owner(descriptor, like)
-            _keep_attributes(descriptor, source)
-            bits = stat.S_IMODE(like.st_mode) & 0o777
-        os.fchmod(descriptor, _with_execution(bits, is_program=is_program))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _contents(store: TreeStore) -> AbstractContextManager[Write]:
+    """What writes contents of a store, many of them at the cost of one where it can."""
+    return store.contents() if isinstance(store, _InBulk) else nullcontext(store.write_content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Laying:
+    """Writes files into a staging folder."""
+
+    store: TreeStore
+    write: Write
+    folder: int
+    is_synced: bool = True
+
+    def lay(
+        self,
+        entry: Entry,
+        name: str,
+        *,
+        like: os.stat_result | None = None,
+        source: int | None = None,
+    ) -> None:
+        """One file or link, like the one it replaces. Raises OSError, Cannot of the store."""
+        if entry.mode == LINK:
+            target = os.fsdecode(self.store.content(entry.digest))
+            unbroken(os.symlink, target, name, dir_fd=self.folder)
+            return
+        is_program = entry.mode == EXECUTABLE
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        # A new file gets what the user's mask leaves, as any program's would.
+        bits = 0o777 if is_program else 0o666
+        descriptor = os.open(name, flags, bits, dir_fd=self.folder)
+        try:
+            self.write(entry.digest, descriptor)
+            bits = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if like is not None:
+                _keep_owner(descriptor, like)
+                _keep_attributes(descriptor, source)
+                bits = stat.S_IMODE(like.st_mode) & 0o777
+            os.fchmod(descriptor, _with_execution(bits, is_program=is_program))
+            if self.is_synced:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _with_execution(bits: int, *, is_program: bool) -> int:
