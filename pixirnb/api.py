@@ -38,7 +38,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
 from pixirnb.tools.delegation import SurfaceDelegate
 from pixirnb.views.listings import Forecast, Rows
-from pixirnb.views.phrases import why
+from pixirnb.views.phrases import clashing, why
 from pixirnb.workspace.survey import survey
 
 engine().delegate = (
@@ -248,10 +248,14 @@ def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
         return outcome
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
     action = outcome.next_actions[0] if outcome.next_actions else None
+    fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
+    if action and action["step"] in clashing(outcome.document()):
+        fix = f"put the files in conflict right in your folder, then {action['cell']}"
+        fix += f"; both sides: %pixir merge {outcome.run_id} --preview"
     stands = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     raise kind(
         f"{outcome.run_id} {stands}: {outcome.summary}{_first_cause(outcome)}",
-        fix=f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else "",
+        fix=fix,
         details={"run_id": outcome.run_id, "status": outcome.status},
     )
 

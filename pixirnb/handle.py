@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -229,28 +229,28 @@ class Run(Record):
 
     def merge(
         self,
-        *steps: str,
+        *steps: str | Sequence[str],
         preview: bool = False,
         undo: bool = False,
         sides: Sides = None,
         take_over: bool = False,
     ) -> MergeReport:
-        """Bring the changes of isolated steps into the user's files: of those named, or of all that are ready.
+        """Bring the changes of isolated steps into the user's files: of those named, one by one or as a list, or of all ready.
 
         Three-way, whole or not at all; what is merged already is left out. `preview` changes nothing; `undo` takes the last
         merge back; `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
         any process but a step's own. Raises InvalidArguments, Cannot (`merge_disturbed`, `merge_refused`, `merge_busy` …).
         """
         require_person("merge")
-        chosen = sides if sides is None or isinstance(sides, str) else dict(sides)
-        said = request("merge", steps=list(steps), undo=undo, sides=chosen)
+        chosen = dict(sides) if isinstance(sides, Mapping) else sides
+        said = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
         wish = grant(said, self.compiled(), self.state).merge
         if preview:
             return merges.previewed(self, wish)
         if wish is None or (wish.undoes is None and not wish.steps):
             return MergeReport(self.id, "nothing", [])
         self._ask(said, lambda: courses.merge(self.store, self.id, said, take_over=take_over))
-        return merges.reported(self, said.id)
+        return merges.reported(self, said.id, chosen)
 
     def _say(self, said: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
         """Have a person's word recorded, and go on with a run that nobody drives."""
@@ -335,6 +335,20 @@ class Run(Record):
     def _raise_failure(self) -> None:
         if self.live is not None and self.live.failure is not None:
             raise self.live.failure
+
+
+def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
+    """Steps as a person names them: one by one, or in lists. Raises InvalidArguments."""
+    found: list[object] = []
+    for each in named:
+        found += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
+    ids = [each for each in found if isinstance(each, str)]
+    if len(ids) < len(found):
+        raise InvalidArguments(
+            "A step is named by its id, which is a text.",
+            fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
+        )
+    return ids
 
 
 def opened(store: FileStore, run_id: str) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,16 @@ from pixirnb.engine.isolated import MARKED_LIMIT, changes_of, conflict_facts
 from pixirnb.engine.merging import Merger
 from pixirnb.engine.places import roots_of
 from pixirnb.errors import PixirnbError
-from pixirnb.machine.merges import MergeReport, MergeWish
+from pixirnb.machine.merges import MergeReport, MergeWish, Sides
 from pixirnb.ports import Blobs
 from pixirnb.record import Record
 from pixirnb.trees import Clash
+from pixirnb.views.changes import patch_text
 from pixirnb.workspace.isolation import LocalFiles
 
 
-def reported(record: Record, request_id: str) -> MergeReport:
-    """What became of a request: the events that bear its id; none where there was nothing to do."""
+def reported(record: Record, request_id: str, sides: Sides = None) -> MergeReport:
+    """What became of a request: the events that bear its id; none where there was nothing to do. `sides`: as it was asked."""
     run, blobs = record.state, record.store.blobs(record.id)
     for merge in run.merges:
         if merge.get("request_id") == request_id:
@@ -28,10 +30,11 @@ def reported(record: Record, request_id: str) -> MergeReport:
                 merge=merge["merge"],
                 undoes=merge.get("undoes"),
                 changes=merge["changes"],
+                unmatched=_unmatched(sides, merge.get("solved") or []),
             )
     for event in record.history():
         if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
-            return _conflicted(record.id, event.data, blobs)
+            return _conflicted(record.id, event.data, blobs, sides=sides)
     return MergeReport(record.id, "nothing", [])
 
 
@@ -40,16 +43,9 @@ def previewed(record: Record, wish: MergeWish | None) -> MergeReport:
     if wish is None or (wish.undoes is None and not wish.steps):
         return MergeReport(record.id, "nothing", [], preview=True)
     run, plan = record.state, record.compiled()
+    steps = list(wish.steps)
     if wish.undoes is not None:
-        merge = next(m for m in run.merges if m["merge"] == wish.undoes)
-        return MergeReport(
-            record.id,
-            "clean",
-            list(merge["steps"]),
-            undoes=wish.undoes,
-            preview=True,
-            changes=merge["changes"],
-        )
+        steps = next(list(m["steps"]) for m in run.merges if m["merge"] == wish.undoes)
     roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
     state: Path = record.store.folder(record.id).parent.parent
     files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
@@ -57,25 +53,46 @@ def previewed(record: Record, wish: MergeWish | None) -> MergeReport:
     if found is None:
         return MergeReport(record.id, "nothing", [], preview=True)
     if isinstance(found, Clash):
-        facts = conflict_facts(found, plan, run, roots, blobs, steps=wish.steps)
-        return _conflicted(record.id, facts[0].data, blobs, preview=True)
+        facts = conflict_facts(found, plan, run, roots, blobs, steps=wish.steps, undoes=wish.undoes)
+        return _conflicted(record.id, facts[0].data, blobs, sides=wish.sides, preview=True)
     changes = changes_of(found.taken, roots, blobs)
-    patch = changes["patch"]
-    shown = None if patch is None else blobs.get(patch).decode("utf-8", errors="replace")
-    changes = {**changes, "patch": None, "patch_text": shown}
-    return MergeReport(record.id, "clean", list(wish.steps), preview=True, changes=changes)
+    shown, left_out = None, 0
+    if changes["patch"] is not None:
+        shown, left_out = patch_text(changes["patch"], blobs.beginning)
+    changes = {**changes, "patch": None, "patch_text": shown, "patch_cut": left_out}
+    return MergeReport(
+        record.id,
+        "clean",
+        steps,
+        undoes=wish.undoes,
+        preview=True,
+        changes=changes,
+        unmatched=_unmatched(wish.sides, found.solved),
+    )
+
+
+def _unmatched(sides: Sides, paths: Iterable[str]) -> list[str]:
+    """Files for which a side was named, though they are not among those in conflict."""
+    named = list(sides) if isinstance(sides, Mapping) else []
+    known = set(paths)
+    return [path for path in named if path not in known]
 
 
 def _conflicted(
-    run_id: str, data: dict[str, Any], blobs: Blobs, *, preview: bool = False
+    run_id: str, data: dict[str, Any], blobs: Blobs, *, sides: Sides, preview: bool = False
 ) -> MergeReport:
     return MergeReport(
         run_id,
         "conflict",
         list(data["steps"]),
+        undoes=data.get("undoes"),
         preview=preview,
         between=list(data["between"]),
         conflicts=[{**file, "marked_text": _text(file, blobs)} for file in data["files"]],
+        # Of a conflict with more files than are told, nobody can say which are not among them.
+        unmatched=_unmatched(sides, [file["path"] for file in data["files"]])
+        if data["count"] <= len(data["files"])
+        else [],
     )
 
 
@@ -106,6 +123,11 @@ class _Shown:
 
     def get(self, digest: str) -> bytes:
         return self._held[digest] if digest in self._held else self._blobs.get(digest)
+
+    def beginning(self, digest: str, limit: int) -> tuple[bytes, int]:
+        """Its first bytes, and how many it has."""
+        data = self.get(digest)
+        return data[:limit], len(data)
 
     def path(self, digest: str) -> Path | None:
         return None if digest in self._held else self._blobs.path(digest)

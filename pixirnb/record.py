@@ -31,7 +31,7 @@ from pixirnb.store.files import FileStore
 from pixirnb.views.changes import diff_document
 from pixirnb.views.diff import Diff
 from pixirnb.views.digraph import digraph
-from pixirnb.views.display import Bundle
+from pixirnb.views.display import Bundle, unsafe_reason
 from pixirnb.views.dot import dot
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.explain import explain
@@ -130,8 +130,9 @@ class Record:
     def bundle(self, step: str) -> Bundle | None:
         """The step's Checkpoint Bundle; None where it left nothing usable."""
         self._step(step)
-        found = self.outcome.step(step).checkpoint
-        return None if found is None else Bundle(found)
+        stands = self.outcome.step(step)
+        found = stands.checkpoint
+        return None if found is None else Bundle(found, unsafe_reason(stands.document()))
 
     def changes(self, step: str) -> dict[str, Any]:
         """The files a step changed apart from the user's, or brought into them: `{patch, files, count, more}`.
@@ -141,11 +142,16 @@ class Record:
         state, _ = self._step(step)
         return changes(state)
 
-    def diff(self, of: str | None = None, *, stat: bool = False) -> Diff:
+    def diff(self, of: str | None = None, *more: str, stat: bool = False) -> Diff:
         """What a step, or a merge such as `m1`, changed; without one, every isolated step that left changes. It shows itself.
 
         `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged where a patch is missing.
         """
+        if more or not isinstance(of, str | None):
+            raise InvalidArguments(
+                "`diff` shows one step, or all of them at once.",
+                fix="Give one id, such as run.diff('a'), or none: run.diff().",
+            )
         plan, read = self.compiled(), self.store.blobs(self.id).beginning
         try:
             return Diff(diff_document(plan, self.state, of, read, with_patch=not stat))

@@ -26,7 +26,18 @@ from pixirnb.store.lease import live_owner
 _LOOK_S: Final = 0.03
 _SETTLING_S: Final = 1.0
 """How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
-_OUR_FAULT: Final = frozenset({"log_write_failed", "internal_error"})
+_CANNOT: Final = frozenset(
+    {
+        "log_write_failed",
+        "internal_error",
+        "merge_busy",
+        "merge_disturbed",
+        "merge_refused",
+        "merge_unsafe",
+    }
+    | {"merge_unfinished", "merge_journal_damaged", "no_state_folder", "repository_broken"}
+    | {"snapshot_limit", "snapshot_unreadable", "tree_missing", "tree_store_unusable"}
+)
 """Codes of replies that say nothing against the request."""
 
 T = TypeVar("T")
@@ -127,7 +138,7 @@ def heed(reply: dict[str, Any]) -> None:
     told = reply.get("error")
     error: dict[str, Any] = told if isinstance(told, dict) else {}
     code = str(error.get("code") or "request_unreadable")
-    kind = Cannot if code in _OUR_FAULT else InvalidArguments
+    kind = Cannot if code in _CANNOT else InvalidArguments
     message = str(error.get("message") or "The owner's answer could not be read.")
     raise kind(message, fix=str(error.get("fix") or ""), code=code)
 

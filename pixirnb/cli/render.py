@@ -16,6 +16,7 @@ from pixirnb.views import housework, text
 from pixirnb.views.comparison import comparison_text
 from pixirnb.views.copies import copies
 from pixirnb.views.diff import diff_text
+from pixirnb.views.display import unsafe_reason
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.merging import merge_text
 from pixirnb.views.plain import plain
@@ -143,7 +144,11 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
             return [text.runs_text(document), *notes]
         case "bundle":
             checkpoint = document.get("checkpoint")
-            shown = [] if checkpoint is None else [text.bundle_text(checkpoint)]
+            shown = (
+                []
+                if checkpoint is None
+                else [text.bundle_text(checkpoint, unsafe_reason(document))]
+            )
             return ["\n".join(text.steps_lines([document])), *notes, *endings, *shown]
         case "log":
             damage = document.get("damage")

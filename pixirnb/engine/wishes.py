@@ -11,7 +11,7 @@ from typing import Any
 
 from pixirnb.engine.merging import Merger
 from pixirnb.engine.surroundings import Attempt
-from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
+from pixirnb.errors import Cannot, PixirnbError
 from pixirnb.history.events import Draft
 from pixirnb.machine.board import Board
 from pixirnb.machine.merges import MergeWish
@@ -38,7 +38,7 @@ class Wishes:
     """Has something done beside the loop."""
 
     def begin(self, wish: MergeWish, done: Done) -> None:
-        """Carry a wish out; `done` is called when it is over. Raises InvalidArguments, Cannot."""
+        """Carry a wish out; `done` is called when it is over. Raises Cannot."""
         files = self.files
         if files is None:
             raise Cannot(
@@ -63,11 +63,12 @@ class Wishes:
         self.start(carry_out)
 
     def _require_room(self, wish: MergeWish) -> None:
-        """Raises InvalidArguments while the files that would change may be written by somebody else."""
+        """Raises Cannot (`merge_busy`) while the files that would change may be written by somebody else."""
         merging = [a.step.id for a in self.attempts.values() if a.step.kind == "merge"]
         if self.board.merging or merging:
-            raise InvalidArguments(
-                "Another merge of this run is under way.",
+            by = f": `{merging[0]}` does it" if merging else ""
+            raise Cannot(
+                f"Another merge of this run is under way{by}.",
                 fix="Wait until it is done, then ask again.",
                 code="merge_busy",
             )
@@ -78,9 +79,11 @@ class Wishes:
                 running.add(attempt.step.index, claim)
         for name in wish.steps:
             claim = self.board.claim(self.plan.index[name])
-            if claim is not None and running.conflicts(claim):
-                raise InvalidArguments(
-                    f"A step that is running may touch the files that `{name}` changed.",
-                    fix="Merge when it has ended.",
+            busy = [] if claim is None else running.conflicting(claim)
+            if busy:
+                other = self.plan.steps[busy[0]].id
+                raise Cannot(
+                    f"`{other}` is running and may touch the files that `{name}` changed.",
+                    fix=f"Merge when `{other}` has ended.",
                     code="merge_busy",
                 )

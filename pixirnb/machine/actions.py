@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pixirnb.history.files import open_seams
+from pixirnb.history.files import CONFLICT, OUTSIDE, open_seams
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -127,6 +127,8 @@ def _may_go_on(state: StepState) -> bool:
     """Whether a resume that names no step finds something to do in it: a rejection stands, and so does what waits for it."""
     if state.checkpoint_status == "held":
         return (state.held_by or {}).get("kind") not in {"dependency", "when"}
+    if state.awaits_human and (state.error or {}).get("kind") in {CONFLICT, OUTSIDE}:
+        return False  # it would only come to the same question again
     return state.checkpoint_status != "checkpoint_ready" and not (
         state.checkpoint_status == "failed" and state.decided
     )

@@ -131,7 +131,9 @@ def findings(
         if seam.get("state") != "resolved":
             between = " and ".join(map(str, seam.get("between") or ()))
             message = f"The seam {seam.get('id')} between {between} is open."
-            action = offer("resolve_seam", None, f"%pixir show {run.run_id}")
+            cell = f"%pixir decide {run.run_id} {seam.get('id')} accept --note WHY"
+            between_steps = [side for side in seam.get("between") or () if side in plan.index]
+            action = offer("resolve_seam", between_steps[-1] if between_steps else None, cell)
             found.append(Finding("seam_open", "warning", message, None, dict(seam), action))
     return tuple(found)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.files import last_merge
+from pixirnb.history.files import CONFLICT, last_merge
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import mergeable
@@ -45,7 +45,7 @@ def wish(
         last = last_merge(run.merges)
         if last is None:
             raise InvalidArguments(
-                "No merge of this run stands, so there is none to take back.",
+                "No merge of this run that changed your files stands, so there is none to take back.",
                 fix="See what was merged with `pixirnb show RUN`.",
                 code="nothing_to_undo",
             )
@@ -97,12 +97,49 @@ def _require_changes(name: str, plan: Plan, run: RunState) -> None:
             code="merge_not_isolated",
         )
     if state.checkpoint_status != "checkpoint_ready":
-        stands = state.checkpoint_status or state.subagent_status
+        stands, fix = _unready(name, run.run_id, state)
         raise InvalidArguments(
-            f"`{name}` is {stands}: only what is ready is merged.",
-            fix=f"Accept it first: `pixirnb decide {run.run_id} {name} accept`, or run it again.",
-            code="merge_not_ready",
+            f"`{name}` {stands}: only what is ready is merged.", fix=fix, code="merge_not_ready"
         )
+
+
+def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
+    """How a step stands that is not ready, and what would make it so."""
+    again = f"Run it again: `pixirnb resume {run_id} --from {name}`."
+    accept = f"`pixirnb decide {run_id} {name} accept`"
+    match state.checkpoint_status:
+        case None:
+            is_begun = state.stage not in {"idle", "settled"}
+            return (
+                "has not ended" if is_begun else "has not run yet",
+                "Merge it when it is ready.",
+            )
+        case "failed":
+            return ("was rejected" if state.decided else "failed"), again
+        case "held":
+            holder = (state.held_by or {}).get("step")
+            if holder:
+                return (
+                    f"waits for `{holder}`",
+                    f"See to `{holder}` first: `pixirnb show {run_id} {holder}`.",
+                )
+            return "was held", f"See why: `pixirnb show {run_id} {name}`."
+        case "needs_orchestrator" if state.open_requests:
+            return (
+                "waits for a permission",
+                f"Give it: `pixirnb approve {state.open_requests[0]}`.",
+            )
+        case "needs_orchestrator" | "partial" if not state.awaits_human:
+            return "is decided and has not gone on", f"Resume the run: `pixirnb resume {run_id}`."
+        case "needs_orchestrator" if (state.error or {}).get("kind") == CONFLICT:
+            return (
+                "waits for a conflict to be solved",
+                f"Put the files right in your own folder, then {accept}.",
+            )
+        case "partial":
+            return "is partial", f"Accept it as it is: {accept}. Or run it again: `--from {name}`."
+        case _:
+            return "waits for a decision", f"Look at what it left, then accept it: {accept}."
 
 
 def require_sides(value: Any, state: StepState) -> None:
@@ -122,10 +159,17 @@ def _are_sides(value: Any, names: set[str]) -> bool:
 
 
 def _no_side(value: Any, names: set[str]) -> InvalidArguments:
-    listed = ", ".join(sorted(names))
+    wrong: list[tuple[Any, Any]] = [(None, value)]
+    if isinstance(value, Mapping):
+        wrong = [(path, side) for path, side in value.items() if side not in sorted(names)]
+    path, side = wrong[0]
+    of = "" if path is None else f", named for `{path}`,"
+    said = f"`{side}`" if isinstance(side, str) else "What was given"
+    listed = ", ".join(f"`{name}`" for name in sorted(names - {MINE}))
+    steps = f", or a step whose changes are brought: {listed}" if listed else ""
     return InvalidArguments(
-        f"{value!r:.80} names no side of the conflict.",
-        fix=f"Name one of {listed} for all files, or a mapping of path to side, or solve the files by hand and leave it out.",
+        f"{said:.200}{of:.200} is no side of this merge.",
+        fix=f"A side is `{MINE}`, your own files{steps}. It is said for all files, or as PATH=SIDE for one; or not at all.",
         code="not_a_side",
     )
 
@@ -136,7 +180,7 @@ class MergeReport:
 
     run_id: str
     status: Literal["merged", "clean", "nothing", "conflict", "undone"]
-    """Done · a preview that could be done · all is merged already · two sides want a file otherwise · taken back."""
+    """Done · a preview that could be done · all is merged already · two sides changed a file in different ways · taken back."""
     steps: list[str]
     merge: str | None = None
     """Its name in the run; None where nothing was changed."""
@@ -148,6 +192,8 @@ class MergeReport:
     """The sides that clash."""
     conflicts: list[dict[str, Any]] = field(default_factory=list)
     """Each file in conflict: `{path, kind, sides, marked_text}`."""
+    unmatched: list[str] = field(default_factory=list)
+    """Files for which a side was named and that are not in conflict."""
 
     @property
     def ok(self) -> bool:

@@ -35,7 +35,7 @@ from pixirnb.notebook.staying import Staying
 from pixirnb.notebook.step_cells import Asked, listed, step_cell
 from pixirnb.notebook.step_trials import Trial, trial
 from pixirnb.notebook.tail import Tail
-from pixirnb.notebook.words import Stay, plain_words, statuses, take_stay, words
+from pixirnb.notebook.words import Stay, filled, plain_words, statuses, take_stay, words
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.mistakes import refusal
 from pixirnb.spec.workflow import Workflow
@@ -164,7 +164,7 @@ class PixirMagics(Magics):
         `--as VAR` binds the run. `{run.id}` and `$name` put in values of the notebook.
         """
         with honest():
-            stay, tokens = take_stay(words(line, self.shell.user_ns))
+            stay, tokens = take_stay(filled(line, self.shell.user_ns))
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail needs --wait: output is told by the cell that stays.")
             tail = Tail()

@@ -21,13 +21,12 @@ from pixirnb.verbs.answers import Answer
 from pixirnb.views import text
 from pixirnb.views.cards import card
 from pixirnb.views.diff import diff_html, diff_text
-from pixirnb.views.display import mimebundle, step_bundle
+from pixirnb.views.display import merge_bundle, mimebundle, step_bundle
 from pixirnb.views.display import plan_bundle as plan_bundle  # noqa: PLC0414 - magics ask for it here
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.housework import export_text
 from pixirnb.views.markup import block
-from pixirnb.views.merging import merge_html, merge_text
 from pixirnb.views.plain import plain
 from pixirnb.views.session_view import session_html, session_text
 from pixirnb.views.smoke_text import smoke_text
@@ -78,7 +77,7 @@ def answer_bundle(answer: Answer) -> Bundle:
         case "diff":
             return {"text/plain": diff_text(document), "text/html": diff_html(document)}
         case "merge":
-            return {"text/plain": merge_text(document), "text/html": merge_html(document)}
+            return merge_bundle(document)
         case "message":
             return {"text/plain": plain(document["message"])}
         case "conversion":

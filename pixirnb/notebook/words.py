@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ STATUSES: Final = (
 """How a run can end."""
 STAYING: Final = ("run", "resume", "decide")
 """Verbs that set a run going, and so can be stayed with."""
+_REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,22 @@ class Stay:
 def words(line: str, namespace: Mapping[str, Any]) -> list[str]:
     """The line's words, expanded. Raises UsageError for a quote that is not closed."""
     return [_expanded(word, namespace) for word in plain_words(line)]
+
+
+def filled(line: str, namespace: Mapping[str, Any]) -> list[str]:
+    """The same, where every `{name}` or `{name.attribute}` that is a whole word must stand for something.
+
+    Raises UsageError for one that does not.
+    """
+    found = words(line, namespace)
+    for word in found:
+        if _REFERENCE.fullmatch(word):
+            name = word.strip("{}").partition(".")[0]
+            why = "" if name in namespace else f": there is no `{name}` in this notebook yet"
+            raise UsageError(
+                f"{word} was not filled in{why}. Run the cell that makes it first (`%pixir run FILE --as {name}`)."
+            )
+    return found
 
 
 def plain_words(line: str) -> list[str]:

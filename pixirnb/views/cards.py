@@ -5,7 +5,7 @@ Every function takes run data as it is and escapes it here or through `markup`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.views.marks import WARNING, Mark
@@ -98,12 +98,12 @@ def hidden(summary: str, content: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
 
 
-def actions(entries: Sequence[Mapping[str, Any]]) -> str:
-    """What to do next, each with the cell to run."""
+def actions(entries: Sequence[Mapping[str, Any]], clashing: Collection[str] = ()) -> str:
+    """What to do next, each with the cell to run. `clashing`: the steps that wait for a conflict to be solved."""
     if not entries:
         return ""
     rows = "".join(
-        f"<li>{code(entry.get('cell', ''))} {text(action_phrase(entry))}</li>"
+        f"<li>{code(entry.get('cell', ''))} {text(action_phrase(entry, clashing))}</li>"
         for entry in entries[:_ACTIONS]
     )
     return f"<h4>Next</h4><ul>{rows}{_more(len(entries) - _ACTIONS)}</ul>"

@@ -1,4 +1,4 @@
-"""Conflicts as people see them: who wants a file otherwise, and both sides of its text.
+"""Conflicts as people see them: who changed a file in different ways, and both sides of its text.
 
     pieces(marked) ──▶ [Piece(both) | Piece(ours, theirs)]       a text with conflict markers, taken apart
     conflict_document(conflict, marked)                          a ConflictedFile, for any view
@@ -102,11 +102,12 @@ def side_name(name: Any) -> str:
     return "your files" if name == MINE else line(name, 80)
 
 
-def clash_sentence(between: Sequence[Any], count: int) -> str:
-    """`Your files and types want 2 files otherwise.`"""
+def clash_sentence(between: Sequence[Any], files: Sequence[Mapping[str, Any]], count: int) -> str:
+    """`Your files and types changed src/a.py in different ways.`; of several files their number."""
     names = " and ".join(side_name(side) for side in between)
     who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two sides"
-    return f"{who} want {plural(count, 'file')} otherwise."
+    path = spelled(str(files[0].get("path") or ""), 120) if count == 1 and files else ""
+    return f"{who} changed {path or plural(count, 'file')} in different ways."
 
 
 def sides_phrase(conflict: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pixirnb.views.changes import merge_documents
 from pixirnb.views.event_lines import event_line
 from pixirnb.views.forecast import RERUNS, forecast, sentence
 from pixirnb.views.marks import run_mark
-from pixirnb.views.phrases import reason_phrase
+from pixirnb.views.phrases import clashing, reason_phrase
 from pixirnb.views.plain import line
 from pixirnb.views.seams import seam_documents
 from pixirnb.views.wishes import action_documents, resume_forecast, resume_wish
@@ -44,7 +44,10 @@ def controls(
         "seams": seam_documents(list(run.seams.values()), can_resolve=not (is_past or is_damaged)),
         "merges": _merges(run, can_undo=not (is_past or is_damaged)),
         "actions": action_documents(
-            outcome["next_actions"], is_live=bool(live), is_past=is_past or is_damaged
+            outcome["next_actions"],
+            is_live=bool(live),
+            is_past=is_past or is_damaged,
+            clashing=clashing(outcome),
         ),
         "can": {
             "cancel": is_live or (can_go_on and run.finished is None),

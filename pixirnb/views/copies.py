@@ -44,7 +44,10 @@ def copies(workflow: Workflow) -> Copies:
 
 def copies_lines(found: Copies, document: Mapping[str, Any]) -> list[str]:
     """For a terminal; `document` is that of the plan."""
-    rows = [f"  {what}: {_plain(names)}" for what, names in _sentences(found)]
+    rows = [
+        f"  {' '.join(filter(None, (line(step, 64), what)))}: {_plain(names)}"
+        for step, what, names in _sentences(found)
+    ]
     repos = [[name, where, what] for name, where, what in _repos(document)]
     if repos:
         rows += [*([""] if rows else []), *columns.table(list(_REPO_HEADS), repos, widest=80)]
@@ -54,21 +57,29 @@ def copies_lines(found: Copies, document: Mapping[str, Any]) -> list[str]:
 def copies_html(found: Copies, document: Mapping[str, Any]) -> str:
     """The same as markup."""
     told = "".join(
-        f'<p class="pixirnb-mute">{text(what[:1].upper() + what[1:])}: '
+        f'<p class="pixirnb-mute">{_head(step, what)}: '
         f"{', '.join(code(name, 80) for name in names[:LISTED])}{text(_more(names), 40)}</p>"
-        for what, names in _sentences(found)
+        for step, what, names in _sentences(found)
     )
+    # One column: a card may be narrow, and columns beside each other would break their words.
     rows = [
-        [code(name, 80), code(where, 200), text(what)] for name, where, what in _repos(document)
+        [f"{code(name, 80)}<br>{code(where, 200)}" + (f"<br>{text(what)}" if what else "")]
+        for name, where, what in _repos(document)
     ]
-    return told + cards.table(list(_REPO_HEADS), rows)
+    return told + cards.table(["repositories"], rows)
 
 
-def _sentences(found: Copies) -> list[tuple[str, Sequence[str]]]:
-    told: list[tuple[str, Sequence[str]]] = []
+def _sentences(found: Copies) -> list[tuple[str, str, Sequence[str]]]:
+    """The step that is the subject, if there is one; what is done; and by or of whom."""
+    told: list[tuple[str, str, Sequence[str]]] = []
     if found.isolated:
-        told.append(("work in copies of your files", found.isolated))
-    return told + [(f"{line(step, 64)} merges", names) for step, names in found.merges[:LISTED]]
+        told.append(("", "work in copies of your files", found.isolated))
+    return told + [(step, "merges", names) for step, names in found.merges[:LISTED]]
+
+
+def _head(step: str, what: str) -> str:
+    """An id stays as it is written; only words of ours begin large."""
+    return f"{code(step, 80)} {text(what)}" if step else text(what[:1].upper() + what[1:])
 
 
 def _plain(names: Sequence[str]) -> str:

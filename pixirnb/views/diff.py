@@ -14,6 +14,7 @@ from typing import Any, Final
 from pixirnb.views.cards import card, table
 from pixirnb.views.changes import MODES, changes_phrase, count_of, mode_phrase, stat_row
 from pixirnb.views.columns import table as lined
+from pixirnb.views.marks import count_mark
 from pixirnb.views.markup import code, prose, text, verbatim
 from pixirnb.views.patches import Hunk, PatchedFile, named, patched
 from pixirnb.views.plain import line, plural, spelled
@@ -109,7 +110,7 @@ def _headline(entry: Mapping[str, Any]) -> str:
         told.append("not merged")
     elif entry.get("checkpoint_status") != "checkpoint_ready":
         status = entry.get("checkpoint_status")
-        told.append(f"not ready: {line(status, 40) if status else 'under way'}")
+        told.append(f"not ready: {count_mark(status).word if status else 'under way'}")
     return " · ".join(part for part in told if part)
 
 
@@ -204,9 +205,14 @@ def _file_head(file: PatchedFile) -> str:
     return told if file.hunks or file.cut else f"{told}, no lines"
 
 
+def hunk_words(hunk: Hunk) -> str:
+    """`line 12, below “def f():”`: where a hunk begins, told so that it does not look like a line of the file."""
+    about = f", below “{spelled(hunk.about, 80)}”" if hunk.about else ""
+    return f"line {hunk.new or hunk.old:,}{about}"
+
+
 def _hunk_head(hunk: Hunk) -> str:
-    about = f" {spelled(hunk.about, 80)}" if hunk.about else ""
-    return f"@@ line {hunk.new or hunk.old:,}{about}"
+    return f"── {hunk_words(hunk)} ──"
 
 
 def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -> str:

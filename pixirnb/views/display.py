@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, assert_never
 
 from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.merges import MergeReport
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.facts import Facts
@@ -21,7 +22,10 @@ from pixirnb.views.comparison import comparison_html, comparison_text
 from pixirnb.views.copies import Copies, copies
 from pixirnb.views.delegations import PROMPTS
 from pixirnb.views.drawing import Edges
+from pixirnb.views.marks import step_mark
 from pixirnb.views.markup import prose
+from pixirnb.views.merging import merge_html, merge_text
+from pixirnb.views.phrases import why
 
 DocumentKind = Literal[
     "plan",
@@ -51,11 +55,13 @@ def mimebundle(
     delegations: Sequence[Delegation] = (),
     prompts: Mapping[str, str] | None = None,
     copies: Copies | None = None,
+    reason: str = "",
 ) -> dict[str, str]:
     """`{"text/plain": …, "text/html": …}` of a document.
 
     `edges` are (dependency, dependent) pairs; `plan` is the plan document beside an outcome, `kinds` the kind of each step
-    beside a plan, `delegations` who does what in it, `prompts` what agents are told, `copies` who works apart.
+    beside a plan, `delegations` who does what in it, `prompts` what agents are told, `copies` who works apart; `reason`
+    why a bundle is not safe to build on.
     """
     match kind:
         case "plan":
@@ -78,7 +84,7 @@ def mimebundle(
         case "error":
             plain, markup = text.error_text(document), html.error_html(document)
         case "bundle":
-            plain, markup = text.bundle_text(document), html.bundle_html(document)
+            plain, markup = text.bundle_text(document, reason), html.bundle_html(document, reason)
         case "value":
             plain, markup = text.value_text(document), html.value_html(document)
         case "diagnosis":
@@ -96,11 +102,23 @@ def mimebundle(
 class Bundle(dict[str, Any]):
     """A Checkpoint Bundle: a dict that shows itself."""
 
+    def __init__(self, document: Mapping[str, Any], reason: str = "") -> None:
+        """`reason`: why it is not safe to build on, where it is not."""
+        super().__init__(document)
+        self._reason = reason
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return mimebundle("bundle", dict(self))
+        return mimebundle("bundle", dict(self), reason=self._reason)
 
     def __repr__(self) -> str:
-        return text.bundle_text(self)
+        return text.bundle_text(self, self._reason)
+
+
+def unsafe_reason(step: Mapping[str, Any]) -> str:
+    """Why a `StepOutcome.document()` is nothing to build on yet; empty where it is ready."""
+    if step.get("checkpoint_status") == "checkpoint_ready":
+        return ""
+    return ": ".join(part for part in (step_mark(step).word, why(step)) if part)
 
 
 def plan_bundle(planned: PlanReport) -> dict[str, str]:
@@ -132,16 +150,21 @@ def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> d
     """A `StepOutcome.document()`: how it stands, `sentences` that say why, and its evidence where it left any."""
     checkpoint = document.get("checkpoint")
     standing = "\n".join(text.steps_lines([document]))
-    why = text.explain_text(sentences)
-    said = "\n".join(part for part in (standing, why) if part)
+    told = text.explain_text(sentences)
+    said = "\n".join(part for part in (standing, told) if part)
     if checkpoint is None:
         return {"text/plain": said, "text/html": html.step_html(document, sentences)}
-    shown = mimebundle("bundle", checkpoint)
-    told = "".join(f"<p>{prose(words)}</p>" for words in sentences)
+    shown = mimebundle("bundle", checkpoint, reason=unsafe_reason(document))
+    beside = "".join(f"<p>{prose(words)}</p>" for words in sentences)
     return {
         "text/plain": f"{said}\n{shown['text/plain']}",
-        "text/html": shown["text/html"] + (card(told) if told else ""),
+        "text/html": shown["text/html"] + (card(beside) if beside else ""),
     }
+
+
+def merge_bundle(document: Mapping[str, Any]) -> dict[str, str]:
+    """A `MergeReport.document()`."""
+    return {"text/plain": merge_text(document), "text/html": merge_html(document)}
 
 
 def _taught(bundle: Callable[[Any], dict[str, str]]) -> Callable[..., dict[str, str]]:
@@ -160,7 +183,11 @@ _SHOWN: Final[dict[type, Callable[[Any], dict[str, str]]]] = {
     RunOutcome: lambda outcome: mimebundle("outcome", outcome.document()),
     StepOutcome: lambda step: step_bundle(step.document()),
     Diagnosis: lambda diagnosis: mimebundle("diagnosis", diagnosis.document()),
+    MergeReport: lambda report: merge_bundle(report.document()),
 }
 
 for _kind, _bundle in _SHOWN.items():
     setattr(_kind, _HOOK, _taught(_bundle))
+
+# What was asked for by a call is often printed: a report reads the same there.
+setattr(MergeReport, "__str__", lambda report: merge_text(report.document()))  # noqa: B010

@@ -158,7 +158,7 @@ def _conflicted(data: Data) -> str:
     who = f"{data['step']}: " if data["step"] else ""
     between = " and ".join(side_name(side) for side in data["between"])
     files = _listed([file["path"] for file in data["files"]], data["count"])
-    return f"◆ {who}not merged: {between} want {files} otherwise"
+    return f"◆ {who}not merged: {between} changed {files} in different ways"
 
 
 def _seam_opened(data: Data) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pixirnb.history.files import CONFLICT, OUTSIDE
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
@@ -32,7 +33,7 @@ def explain(
     plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, with_files: bool = True
 ) -> list[str]:
     """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished;
-    `with_files`: what became of its files and seams too, for whoever does not show them otherwise.
+    `with_files`: what became of its files and seams and what is asked of them, for whoever does not show them otherwise.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -47,7 +48,7 @@ def explain(
             _again(state),
             *_tries(state),
             *_checks(state),
-            _question(state),
+            _question(state, with_files=with_files),
             *(file_sentences(step, run, state) if with_files else ()),
             *_limitations(state),
             _dependencies(plan, run, step),
@@ -73,7 +74,7 @@ def _standing(
         what = "What it asked for is allowed" if state.is_permitted else "A word on it is recorded"
         return f"{name} waits for a resume of the run. {what}."
     if status == "needs_orchestrator":
-        return f"{name} waits for {waits_for_files(state) or 'a person to decide'}."
+        return f"{name} waits for {waits_for_files(step, run, state) or 'a person to decide'}."
     if status == "checkpoint_ready":
         took = span((state.ended or {}).get("elapsed_ms"))
         how = (
@@ -221,12 +222,14 @@ def _check_name(check: dict[str, Any]) -> str:
     return next(iter(declared), "check") if isinstance(declared, dict) else "check"
 
 
-def _question(state: StepState) -> str:
+def _question(state: StepState, *, with_files: bool) -> str:
     if state.decision is not None:
         decision = state.decision
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
         return f"{line(decision.get('by') or 'A person', 80)} said {line(decision.get('verdict'), 20)}{note}."
     is_open = state.awaits_human and not state.open_requests
+    if not with_files and (state.error or {}).get("kind") in {CONFLICT, OUTSIDE}:
+        return ""
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"The question is: {line(state.request.get('question'), 600)}"
     return ""

@@ -18,12 +18,19 @@ _LISTED: Final = 6
 _PATH: Final = 120
 
 
-def waits_for_files(state: StepState) -> str:
+def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
     """Why a step that waits for a person does, where that is about files; else empty."""
     if state.clash is not None and is_clashing(state):
-        files = _paths([file["path"] for file in state.clash["files"]], state.clash["count"])
-        between = clash_sentence(state.clash["between"], state.clash["count"]).removesuffix(".")
-        return f"a conflict to be solved. {between}: {files}"
+        clash, name = state.clash, line(step.id, 64)
+        told = clash_sentence(clash["between"], clash["files"], clash["count"])
+        if clash["count"] != 1:
+            files = _paths([file["path"] for file in clash["files"]], clash["count"])
+            told = f"{told.removesuffix('.')}: {files}."
+        return (
+            f"a conflict to be solved. {told} Put right in your own folder what clashes, then"
+            f" `decide {run.run_id} {name} accept`; with `--value SIDE` one side counts."
+            f" `merge {run.run_id} --preview` shows both"
+        )
     return ""
 
 

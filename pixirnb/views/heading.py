@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pixirnb.views.phrases import action_phrase, reason_phrase
+from pixirnb.views.phrases import action_phrase, clashing, reason_phrase
 from pixirnb.views.plain import line
 
 _LISTED = 12
@@ -22,7 +22,10 @@ def heading(document: Mapping[str, Any], *, live: str, now_ms: int) -> dict[str,
             for warning in document["warnings"][:_LISTED]
         ],
         "actions": [
-            {"phrase": action_phrase(action), "cell": line(action.get("cell", ""), 300)}
+            {
+                "phrase": action_phrase(action, clashing(document)),
+                "cell": line(action.get("cell", ""), 300),
+            }
             for action in document["next_actions"][:_LISTED]
         ],
         "elapsed_ms": document["elapsed_ms"],

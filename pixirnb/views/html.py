@@ -29,7 +29,7 @@ from pixirnb.views.marks import (
     tally,
 )
 from pixirnb.views.markup import block, code, prose, text, whole
-from pixirnb.views.phrases import STOOD, place_phrase, reason_phrase, why
+from pixirnb.views.phrases import STOOD, clashing, place_phrase, reason_phrase, why
 from pixirnb.views.plain import plural
 from pixirnb.views.seams import open_first, seam_phrase
 from pixirnb.views.shapes import icon
@@ -115,7 +115,7 @@ def outcome_html(
         everything if is_small else _steps_table(trouble),
         "" if is_small else hidden(f"All {plural(len(steps), 'step')}", everything),
         _seams(document.get("seam_obligations") or []),
-        cards.actions(document.get("next_actions") or []),
+        cards.actions(document.get("next_actions") or [], clashing(document)),
         problems("Warnings", document.get("warnings") or []),
     )
 
@@ -174,19 +174,28 @@ def error_html(document: Mapping[str, Any]) -> str:
     """An error document: what did not happen, and what to do."""
     error = document.get("error") or {}
     details = error.get("details") or {}
-    listed = details.get("errors") if isinstance(details, Mapping) else None
-    mistakes = [entry for entry in listed or [] if isinstance(entry, Mapping)]
+    mistakes, notes = (
+        [entry for entry in listed if isinstance(entry, Mapping)]
+        for listed in (
+            (details.get(key) or [] if isinstance(details, Mapping) else [])
+            for key in ("errors", "warnings")
+        )
+    )
     where = place_phrase(error)
     return card(
         top(Mark("failed", error.get("code") or "error", "✗", "bad"), where),
         f"<p>{block(error.get('message') or '', 2_000)}</p>",
         f"<p>→ {text(error['fix'], 600)}</p>" if error.get("fix") else "",
         problems("Mistakes", mistakes, REFUSED),
+        problems("Warnings", notes),
     )
 
 
-def bundle_html(document: Mapping[str, Any]) -> str:
-    """A Checkpoint Bundle: what a step produced, what shows that it is right, what it is not."""
+def bundle_html(document: Mapping[str, Any], reason: str = "") -> str:
+    """A Checkpoint Bundle: what a step produced, what shows that it is right, what it is not.
+
+    `reason`: why it is not safe to build on, where it is not.
+    """
     safe = document.get("dependent_safe") is True
     mark = (
         count_mark("checkpoint_ready")
@@ -220,6 +229,7 @@ def bundle_html(document: Mapping[str, Any]) -> str:
     listed = [f for f in changed.get("files") or [] if isinstance(f, Mapping)]
     return card(
         top(mark, document.get("step_id") or "step", right=text(", ".join(by), 80)),
+        f"<p>{prose(reason, 600)}</p>" if reason and not safe else "",
         _value(produced.get("value"))
         if produced.get("value") is not None
         else _elsewhere(produced),

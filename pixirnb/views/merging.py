@@ -1,4 +1,4 @@
-"""What a merge came to, in words: what was brought where, or which files two sides want otherwise and what to do about it.
+"""What a merge came to, in words: what was brought where, or which files are in conflict and what to do about it.
 
 merge_text(document) | merge_html(document)      of `machine.merges.MergeReport.document()`
 """
@@ -69,8 +69,9 @@ def merge_sentence(document: Mapping[str, Any]) -> str:
         case "nothing":
             return "There is nothing to merge: no step that is ready has changes that are not merged yet."
         case "conflict":
-            count = len(document.get("conflicts") or [])
-            return f"{clash_sentence(document.get('between') or [], count)} Nothing was changed."
+            files = document.get("conflicts") or []
+            told = clash_sentence(document.get("between") or [], files, len(files))
+            return f"{told} Nothing was changed."
         case _:
             return ""
 
@@ -144,10 +145,17 @@ def merge_html(document: Mapping[str, Any]) -> str:
 
 
 def _aside(document: Mapping[str, Any]) -> str:
+    told = []
+    if unmatched := document.get("unmatched"):
+        are = "is" if len(unmatched) == 1 else "are"
+        told.append(
+            f"A side was named for {_listed(unmatched)}, which {are} not among the files in conflict."
+        )
     if document.get("status") == "clean":
-        return "The same without --preview does it."
-    is_edited = document.get("status") == "conflict" and document.get("undoes")
-    return _EDITED if is_edited else ""
+        told.append("The same without --preview does it.")
+    if document.get("status") == "conflict" and document.get("undoes"):
+        told.append(_EDITED)
+    return " ".join(told)
 
 
 def _conflict_html(conflict: Mapping[str, Any]) -> str:

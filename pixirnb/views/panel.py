@@ -126,7 +126,12 @@ def panel(
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
         "retry": _retry(state, tries, step.id),
-        "actions": action_documents(offered, is_live=is_live, is_past=is_past or bool(damage)),
+        "actions": action_documents(
+            offered,
+            is_live=is_live,
+            is_past=is_past or bool(damage),
+            clashing={step.id} if is_clashing(state) else (),
+        ),
         "can": can,
         "wishes": {
             "rerun": resume_wish(from_=step.id) if can["rerun"] else None,
@@ -166,6 +171,8 @@ def _error(
         error = (state.retry or {}).get("error")
     if error is None or state.checkpoint_status in {"held", "checkpoint_ready"}:
         return None
+    if error.get("kind") == OUTSIDE and state.awaits_human:
+        return None  # the question says it, and the list of files
     tail = painted(printed or str((state.ended or {}).get("tail") or ""))
     told = plain(error.get("message") or "", 2_000)
     head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"

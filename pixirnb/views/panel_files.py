@@ -20,6 +20,7 @@ from pixirnb.machine.actions import mergeable
 from pixirnb.planning.plan import Plan
 from pixirnb.views.changes import changes_phrase, count_of, mode_phrase
 from pixirnb.views.clashes import MINE, clash_sentence, conflict_document, side_name
+from pixirnb.views.diff import hunk_words
 from pixirnb.views.patches import Patch
 from pixirnb.views.plain import line, plural, spelled
 
@@ -69,7 +70,7 @@ def clash_document(state: StepState, *, step_id: str, can_act: bool) -> dict[str
     names = list(dict.fromkeys([MINE, *clash.get("between", ()), *clash.get("steps", ())]))
     wish = {"do": "decide", "step": step_id}
     return {
-        "sentence": clash_sentence(clash["between"], clash["count"]),
+        "sentence": clash_sentence(clash["between"], clash["files"], clash["count"]),
         "between": [side_name(side) for side in clash["between"]],
         "files": [conflict_document(file, None) for file in clash["files"][:_CLASHES]],
         "count": clash["count"],
@@ -102,7 +103,7 @@ def patch_document(patch: Patch, left_out: int) -> dict[str, Any]:
                 "deleted": file.deleted,
                 "hunks": [
                     {
-                        "head": f"line {hunk.new or hunk.old:,}  {spelled(hunk.about, 80)}".rstrip(),
+                        "head": hunk_words(hunk),
                         "lines": [[each.kind, spelled(each.text)] for each in hunk.lines],
                     }
                     for hunk in file.hunks

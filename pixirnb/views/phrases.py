@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from pixirnb.history.files import CONFLICT
 from pixirnb.history.subagents import WANTED
 from pixirnb.views.plain import line
 from pixirnb.views.spans import span
@@ -45,6 +46,11 @@ _ACTIONS: Final = {
     "synthesize_from_partial": "use what is there, knowing that it is partial",
     "abort": "stop the run",
 }
+_CLASHING: Final = {
+    "decide_step": "try {step} again once the files are put right in your folder (`merge RUN --preview` shows both"
+    " sides); or `--value SIDE`: one side counts",
+}
+"""The same of a step that waits for a conflict to be solved."""
 _HELD: Final = {
     "dependency": "waits for {step}, which is not ready",
     "when": "its `when` is false",
@@ -95,9 +101,20 @@ def reason_phrase(reason: Any) -> str:
     return _phrase(_REASONS, reason, "code")
 
 
-def action_phrase(action: Any) -> str:
-    """One entry of `next_actions`, its cell apart."""
+def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
+    """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved."""
+    if isinstance(action, Mapping) and action.get("step") in clashing:
+        return _phrase({**_ACTIONS, **_CLASHING}, action, "action")
     return _phrase(_ACTIONS, action, "action")
+
+
+def clashing(outcome: Mapping[str, Any]) -> frozenset[str]:
+    """The steps of an outcome document that wait for a conflict to be solved."""
+    return frozenset(
+        str(step.get("step_id"))
+        for step in outcome.get("steps") or ()
+        if isinstance(step.get("error"), Mapping) and step["error"].get("kind") == CONFLICT
+    )
 
 
 def resume_phrase(reason: Any) -> str:

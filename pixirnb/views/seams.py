@@ -17,6 +17,7 @@ _PATHS: Final = 4
 _SIDES: Final = 8
 _NOTE: Final = 2_000
 
+_STAYS: Final = "The conflict itself stays until it is solved: a note only says that the work fits."
 _REASONS: Final[Mapping[str, str]] = {
     "declared": "declared in the workflow",
     "reported": "reported by an agent",
@@ -72,6 +73,7 @@ def _document(seam: Mapping[str, Any], *, can_resolve: bool) -> dict[str, Any]:
         "paths": [spelled(str(path), 300) for path in paths[:LISTED]],
         "paths_count": _count(seam, paths),
         "note": plain(seam.get("note") or "", _NOTE),
+        "aside": _STAYS if is_open and reason == "conflict" else "",
         "by": line(seam.get("resolved_by") or "", 80),
         "resolution": plain(seam.get("resolution") or "", _NOTE),
         "wish": wish if is_open and can_resolve else None,

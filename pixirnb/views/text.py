@@ -28,6 +28,7 @@ from pixirnb.views.marks import (
 from pixirnb.views.phrases import (
     STOOD,
     action_phrase,
+    clashing,
     place_phrase,
     reason_phrase,
     why,
@@ -121,8 +122,11 @@ def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str
     actions = document.get("next_actions") or []
     if actions:
         lines += ["", "  next"]
-        cells = [[line(a.get("cell") or "", 200), action_phrase(a)] for a in actions[:_ACTIONS]]
-        lines += table(["", ""], cells, indent="    ", widest=120)
+        stuck = clashing(document)
+        cells = [
+            [line(a.get("cell") or "", 200), action_phrase(a, stuck)] for a in actions[:_ACTIONS]
+        ]
+        lines += table(["", ""], cells, indent="    ", widest=200)
         if len(actions) > _ACTIONS:
             lines.append(f"    and {len(actions) - _ACTIONS:,} more")
     return _text(lines, document.get("warnings"))
@@ -200,15 +204,17 @@ def error_text(document: Mapping[str, Any]) -> str:
     head = f"{line(error.get('code') or 'error', 60)}: {line(error.get('message') or '', 600)}"
     lines = [head + (f" ({place})" if place else "")]
     details = error.get("details")
-    listed = details.get("errors") if isinstance(details, Mapping) else None
-    lines += _problems([entry for entry in listed or [] if isinstance(entry, Mapping)], "✗")
+    for key, symbol in (("errors", "✗"), ("warnings", "!")):
+        listed = details.get(key) if isinstance(details, Mapping) else None
+        told = listed if isinstance(listed, list) else []
+        lines += _problems([entry for entry in told if isinstance(entry, Mapping)], symbol)
     if error.get("fix"):
         lines.append(f"→ {line(error['fix'], 600)}")
     return "\n".join(lines)
 
 
-def bundle_text(document: Mapping[str, Any]) -> str:
-    """A Checkpoint Bundle."""
+def bundle_text(document: Mapping[str, Any], reason: str = "") -> str:
+    """A Checkpoint Bundle; `reason`: why it is not safe to build on, where it is not."""
     safe = document.get("dependent_safe") is True
     source, produced = document.get("source") or {}, document.get("produced") or {}
     by = [f"attempt {source['attempt']}"] if isinstance(source.get("attempt"), int) else []
@@ -216,6 +222,8 @@ def bundle_text(document: Mapping[str, Any]) -> str:
         by.append(f"agent {line(source['agent_id'], 64)}")
     state = "✓ ready" if safe else "◐ not safe to build on"
     lines = [" · ".join([state, line(document.get("step_id") or "step", 64), *by])]
+    if reason and not safe:
+        lines.append(f"  {line(reason, 600)}")
     if produced.get("value") not in (None, ""):
         lines += ["", *("  " + row for row in shown(produced["value"], indent=2).split("\n"))]
     elif produced.get("blob"):

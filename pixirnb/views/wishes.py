@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from pixirnb.views.phrases import action_phrase
@@ -15,14 +15,21 @@ _RESUMES: Final = frozenset({"retry_failed_steps", "resume_run"})
 
 
 def action_documents(
-    actions: Iterable[Mapping[str, Any]], *, is_live: bool, is_past: bool
+    actions: Iterable[Mapping[str, Any]],
+    *,
+    is_live: bool,
+    is_past: bool,
+    clashing: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button."""
+    """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
+
+    `clashing`: the steps that wait for a conflict to be solved.
+    """
     return [
         {
             "action": line(action.get("action"), 40),
             "step": line(action["step"], 80) if action.get("step") else None,
-            "phrase": action_phrase(action),
+            "phrase": action_phrase(action, clashing),
             "cell": line(action.get("cell") or "", 400),
             "wish": None if is_past else _wish(action, is_live=is_live),
             "forecast": None if is_past or is_live else _forecast(action),

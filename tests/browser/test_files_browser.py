@@ -87,7 +87,7 @@ def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_ch
     clash = panel.get_by_role("region", name="Conflict", exact=True)
     expect(clash.get_by_role("region", name="a.txt as api has it")).to_contain_text("uno")
     expect(clash.get_by_role("region", name="a.txt as types has it")).to_contain_text("ONE")
-    expect(clash.get_by_label("as I have solved it in my files")).to_be_checked()
+    expect(clash.get_by_label("my own solution")).to_be_checked()
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.use_theme("JupyterLab Dark")
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
@@ -141,7 +141,7 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
     expect(shown).to_contain_text("+<img src=x onerror=alert(1)>")
     notebook.screenshot("diff-cell")
     told = notebook.run_new("%pixir merge {run.id} --preview")
-    expect(told).to_contain_text("types and api want 1 file otherwise")
+    expect(told).to_contain_text("in different ways")
     expect(told).to_contain_text("--side workspace")
     notebook.screenshot("merge-cell")
 
@@ -152,7 +152,7 @@ def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Open
     window.root.get_by_text(re.compile(r"^What can be done")).click()
     window.root.get_by_role("button", name="Merge …").first.click()
     card = window.root.get_by_role("region", name="Merge into your files")
-    expect(card).to_contain_text("types and api want 1 file otherwise")
+    expect(card).to_contain_text("in different ways")
     card.get_by_label("that of types").check()
     notebook.screenshot("merge-sides")
     card.get_by_role("button", name="Merge so").click()

@@ -63,7 +63,7 @@ def test_a_conflict_exits_4_names_the_file_and_says_how_to_go_on(
     said = command("merge", run_id, "api")
 
     assert said.code == 4
-    assert "Your files and api want 1 file otherwise. Nothing was changed." in said.out
+    assert "Your files and api changed a.txt in different ways. Nothing was changed." in said.out
     assert f"pixirnb merge {run_id} api --side workspace" in said.out
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "ONE\ntwo\n"
     assert command("merge", run_id, "api", "--side", "a.txt=api").code == 0

@@ -51,7 +51,7 @@ def clashing() -> Rehearsal:
     between = ["workspace", "api"]
     files = [conflict("src/a.py", between=between)]
     told = conflicted(["types", "api"], files, step="land", attempt=1, between=between)
-    opened = clash(play.plan, play.board.run, [*between, "land"], ["src/a.py"], 1)
+    opened = clash(play.plan, play.board.run, between, ["src/a.py"], 1, step="land")
     return play.record(told, *opened, *play.ending("land", "failed", error="merge_conflict"))
 
 

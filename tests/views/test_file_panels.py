@@ -56,7 +56,8 @@ def test_merged_changes_name_their_merge_and_only_the_last_can_be_taken_back() -
 
 def test_only_the_last_merge_can_be_taken_back() -> None:
     play = met()
-    play.record(merged("m1", ["types"]), merged("m2", ["api"]))
+    files = [change("src/a.py")]
+    play.record(merged("m1", ["types"], files=files), merged("m2", ["api"], files=files))
 
     assert seen(play, "types")["files"]["wishes"]["undo"] is None
     assert seen(play, "api")["files"]["wishes"]["undo"] is not None
@@ -92,7 +93,7 @@ def test_a_conflict_names_its_files_and_the_words_that_solve_it_and_asks_no_othe
     told = seen(clashing(), "land")
     clash = told["clash"]
 
-    assert clash["sentence"] == "Your files and api want 1 file otherwise."
+    assert clash["sentence"] == "Your files and api changed src/a.py in different ways."
     assert [side["name"] for side in clash["sides"]] == ["workspace", "api", "types"]
     assert clash["is_open"]
     assert clash["wishes"]["accept"] == {"do": "decide", "step": "land", "verdict": "accept"}
@@ -154,7 +155,7 @@ def test_a_patch_is_told_file_by_file_with_what_is_left_out() -> None:
     (file,) = told["files"]
     assert (file["path"], file["sign"], file["added"], file["deleted"]) == ("src/a.py", "M", 1, 1)
     assert file["hunks"] == [
-        {"head": "line 1  def f():", "lines": [["deleted", "one"], ["added", "ONE"]]}
+        {"head": "line 1, below “def f():”", "lines": [["deleted", "one"], ["added", "ONE"]]}
     ]
     assert told["sentence"].startswith("Not shown: 1 line.")
 

@@ -49,7 +49,7 @@ def test_every_event_about_files_is_a_sentence() -> None:
         "± types: attempt 1 left 2 files, +10 -1",
         "± api: attempt 1 left 1 file, +2 -0",
         "◇ seam s1 opened: types and api: both changed the same files, src/a.py",
-        "◆ land: not merged: your files and api want src/a.py otherwise",
+        "◆ land: not merged: your files and api changed src/a.py in different ways",
         "◇ seam s2 opened: your files, api and land: a merge conflicted, src/a.py",
     ]
     assert lines_of(undone(), "merge_applied", "seam_resolved") == [
@@ -125,7 +125,7 @@ def test_a_diff_shows_every_isolated_step_and_what_is_merged_of_it() -> None:
 
     assert told.startswith("types · 2 files, +10 -1 · not merged\n")
     assert "\napi · 1 file, +2 -0 · not merged\n" in told
-    assert "M src/a.py\n@@ line 1 def f():\n-one\n+ONE\n two" in told
+    assert "M src/a.py\n── line 1, below “def f():” ──\n-one\n+ONE\n two" in told
     assert "land" not in told
     after = diff_text(diff_of(landed()))
     assert "types · 2 files, +10 -1 · merged by m1" in after
@@ -238,7 +238,7 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
     document = reported("conflict", between=["workspace", "api"], conflicts=[clash])
     told = merge_text(document, command="pixirnb")
 
-    assert "Your files and api want 1 file otherwise. Nothing was changed." in told
+    assert "Your files and api changed src/a.py in different ways. Nothing was changed." in told
     assert "src/a.py: both changed the same lines. your files: 9 bytes · api: not there" in told
     assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
     assert "pixirnb merge r-1 types api --side api" in told

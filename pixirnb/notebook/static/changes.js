@@ -106,7 +106,7 @@ function diffOf(file) {
 /** The hunks of a file, one block that scrolls by itself. */
 function hunksOf({ path, hunks }) {
   const rows = hunks.flatMap(({ head, lines }) => [
-    h("span", { class: "pixirnb-hunk" }, `${head}\n`),
+    h("span", { class: "pixirnb-hunk" }, `── ${head} ──\n`),
     lines.map(([kind, words]) => h("span", { class: `pixirnb-line-${SIGNS[kind] ? kind : "both"}` }, `${SIGNS[kind] ?? " "}${words}\n`)),
   ]);
   return [block(rows, `Diff of ${path}`, "pixirnb-diff")];

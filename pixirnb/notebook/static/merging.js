@@ -1,4 +1,4 @@
-// Bringing changes into the user's files. First what it would come to, then one button; where two sides want a file otherwise, both are
+// Bringing changes into the user's files. First what it would come to, then one button; where two sides changed a file in different ways, both are
 // shown side by side, and whose version counts is chosen for each.
 
 const SOLVED = ""; // the choice that names no side: as it stands in the user's own files
@@ -93,7 +93,7 @@ class Sides {
   choice({ path }, sides) {
     // The name ties the radios together; it says nothing of the run.
     const group = `pixirnb-side-${++Sides.number}`;
-    const options = [{ name: SOLVED, words: "as I have solved it in my files" }, ...sides.map(({ name, words }) => ({ name, words: name === words ? `that of ${words}` : "mine" }))];
+    const options = [{ name: SOLVED, words: "my own solution: I have put this file right in my folder" }, ...sides.map(({ name, words }) => ({ name, words: `${name === words ? `that of ${words}` : "my file as it stands"}, without the changes of the other side` }))];
     const radios = options.map((_, place) => h("input", { type: "radio", name: group, checked: place === 0 }));
     const labels = options.map(({ words }, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, words)));
     return {

@@ -13,7 +13,7 @@ function seamsOf(seams, stage, { remark, choose, wake }) {
   return h("ul", { class: "pixirnb-seams" }, seams.map((seam) => h("li", {}, seamOf(seam, stage, { remark, choose, wake }))));
 }
 
-function seamOf({ seam, is_open: isOpen, reason, between, paths, paths_count: count, note, by, resolution, wish }, stage, { remark, choose, wake }) {
+function seamOf({ seam, is_open: isOpen, reason, between, paths, paths_count: count, note, aside, by, resolution, wish }, stage, { remark, choose, wake }) {
   const state = isOpen ? h("b", { class: "pixirnb-ask" }, "open") : h("b", { class: "pixirnb-ready" }, "resolved");
   const sides = between.flatMap((name, place) => [
     place ? " and " : "",
@@ -24,6 +24,7 @@ function seamOf({ seam, is_open: isOpen, reason, between, paths, paths_count: co
     paths.length ? h("div", {}, namesOf(paths, 8, count)) : null,
     note ? h("div", {}, h("span", { class: "pixirnb-quote" }, note)) : null,
     isOpen ? null : h("div", { class: "pixirnb-mute" }, by ? `By ${by}: ` : "", resolution),
+    wish && aside ? h("div", { class: "pixirnb-mute" }, aside) : null,
     wish ? seamForm(seam, wish, stage, { remark, wake }) : null,
   ];
 }
