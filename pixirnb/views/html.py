@@ -173,22 +173,21 @@ def runs_html(document: Mapping[str, Any]) -> str:
 def error_html(document: Mapping[str, Any]) -> str:
     """An error document: what did not happen, and what to do."""
     error = document.get("error") or {}
-    details = error.get("details") or {}
-    mistakes, notes = (
-        [entry for entry in listed if isinstance(entry, Mapping)]
-        for listed in (
-            (details.get(key) or [] if isinstance(details, Mapping) else [])
-            for key in ("errors", "warnings")
-        )
-    )
     where = place_phrase(error)
     return card(
         top(Mark("failed", error.get("code") or "error", "✗", "bad"), where),
         f"<p>{block(error.get('message') or '', 2_000)}</p>",
         f"<p>→ {text(error['fix'], 600)}</p>" if error.get("fix") else "",
-        problems("Mistakes", mistakes, REFUSED),
-        problems("Warnings", notes),
+        problems("Mistakes", _told(error, "errors"), REFUSED),
+        problems("Warnings", _told(error, "warnings")),
     )
+
+
+def _told(error: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """What the details of an error list under a key: mistakes of a workflow, or warnings beside them."""
+    details = error.get("details")
+    listed = details.get(key) if isinstance(details, Mapping) else None
+    return [entry for entry in listed or [] if isinstance(entry, Mapping)]
 
 
 def bundle_html(document: Mapping[str, Any], reason: str = "") -> str:

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from relay_cases import AGENT, STEPS, native, planned, read, refused, relay, shell, text_of, told
 
-from pixirnb.planning.report import problems_of
+from pixirnb.errors import InvalidSpec
+from pixirnb.planning.report import problems_of, require
 from pixirnb.spec.loader import load_mapping, load_text
+from pixirnb.views.html import error_html
+from pixirnb.views.text import error_text
 
 
 def test_the_dashboard_has_the_levels_of_its_own_runner_behind_its_preflight() -> None:
@@ -208,3 +211,34 @@ def test_a_key_that_nothing_reads_is_a_warning_that_says_which_was_meant() -> No
 )
 def test_a_mistake_in_a_step_has_its_place(step: dict[str, Any], found: tuple[str, str]) -> None:
     assert found in refused(relay(step, agents=[AGENT]))
+
+
+@pytest.mark.parametrize("key", ["prompt", "instruction"])
+def test_a_file_of_version_2_is_known_without_the_types_of_its_steps(key: str) -> None:
+    steps = [{"id": "a", key: "do it"}, {"id": "b", key: "and this", "depends_on": ["a"]}]
+    assert refused({"version": "0.1.0", "name": "w", "steps": steps}) == [("relay_v2", "version")]
+    mine = {"version": "1", "name": "w", "steps": [{"id": "a", "run": "true", key: "x"}]}
+    assert ("relay_v2", "version") not in refused(mine)
+
+
+def test_a_mistake_hides_no_key_that_nothing_reads() -> None:
+    written = relay(shell("a", dependsOn=["nobody"], colour="red"), trajectories={"enabled": True})
+    with pytest.raises(InvalidSpec) as told_of:
+        require(load_mapping(written))
+    error = told_of.value
+    assert [each.code for each in error.problems] == ["unknown_dependency"]
+    noted = {("relay_unknown_key", "workflows[0].steps[0].colour"), ("relay_inert", "trajectories")}
+    assert noted <= {(each.code, each.path) for each in error.warnings}
+    said = error.document()["error"]["details"]["warnings"]
+    assert [each["path"] for each in said] == [each.path for each in error.warnings]
+    shown = error_text(error.document())
+    assert shown.index("nobody") < shown.index("colour") < shown.index("mend what is listed")
+    assert "! workflows[0].steps[0].colour: " in shown
+    assert "colour" in error_html(error.document())
+    assert "warning relay_unknown_key: workflows[0].steps[0].colour" in str(error)
+
+
+def test_a_workflow_of_ours_with_a_mistake_has_no_list_of_warnings() -> None:
+    with pytest.raises(InvalidSpec) as told_of:
+        require(load_mapping({"name": "w", "steps": []}))
+    assert set(told_of.value.document()["error"]["details"]) == {"errors"}
