@@ -23,6 +23,7 @@ State = Literal["pending", "done"]
 
 _KIND: Final = "pixirnb merge"
 _VERSION: Final = 1
+_OURS: Final = (".pixirnb-merge-", ".pixirnb-kept-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def read(path: Path) -> Journal | None:
         document = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("kind") != _KIND:
             return None
-        return _journal(document)
+        return _journal(document, path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -116,7 +117,7 @@ def write(path: Path, journal: Journal) -> None:
         "v": _VERSION,
         "state": journal.state,
         "about": journal.about,
-        "works": [_document(work) for work in journal.works],
+        "works": [_document(work, path) for work in journal.works],
     }
     put(path, json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
 
@@ -137,6 +138,19 @@ def settle(path: Path, journal: Journal) -> None:
             if (now := read(path)) is not None and now.state == "done":
                 return
         raise
+
+
+def is_staged(root: Path, staging: str) -> bool:
+    """Whether a merge set files aside in a root, in the folder of that name or in what became of it."""
+    # By the beginning of a name: what is in use, being laid out, taken back or kept.
+    mark = staging.rpartition("-")[2]
+    try:
+        with os.scandir(root) as found:
+            return any(
+                entry.name.startswith(_OURS) and mark in entry.name.split("-") for entry in found
+            )
+    except OSError:
+        return False
 
 
 def put(path: Path, data: bytes) -> None:
@@ -165,10 +179,11 @@ def sync_names(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _document(work: Work) -> dict[str, Any]:
+def _document(work: Work, path: Path) -> dict[str, Any]:
     # ASCII with escapes: half a character in a path (a name that is no UTF-8) comes back as it was.
     return {
         "root": str(work.root),
+        "from_here": os.path.relpath(work.root, os.path.realpath(path.parent)),
         "staging": work.staging,
         "ops": [
             [op.name, op.path, _of_entry(op.before), _of_entry(op.after), op.mark]
@@ -183,13 +198,13 @@ def _of_entry(entry: Entry | None) -> list[str] | None:
     return None if entry is None else [entry.mode, entry.digest]
 
 
-def _journal(document: dict[str, Any]) -> Journal:
+def _journal(document: dict[str, Any], path: Path) -> Journal:
     state = document["state"]
     if document["v"] != _VERSION or state not in {"pending", "done"}:
         raise ValueError("it is of a release that this one does not know")
     works = tuple(
         Work(
-            root=Path(work["root"]),
+            root=_root(work, path),
             staging=work["staging"],
             ops=tuple(
                 Op(name, path, _entry(before), _entry(after), mark)
@@ -201,6 +216,18 @@ def _journal(document: dict[str, Any]) -> Journal:
         for work in document["works"]
     )
     return Journal(state, document["about"], works)
+
+
+def _root(work: dict[str, Any], path: Path) -> Path:
+    """Where a root lies now. A project that was moved, or copied, whole has it where it lay from the journal.
+
+    It is the same root where the files are that the merge set aside in it; a folder without them is somebody's own.
+    """
+    said = Path(work["root"])
+    if "from_here" not in work:
+        return said  # of an earlier release
+    here = Path(os.path.realpath(os.path.realpath(path.parent) + "/" + work["from_here"]))
+    return here if here != said and is_staged(here, work["staging"]) else said
 
 
 def _entry(row: list[str] | None) -> Entry | None:

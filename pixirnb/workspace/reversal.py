@@ -58,16 +58,22 @@ class Missing(Exception):
     """Raised when the staging folder is gone and there is no store to ask for what lay in it."""
 
 
+class Gone(Exception):
+    """Raised when a root is not where it was, nor where it lay from the journal."""
+
+
 def reverse(works: Iterable[Work], store_of: Callable[[Path], TreeStore | None] | None) -> Reversed:
-    """Put back what was there before; durable when it returns. Raises OSError, Missing, Cannot of the store.
+    """Put back what was there before; durable when it returns. Raises OSError, Missing, Gone, Cannot of the store.
 
     Without a store what came out and finds its place taken is kept, even where it is nothing but the file before.
     """
     result = Reversed()
+    works = list(works)
     for work in works:
+        # Before any of them is touched. It may have been moved, and the journal is all that knows what lies in it.
         if not work.root.is_dir():
-            result.edited += [str(work.root / op.path) for op in work.ops]
-            continue
+            raise Gone(work.root)
+    for work in works:
         _reverse_root(work, store_of(work.root) if store_of else None, result)
     return result
 

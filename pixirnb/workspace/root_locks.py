@@ -27,7 +27,7 @@ from pixirnb.interruptions import unbroken
 from pixirnb.workspace import journal as journals
 from pixirnb.workspace import staging
 from pixirnb.workspace.refusals import refused, unfinished
-from pixirnb.workspace.reversal import Missing, Reversed, clear, reverse
+from pixirnb.workspace.reversal import Gone, Missing, Reversed, clear, reverse
 
 if TYPE_CHECKING:
     from pixirnb.trees import TreeStore
@@ -146,6 +146,10 @@ def taken_back(
     except Missing as missing:
         said = f"the folder {missing}, in which its files were set aside, is gone"
         raise unfinished(path, first, said) from missing
+    except Gone as gone:
+        raise unfinished(
+            path, first, f"there is no folder {gone}; where it was moved, move it back"
+        ) from gone
     except OSError as error:
         raise unfinished(path, first, f"the system says: {error.strerror or error}") from error
     return result

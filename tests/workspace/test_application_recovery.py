@@ -165,12 +165,56 @@ def test_where_someone_removed_the_journal_what_came_out_is_kept(wreck: Wreck) -
     assert wreck.kept() == ["changed before", "gone before"]
 
 
-def test_a_root_that_was_removed_since_is_no_hindrance(wreck: Wreck) -> None:
-    shutil.rmtree(wreck.root)
-    assert sorted(wreck.roll_back()) == [
-        str(wreck.root / name) for name in ("changed", "gone", "new")
-    ]
-    assert left_over(wreck.journals) == []
+def test_a_root_that_is_gone_may_have_been_moved_and_keeps_its_journal(
+    wreck: Wreck, tmp_path: Path
+) -> None:
+    wreck.root.rename(tmp_path / "moved")
+    with pytest.raises(Cannot, match="no folder") as caught:
+        wreck.roll_back()
+    assert caught.value.code == "merge_unfinished"
+    assert [left.state for left in left_over(wreck.journals)] == ["pending"]
+    (tmp_path / "moved").rename(wreck.root)
+    assert wreck.roll_back() == []
+    assert wreck.store.taken() == wreck.before
+    assert wreck.is_clean()
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["moved", "copied"])
+def test_a_project_that_was_moved_whole_is_put_back_where_it_lies(
+    wreck: Wreck, tmp_path: Path, *, stays: bool
+) -> None:
+    here = tmp_path / "elsewhere" / "deep"
+    for name in ("root", "journals"):
+        shutil.copytree(tmp_path / name, here / name, symlinks=True)
+        if not stays:
+            shutil.rmtree(tmp_path / name)
+    (left,) = left_over(here / "journals")
+    wreck.store.root = here / "root"
+    assert roll_back(left, lambda _: wreck.store) == []
+    assert wreck.store.taken() == wreck.before
+    assert [*(here / "root").glob(".pixirnb*"), *(here / "journals").iterdir()] == []
+    wreck.store.root = tmp_path / "root"
+    if stays:
+        assert wreck.now() == {"changed": "changed after", "new": "new"}
+        assert wreck.roll_back() == []
+        assert wreck.store.taken() == wreck.before
+    with locked([wreck.root]):
+        assert list((values.config_folder() / "roots").glob("*.json")) == []
+
+
+def test_a_folder_that_only_lies_where_the_root_lay_is_not_touched(
+    wreck: Wreck, tmp_path: Path
+) -> None:
+    here = tmp_path / "elsewhere"
+    shutil.move(wreck.journals, here / "journals")
+    (here / "root").mkdir()
+    (here / "root" / "changed").write_text("another's")
+    (left,) = left_over(here / "journals")
+    assert roll_back(left, lambda _: wreck.store) == []
+    assert wreck.store.taken() == wreck.before
+    assert (here / "root" / "changed").read_text() == "another's"
+    with locked([wreck.root]):
+        assert list((values.config_folder() / "roots").glob("*.json")) == []
 
 
 def test_finishing_a_merge_that_is_done_tidies_what_its_process_did_not(tmp_path: Path) -> None:
@@ -186,5 +230,10 @@ def test_finishing_a_merge_that_is_done_tidies_what_its_process_did_not(tmp_path
             journal,
             {},
         )
+    said_done = journal.read_bytes()
+    finished(journal)
+    finished(journal)
+    # Killed after the tidying, before the journal went: it is finished once more.
+    journal.write_bytes(said_done)
     finished(journal)
     assert Wreck(store, tmp_path / "journals", before).is_clean()
