@@ -58,10 +58,14 @@ def merge_document(report: MergeReport) -> dict[str, Any]:
         "steps": [line(step, 80) for step in report.steps],
         "phrase": changes_phrase(report.changes),
         "patch": patch_document(
-            named(patched(report.changes.get("patch_text") or ""), report.changes["files"]), 0
+            named(patched(report.changes.get("patch_text") or ""), report.changes["files"]),
+            report.changes.get("patch_cut") or 0,
         ),
         "between": [side_name(side) for side in report.between],
-        "sides": [
+        # What is taken back has no sides: a person puts the files right.
+        "sides": []
+        if report.undoes is not None
+        else [
             {"name": line(side, 80), "words": side_name(side)}
             for side in dict.fromkeys(["workspace", *report.between])
         ],

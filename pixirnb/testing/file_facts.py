@@ -9,7 +9,7 @@ seam("s1", ["types", "api"])                           somebody has to say that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.history.events import Draft
 
@@ -22,6 +22,9 @@ def change(path: str, kind: str = "modified", added: int | None = 1, deleted: in
     """A FileChange."""
     told: dict[str, Any] = {"path": path, "change": kind, "added": added, "deleted": deleted}
     return told if mode is None else {**told, "mode": list(mode)}
+
+
+_CHANGED: Final = change("a.txt")
 
 
 def changes(files: Sequence[Mapping[str, Any]], *, patch: str | None = NO_BLOB) -> dict[str, Any]:
@@ -74,7 +77,7 @@ def merged(
     *,
     step: str | None = None,
     by: str = "ada",
-    files: Sequence[Mapping[str, Any]] = (),
+    files: Sequence[Mapping[str, Any]] = (_CHANGED,),
     patch: str | None = NO_BLOB,
     attempts: Mapping[str, int] | None = None,
     undoes: str | None = None,

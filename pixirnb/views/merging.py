@@ -28,7 +28,8 @@ ROWS: Final = 40
 """Lines of a text in conflict that are shown, of each file."""
 _FILES: Final = 20
 _EDITED: Final = (
-    "These files were changed since they were merged: put them as they should be by hand."
+    "These files were changed since they were merged: put them right in your own folder, then take it back."
+    " A file that you have edited since this was told stays as you left it."
 )
 
 _MARKS: Final[Mapping[str, Mark]] = {
@@ -83,7 +84,9 @@ def next_steps(document: Mapping[str, Any], command: str) -> list[tuple[str, str
     match document.get("status"):
         case "merged":
             return [(f"{base} --undo", "takes it back")]
-        case "conflict" if not document.get("undoes"):
+        case "conflict" if document.get("undoes"):
+            return [(f"{base} --undo", "once you have put the files right in your own folder")]
+        case "conflict":
             others = [line(side, 80) for side in document.get("between") or [] if side != MINE]
             other = others[-1] if others else "STEP"
             return [
@@ -105,7 +108,7 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
     lines.append(f"  {merge_sentence(document)}")
     changes = document.get("changes") or {}
     if changes.get("files"):
-        entry = {"changes": changes, "patch_text": changes.get("patch_text")}
+        entry = _entry(changes)
         lines += ["", *entry_lines(entry, PREVIEWED, is_painted=False)[0]]
     conflicts = document.get("conflicts") or []
     for conflict in conflicts[:_FILES]:
@@ -125,7 +128,7 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
 def merge_html(document: Mapping[str, Any]) -> str:
     """A merge's report for a notebook."""
     changes = document.get("changes") or {}
-    entry = {"changes": changes, "patch_text": changes.get("patch_text")}
+    entry = _entry(changes)
     brought = entry_html(entry, PREVIEWED)[0] if changes.get("files") else ""
     conflicts = document.get("conflicts") or []
     told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
@@ -142,6 +145,11 @@ def merge_html(document: Mapping[str, Any]) -> str:
         f"<p>{text(_aside(document))}</p>" if _aside(document) else "",
         f"<h4>Next</h4><ul>{steps}</ul>" if steps else "",
     )
+
+
+def _entry(changes: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {key: changes.get(key) for key in ("patch_text", "patch_cut")}
+    return {"changes": changes, **shown}
 
 
 def _aside(document: Mapping[str, Any]) -> str:

@@ -85,6 +85,76 @@ def test_an_undo_takes_the_last_merge_back_and_leaves_what_was_written_since(
     assert command("merge", run_id, "--undo").code == 2
 
 
+def test_an_undo_is_looked_at_first_with_the_changes_the_other_way_round(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    seen = command("merge", run_id, "--undo", "--preview", "--json").document()
+
+    assert (seen["status"], seen["undoes"], seen["steps"]) == ("clean", "m1", ["types"])
+    assert [(f["path"], f["change"]) for f in seen["changes"]["files"]] == [
+        ("a.txt", "modified"),
+        ("n.txt", "deleted"),
+    ]
+    assert "-ONE\n+one" in seen["changes"]["patch_text"]
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "ONE\ntwo\n"
+
+
+def test_an_undo_that_conflicts_says_so_beforehand_and_goes_on_once_the_file_is_put_right(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    (tmp_path / "a.txt").write_text("mine\ntwo\n", encoding="utf-8")
+    for words in (["--preview"], []):
+        said = command("merge", run_id, "--undo", *words)
+        assert said.code == 4
+        assert f"pixirnb merge {run_id} --undo" in said.out
+        assert "--side" not in said.out
+        told = command("merge", run_id, "--undo", "--json", *words).document()
+        assert (told["undoes"], told["between"]) == ("m1", ["workspace", "m1"])
+        assert [side["bytes"] for side in told["conflicts"][0]["sides"]] == [9, 8]
+    assert (tmp_path / "n.txt").exists()
+    (tmp_path / "a.txt").write_text("one and mine\ntwo\n", encoding="utf-8")
+    assert command("merge", run_id, "--undo").code == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one and mine\ntwo\n"
+    assert not (tmp_path / "n.txt").exists()
+
+
+def test_what_is_put_right_for_an_undo_solves_no_other_conflict(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    (tmp_path / "a.txt").write_text("mine\ntwo\n", encoding="utf-8")
+    command("merge", run_id, "--undo")
+    (tmp_path / "a.txt").write_text("other\ntwo\n", encoding="utf-8")
+
+    assert command("merge", run_id, "api").code == 4
+
+
+def test_a_merge_that_brought_no_files_is_passed_over_by_an_undo(
+    run_id: str, tmp_path: Path
+) -> None:
+    command("merge", run_id, "types")
+    nothing = command("merge", run_id, "api", "--side", "workspace", "--json").document()
+    assert (nothing["merge"], nothing["changes"]["count"]) == ("m2", 0)
+
+    assert "Took m1 back" in command("merge", run_id, "--undo").out
+    assert command("merge", run_id, "--undo").code == 2
+
+
+def test_a_preview_holds_the_beginning_of_a_long_patch_and_counts_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flow = "name: long\nsteps: [{id: a, run: seq 90000 > n.txt, workspace: isolated, write_set: [n.txt]}]\n"
+    run_id = command("run", written(tmp_path, flow), "--json").document()["run_id"]
+    changes = command("merge", run_id, "--preview", "--json").document()["changes"]
+
+    assert len(changes["patch_text"]) <= 256 * 1024
+    assert changes["patch_cut"] > 200_000
+    assert "bytes" in command("merge", run_id, "--preview").out
+
+
 def test_a_seam_is_resolved_with_a_note_by_the_verb_that_decides(run_id: str) -> None:
     assert command("decide", run_id, "s1", "accept").code == 2
     said = command("decide", run_id, "s1", "accept", "--note", "they fit", "--json").document()

@@ -243,7 +243,23 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
     assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
     assert "pixirnb merge r-1 types api --side api" in told
     assert "mine" in merge_html(document)
-    assert "put them as they should be by hand" in merge_text(reported("conflict", undoes="m1"))
+
+
+def test_a_merge_that_cannot_be_taken_back_is_put_right_by_hand_and_has_no_sides() -> None:
+    document = reported("conflict", undoes="m1", between=["workspace", "m1"])
+    for told in (merge_text(document), merge_html(document)):
+        assert "put them right in your own folder" in told
+        assert "merge r-1 --undo" in told
+        assert "--side" not in told
+        assert "merge r-1 types" not in told
+
+
+def test_a_preview_whose_patch_is_cut_says_how_much_is_left_out() -> None:
+    patch = "diff --git a/src/a.py b/src/a.py\n@@ -0,0 +1 @@\n+x\n"
+    changes = {**BROUGHT["changes"], "patch": None, "patch_text": patch, "patch_cut": 4_321}
+    document = reported("clean", preview=True, changes=changes)
+    for told in (merge_text(document), merge_html(document)):
+        assert "4,321 bytes" in told
 
 
 # --- plans and pictures ---------------------------------------------------------------------------------------------
