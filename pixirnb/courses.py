@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from pixirnb.engine import places
 from pixirnb.engine.clock import SystemClock
-from pixirnb.engine.inheritance import adopt_trees, copy_blobs, copy_sessions
+from pixirnb.engine.inheritance import adopt_trees, copy_blobs, copy_sessions, undone_since
 from pixirnb.engine.leftovers import close_left
 from pixirnb.engine.merging import Merger
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
@@ -205,7 +205,8 @@ def forked(
     Its log and blobs are its own: the other may be deleted. Raises UnknownRun, LogDamaged, InvalidSpec, InvalidArguments.
     """
     chosen, changed = selection or Selection(), edit or Edit()
-    source, theirs = history_at(store.read(run_id), checkpoint), store.blobs(run_id)
+    everything, theirs = store.read(run_id), store.blobs(run_id)
+    source = history_at(everything, checkpoint)
     # Planned before anything is made, so that what cannot be planned leaves no folder behind.
     resumption(Reading(source), theirs, changed, chosen, contents=place.contents)
     fork_id = _new_run_id(place)
@@ -214,7 +215,7 @@ def forked(
         "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
     )
     history = [begun, *source[1:]]
-    history += _as_events([junction], history, place)
+    history += _as_events([junction, *undone_since(everything.events, source)], history, place)
     log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from pixirnb.errors import LogDamaged, PixirnbError
-from pixirnb.history.events import Event
+from pixirnb.history.events import Draft, Event
 from pixirnb.ports import Blobs, RunLog, RunStore
 from pixirnb.trees import Files
 
@@ -55,6 +55,16 @@ def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[E
         if not copied.count:
             copied.append(reading.events)
         copied.close()
+
+
+def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[Draft]:
+    """Merges of the history that were taken back later: the user's files are one, and do not hold them any more."""
+    standing = {e.data["merge"] for e in history if e.kind == "merge_applied"}
+    return [
+        Draft("merge_applied", {**event.data, "request_id": None})
+        for event in events[len(history) :]
+        if event.kind == "merge_applied" and event.data.get("undoes") in standing
+    ]
 
 
 def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:

@@ -204,3 +204,21 @@ def test_a_seam_that_a_step_declares_is_resolved_by_a_later_step_or_with_a_note(
     code, document = said(tmp_path, "decide", run.id, seam, "accept", "--note", "cloud was told")
     assert (code, document["status"]) == (0, "completed")
     assert "cloud was told" in str(document["seam_obligations"])
+
+
+def test_a_fork_knows_of_a_merge_that_was_taken_back_after_its_checkpoint(tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": "a\n"})
+    steps = [
+        isolated("edit", "echo A > a.txt", write_set=["a.txt"]),
+        land("edit"),
+        isolated("look", "cat a.txt", "land", posture="read_only"),
+    ]
+    run, _ = ended(tmp_path, *steps)
+    run.checkpoint("all")
+    run.merge(undo=True)
+    assert (tmp_path / "a.txt").read_text() == "a\n"
+    fork = api.resume(run.id, checkpoint="all", from_="look", workspace=tmp_path)
+    assert fork.id != run.id
+    assert fork.wait().status == "completed", "it merged anew"
+    assert fork.output("look") == "A\n"
+    assert (tmp_path / "a.txt").read_text() == "A\n"
