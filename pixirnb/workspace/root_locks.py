@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from pixirnb.workspace.journal import Journal
 
 PATIENCE_S: Final = 30.0
-"""Longer than a merge of a large tree takes."""
+"""How long whoever holds a root may show no sign of work before those who wait for it give up."""
+LONGEST_S: Final = 600.0
+"""How long they wait at most, at work or not."""
 
 _PAUSE_S: Final = 0.02
 _FOLDER: Final = "roots"
@@ -45,8 +47,8 @@ _held: set[int] = set()
 
 class _Mine(threading.local):
     def __init__(self) -> None:
-        self.roots: list[str] = []
-        """Real paths of the roots this thread holds: it may ask for them again."""
+        self.roots: dict[str, int] = {}
+        """Real paths of the roots this thread holds, and the descriptors of their locks: it may ask for them again."""
 
 
 _mine = _Mine()
@@ -70,18 +72,43 @@ class Record:
     staging: str
 
 
+@dataclass(slots=True)
+class _Patience:
+    """How long one waits for another. The dates of a lock's file are the signs of work of whoever holds it."""
+
+    quiet_s: float
+    until: float
+
+    @classmethod
+    def of(cls, quiet_s: float) -> _Patience:
+        """Give up after so many seconds without a sign."""
+        return cls(quiet_s, time.monotonic() + max(quiet_s, LONGEST_S if quiet_s else 0))
+
+    def wait(self, root: str, path: Path, descriptor: int) -> None:
+        """Return when the lock is taken. Raises Cannot (`root_busy`)."""
+        seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
+        while not _is_taken(descriptor, path):
+            sign, now = os.fstat(descriptor).st_mtime_ns, time.monotonic()
+            if sign != seen:
+                seen, since = sign, now
+            if now - since >= self.quiet_s or now >= self.until:
+                raise _busy(root, path, descriptor)
+            time.sleep(_PAUSE_S)
+
+
 @contextmanager
 def locked(roots: Sequence[Path], *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold the locks of roots, what a dead process left there taken back first.
 
-    A thread that holds a root may ask for it again. Raises Cannot: `root_busy` after `patience_s` seconds, `merge_unfinished`
+    A thread that holds a root may ask for it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
+    `patience_s` seconds, or does not end in `LONGEST_S`; `merge_unfinished`
     where something half done could not be taken back; StateUnusable where there can be no locks.
     """
-    deadline = time.monotonic() + patience_s
+    patience = _Patience.of(patience_s)
     own = set(_mine.roots)  # what this thread is at work on is not left over from anybody
     wanted = {real(root) for root in roots}
     while True:
-        with held(wanted, deadline=deadline):
+        with held(wanted, patience=patience):
             linked = _linked(wanted - own)
             if linked <= wanted:
                 for root in sorted(wanted - own):
@@ -94,21 +121,29 @@ def locked(roots: Sequence[Path], *, patience_s: float = PATIENCE_S) -> Iterator
 
 
 @contextmanager
-def held(roots: set[str], *, deadline: float | None = None) -> Iterator[None]:
+def held(roots: set[str], *, patience: _Patience | None = None) -> Iterator[None]:
     """Hold the locks of roots, given by real path, and look at nothing. Raises as `locked`."""
-    until = time.monotonic() + PATIENCE_S if deadline is None else deadline
+    patience = patience or _Patience.of(PATIENCE_S)
     with ExitStack() as stack:
         for root in sorted(roots.difference(_mine.roots)):
-            descriptor = _taken(root, until)
+            descriptor = _taken(root, patience)
             stack.callback(_let_go, root, descriptor)
             _held.add(descriptor)
-            _mine.roots.append(root)
+            _mine.roots[root] = descriptor
         yield
 
 
 def is_held(root: Path) -> bool:
     """Whether this thread holds the lock of a root."""
     return real(root) in _mine.roots
+
+
+def beat(root: Path) -> None:
+    """Show those who wait for a root that this thread, which holds it, is at work."""
+    descriptor = _mine.roots.get(real(root))
+    if descriptor is not None:
+        with suppress(OSError):
+            os.utime(descriptor)
 
 
 def real(root: Path) -> str:
@@ -213,7 +248,7 @@ def _record(path: Path) -> Record | None:
         ) from error
 
 
-def _taken(root: str, deadline: float) -> int:
+def _taken(root: str, patience: _Patience) -> int:
     path = _place(root, ".lock")
     try:
         unbroken(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -225,19 +260,27 @@ def _taken(root: str, deadline: float) -> int:
             fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
         ) from error
     try:
-        while not _is_taken(descriptor, path):
-            if time.monotonic() >= deadline:
-                raise Cannot(
-                    f"The files in {root} are being merged by another run, which does not end.",
-                    fix="Wait for it, or look for the process that holds the lock.",
-                    code="root_busy",
-                    details={"root": root, "lock": str(path)},
-                )
-            time.sleep(_PAUSE_S)
+        patience.wait(root, path, descriptor)
+        with suppress(OSError):  # a disk that is full: only the message of those who wait is poorer
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _busy(root: str, path: Path, descriptor: int) -> Cannot:
+    """The Cannot that names who holds a root, as far as the lock tells."""
+    said = os.pread(descriptor, 20, 0).decode(errors="replace")
+    pid = int(said) if said.isascii() and said.isdecimal() else None
+    holder = "another run" if pid is None else f"another run, in process {pid},"
+    return Cannot(
+        f"The files in {root} are being merged by {holder} which does not end.",
+        fix="Wait for it, or look at the process that holds the lock: end it if it hangs, and what it began is taken back.",
+        code="root_busy",
+        details={"root": root, "lock": str(path), "pid": pid},
+    )
 
 
 def _is_taken(descriptor: int, path: Path) -> bool:
@@ -257,7 +300,7 @@ def _is_taken(descriptor: int, path: Path) -> bool:
 def _let_go(root: str, descriptor: int) -> None:
     if descriptor in _held:  # not in a forked child, which has no share in it
         _held.discard(descriptor)
-        _mine.roots.remove(root)
+        del _mine.roots[root]
         # Said aloud: a child that was forked a moment ago may not have closed its copy yet, which would hold the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

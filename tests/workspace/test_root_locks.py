@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from pixirnb.errors import Cannot
 from pixirnb.testing.memory_trees import MemoryTrees
 from pixirnb.workspace.application import Part, apply, finished
-from pixirnb.workspace.root_locks import is_held, locked
+from pixirnb.workspace.root_locks import beat, is_held, locked
 
 
 def test_a_root_held_by_another_process_is_busy(tmp_path: Path) -> None:
@@ -30,10 +31,32 @@ def test_a_root_held_by_another_process_is_busy(tmp_path: Path) -> None:
         os.write(leave, b"x")
         os.waitpid(pid, 0)
     assert caught.value.code == "root_busy"
+    assert caught.value.details["pid"] == pid
+    assert f"process {pid}" in str(caught.value)
     with locked([tmp_path]):
         assert is_held(tmp_path)
     for descriptor in (held, hold, go, leave):
         os.close(descriptor)
+
+
+def test_who_waits_for_a_root_goes_on_waiting_while_its_holder_is_at_work(tmp_path: Path) -> None:
+    held, hold = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with locked([tmp_path]):
+            os.write(hold, b"x")
+            for _ in range(40):  # two seconds, twice as long as the other is patient without a sign
+                time.sleep(0.05)
+                beat(tmp_path)
+        os._exit(0)
+    os.read(held, 1)
+    try:
+        with locked([tmp_path], patience_s=1):
+            assert is_held(tmp_path)
+    finally:
+        os.waitpid(pid, 0)
+    os.close(held)
+    os.close(hold)
 
 
 def test_a_root_is_one_by_whatever_path_it_is_named(tmp_path: Path) -> None:
