@@ -42,6 +42,12 @@ def wish(
 ) -> MergeWish:
     """What is asked for by `{steps, undo, sides}`. Raises InvalidArguments."""
     if said.get("undo"):
+        if said.get("sides"):
+            raise InvalidArguments(
+                "A merge is taken back as a whole: there are no sides to choose.",
+                fix="Leave the sides out. Where it conflicts, put the files right in your own folder first.",
+                code="not_a_side",
+            )
         last = last_merge(run.merges)
         if last is None:
             raise InvalidArguments(

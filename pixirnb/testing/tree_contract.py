@@ -206,6 +206,15 @@ class TreeContract(TreeBelongingContract):
         assert (tmp_path / "copy").read_bytes() == bytes(range(256)) * 20_000
         assert store.content(entry.digest) == bytes(range(256)) * 20_000
 
+    def test_sizes_are_told_of_contents_that_are_there(self, store: TreeStore) -> None:
+        lay_out({"a": (FILE, b"abc"), "empty": (FILE, b""), "link": (LINK, b"a/b/c")}, store.root)
+        found = store.entries(store.snapshot(EVERYTHING))
+        digests = {path: entry.digest for path, entry in found.items()}
+        lost = digests["a"][:-6] + "000000"
+        sizes = store.sizes([*digests.values(), lost])
+        assert sizes == {digests["a"]: 3, digests["empty"]: 0, digests["link"]: 5}
+        assert store.sizes([]) == {}
+
     def test_a_tree_that_there_is_not_is_said_to_be_missing(
         self, store: TreeStore, tmp_path: Path
     ) -> None:

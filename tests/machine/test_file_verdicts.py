@@ -273,6 +273,27 @@ def test_the_last_merge_that_stands_is_the_one_that_is_taken_back() -> None:
     assert wished(story).steps == ("b",)
 
 
+def test_a_merge_that_changed_no_file_is_not_the_one_that_is_taken_back() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    story.record(merged("m1", ["a"]), merged("m2", ["b"], files=[]))
+    assert wished(story, undo=True).undoes == "m1"
+    story.record(merged("m3", ["a"], undoes="m1"))
+    with pytest.raises(InvalidArguments) as refused:
+        wished(story, undo=True)
+    assert refused.value.code == "nothing_to_undo"
+
+
+def test_a_merge_that_is_taken_back_has_no_sides_to_choose() -> None:
+    story = begun()
+    done(story, "a", A)
+    story.record(merged("m1", ["a"]))
+    with pytest.raises(InvalidArguments) as refused:
+        wished(story, undo=True, sides="workspace")
+    assert refused.value.code == "not_a_side"
+
+
 def test_a_merge_step_whose_merge_was_taken_back_is_to_be_done_again_and_the_run_says_so() -> None:
     story = begun()
     done(story, "a", A)

@@ -11,7 +11,9 @@ import pytest
 
 from pixirnb import api
 from pixirnb.handle import Run
+from pixirnb.machine.merges import MergeReport
 from pixirnb.notebook.inquiries import Inquiries
+from pixirnb.notebook.patches import merge_document
 
 SPEC: dict[str, Any] = {
     "name": "two",
@@ -169,3 +171,17 @@ def _keys(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
     return set(value).union(*(_keys(part) for name, part in value.items() if name != "value"))
+
+
+def test_an_undo_that_conflicts_offers_no_sides_and_tells_both_sizes() -> None:
+    sides = [
+        {"name": "workspace", "mode": "100644", "bytes": 9},
+        {"name": "m1", "mode": None, "bytes": None},
+    ]
+    clash = {"path": "a.txt", "kind": "content", "sides": sides, "marked_text": None}
+    said: dict[str, Any] = {"between": ["workspace", "m1"], "conflicts": [clash]}
+
+    undo = merge_document(MergeReport("r", "conflict", ["a"], undoes="m1", **said))
+    assert (undo["sides"], undo["between"]) == ([], ["your files", "m1"])
+    assert "your files: 9 bytes" in undo["conflicts"][0]["words"]
+    assert merge_document(MergeReport("r", "conflict", ["a"], **said))["sides"]
