@@ -19,6 +19,8 @@ _SOURCES: Final = (
     *(".md", ".rst", ".html", ".css"),
 )
 """A module called `credentials` is code, and holds no secret by its name."""
+_PUBLIC: Final = frozenset({"cacert.pem"})
+"""What everybody has: the certificate authorities that an environment brings along, without which nothing in it is reached."""
 
 
 def is_secret(path: str) -> bool:
@@ -27,6 +29,8 @@ def is_secret(path: str) -> bool:
 
 
 def _is_secret_name(name: str) -> bool:
+    if name in _PUBLIC:
+        return False
     if name.startswith("credentials") and name.endswith(_SOURCES):
         return False
     return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)

@@ -91,7 +91,9 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         )
     if "file" not in args:
         # A text is never taken for a path here: what may be read is for `file` to say.
-        loaded = adopted(loader.load(args["workflow"], around=surroundings(asker.workspace)), asker.workspace)
+        loaded = adopted(
+            loader.load(args["workflow"], around=surroundings(asker.workspace)), asker.workspace
+        )
         return required(loaded, asker.workspace), asker.workspace
     place = asker.workspace.resolve()
     path = (place / args["file"]).resolve()
