@@ -46,6 +46,7 @@ class GitTrees:
         self.root = Path(os.path.realpath(root))
         self._store = GitStore(folder, self.root)
         self._seen: Seen | None = None
+        self._format = ""
 
     # --- from files to trees ---
 
@@ -190,8 +191,11 @@ class GitTrees:
 
     def digest_of(self, path: Path) -> Entry | None:
         """What an entry for the file at `path` would be; None where nothing, or no file, is there. Raises Cannot."""
-        store = self._store if self._store.is_made else self._made(find_repository(self.root))
-        return digest_of(path, self.root, store.object_format)
+        if not self._format:
+            made = self._store.is_made
+            store = self._store if made else self._made(find_repository(self.root))
+            self._format = store.object_format
+        return digest_of(path, self.root, self._format)
 
     # --- how long ---
 

@@ -139,8 +139,8 @@ def is_held(root: Path) -> bool:
 
 
 def beat(root: Path) -> None:
-    """Show those who wait for a root that this thread, which holds it, is at work."""
-    descriptor = _mine.roots.get(real(root))
+    """Show those who wait for a root, given by its real path, that this thread, which holds it, is at work."""
+    descriptor = _mine.roots.get(str(root))
     if descriptor is not None:
         with suppress(OSError):
             os.utime(descriptor)
