@@ -21,7 +21,7 @@ Place = tuple[int, int]
 """Device and inode."""
 
 _FIX: Final = (
-    "let the step work inside its folder and leave the folder itself alone, then run it again"
+    "let the step work inside its folder and leave the folder itself alone, then run it again."
 )
 
 
@@ -68,7 +68,7 @@ def _required(folder: Path, known: Place | None) -> Place:
 
 def _refused(folder: Path, said: str) -> Cannot:
     return Cannot(
-        f"the folder of the step {said}",
+        f"The folder of the step {said}.",
         fix=_FIX,
         code="snapshot_unreadable",
         details={"path": str(folder)},
