@@ -10,7 +10,7 @@ from storyline import effects, ended, kinds, mark, shell, spec, statuses
 
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.scheduler import Settings
+from pixirnb.engine.settings import Settings
 from pixirnb.errors import InvalidSpec
 from pixirnb.testing.repositories import git, traces
 
