@@ -98,6 +98,9 @@ def _assign(
     if place.is_isolated:
         for name in _GITS_OWN & env.keys():
             del env[name]
+        env.setdefault(
+            "PYTHONDONTWRITEBYTECODE", "1"
+        )  # what Python compiles is no work of the step
     env.update(place.variables())
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
     env["PIXIRNB_RUN_ID"] = run.run_id

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.errors import Cannot
+from pixirnb.errors import Cannot, LogWriteFailed
 from pixirnb.history.events import Draft
 from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
@@ -67,14 +67,21 @@ def give(
 
 def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
     """What an attempt left: `workspace_captured`. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
-    files, step = files_of(around), attempt.step
+    files = files_of(around)
     try:
-        taken = files.take(given)
+        return _captured(given, files, attempt, around)
     except Cannot as error:
         aside = files.set_aside(given)
         raise Cannot(
             f"{error.message} What it left lies in {aside}.", fix=error.fix, code=error.code
         ) from error
+    except LogWriteFailed:
+        files.set_aside(given)
+        raise
+
+
+def _captured(given: Given, files: Files, attempt: Attempt, around: Surroundings) -> list[Draft]:
+    taken, step = files.take(given), attempt.step
     data: dict[str, Any] = {
         "step": step.id,
         "attempt": attempt.number,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
-from pixirnb.history.step_state import StepState, reset
+from pixirnb.history.step_state import StepState, forget, reset
 
 if TYPE_CHECKING:
     from pixirnb.history.state import RunState
@@ -318,7 +318,7 @@ def _merged(run: RunState, data: dict[str, Any]) -> None:
             if step.merged_by == undone:
                 step.merged_by = None
         if merge["step"] is not None:
-            undo_step(run.step(merge["step"]))
+            undo_step(run.step(merge["step"]), undone)
 
 
 def _reopen(run: RunState, merge: str) -> None:
@@ -329,10 +329,14 @@ def _reopen(run: RunState, merge: str) -> None:
             run.seams[name] = {**seam, **opened}
 
 
-def undo_step(step: StepState) -> None:
-    """What a merge step did was taken back: it is to be done again, and says so."""
-    if step.stage == "settled" and step.brought is not None:
+def undo_step(step: StepState, merge: str) -> None:
+    """What a merge step did was taken back: it is to be done again, and says so; unless it has merged anew since."""
+    if step.brought is None or step.brought["merge"] != merge:
+        return
+    if step.stage == "settled":
         reset(step, "selected", may_keep=False)
+    elif step.kept is not None:
+        forget(step)  # set back by a course and not come to yet: an equal fingerprint keeps nothing any more
     step.brought = None
 
 

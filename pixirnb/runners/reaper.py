@@ -315,6 +315,7 @@ def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None)
         gc.enable()
         os.environ.clear()
         os.environ.update(header["env"])
+        sys.dont_write_bytecode = bool(header["env"].get("PYTHONDONTWRITEBYTECODE"))
         if header["kind"] == "script":
             from pixirnb.runners.script import run_script
 

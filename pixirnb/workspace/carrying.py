@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
 from pixirnb.planning.secret_names import is_secret
 from pixirnb.workspace.belonging import Rules
 
@@ -27,7 +28,7 @@ def carry(root: Path, folder: Path, path: str, rules: Rules) -> None:
         inner = os.path.relpath(where, root)
         return [name for name in names if rules.leaves_out(os.path.normpath(f"{inner}/{name}"))]
 
-    target.parent.mkdir(parents=True, exist_ok=True)
+    unbroken(target.parent.mkdir, parents=True, exist_ok=True)
     try:
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, ignore=left_out)

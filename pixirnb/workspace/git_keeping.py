@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git, said_by
 from pixirnb.workspace.git_store import GitStore, disk_time_ns, sync_folder, unusable_folder
 from pixirnb.workspace.lost_trees import tree_missing
@@ -117,7 +118,7 @@ def _prune(store: GitStore, held: int) -> None:
         if said.code == 0:
             heads = (said.out.decode().strip(),)
         else:
-            index.unlink(missing_ok=True)
+            unbroken(index.unlink, missing_ok=True)
     git = store.git().holding(held)
     # Not told to anybody: what cannot be pruned now costs room, and is tried again with the next run that goes.
     git.run("prune", f"--expire={long_ago}", "--", *heads, accepted=(0, 1, 128))
@@ -126,7 +127,7 @@ def _prune(store: GitStore, held: int) -> None:
 def _drop_old(path: Path, before: int) -> None:
     try:
         if path.stat().st_mtime < before:
-            path.unlink()
+            unbroken(path.unlink)
     except FileNotFoundError:
         return
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git
 
 ATTRIBUTES: Final = (
@@ -155,7 +156,7 @@ class GitStore:
     def index_held(self, index: Path) -> Iterator[int]:
         """Be the only one at an index. What a git that was killed left of its own lock goes."""
         with _lock(index.with_name(f"{index.name}.held"), fcntl.LOCK_EX) as held:
-            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+            unbroken(index.with_name(f"{index.name}.lock").unlink, missing_ok=True)
             yield held
 
 
@@ -184,7 +185,7 @@ def make_folders(folder: Path) -> None:
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
+        unbroken(each.mkdir, mode=0o700, exist_ok=True)
 
 
 def write(path: Path, data: bytes) -> None:
@@ -196,9 +197,9 @@ def write(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
-        aside.rename(path)
+        unbroken(aside.rename, path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        unbroken(aside.unlink, missing_ok=True)
         raise
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
 from pixirnb.trees import Belonging, Change, Entry, Merged, mark_of
 from pixirnb.workspace import git_changes, git_indexes, git_keeping
 from pixirnb.workspace.belonging import Rules
@@ -114,8 +115,8 @@ class GitTrees:
             self._borrow_history(repository)
             self._learn_rules(repository)
             try:
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                folder.mkdir()
+                unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
+                unbroken(folder.mkdir)
             except OSError as error:
                 raise unusable_folder(folder, error) from error
             try:
@@ -130,7 +131,7 @@ class GitTrees:
     def _give(self, tree: str, folder: Path, repository: Repository | None) -> None:
         index = self._index_of(folder, tree)
         with self._store.shared() as held, self._store.index_held(index) as alone:
-            index.unlink(missing_ok=True)
+            unbroken(index.unlink, missing_ok=True)
             lay_out(self._store.git(index=index, files=folder).holding(held, alone), tree)
             shallow = b""
             if repository is not None and (repository.common / "shallow").is_file():
@@ -230,7 +231,7 @@ class GitTrees:
             except Cannot as error:
                 if error.code != "tree_store_unusable":
                     raise
-                index.unlink(missing_ok=True)
+                unbroken(index.unlink, missing_ok=True)
         return git_indexes.record(git, self.root, files)
 
     def _follow(self, repository: Repository | None, git: Git, index: Path) -> None:
@@ -341,7 +342,7 @@ class GitTrees:
         said = passing.run("write-tree", accepted=(0, 1, 128))
         if said.code == 0 and said.out.decode().strip() == base:
             return True
-        copy.unlink()
+        unbroken(copy.unlink)
         return False
 
     @contextmanager
@@ -350,8 +351,8 @@ class GitTrees:
         try:
             yield self._store.git(index=index, files=files).holding(*git.held)
         finally:
-            index.unlink(missing_ok=True)
-            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+            unbroken(index.unlink, missing_ok=True)
+            unbroken(index.with_name(f"{index.name}.lock").unlink, missing_ok=True)
 
     @contextmanager
     def _trees(self, *digests: str, kind: str = "tree") -> Iterator[Git]:

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.git_store import ATTRIBUTES, GitStore
 
@@ -61,7 +62,7 @@ def make_repository(
     """
     directory = folder / ".git"
     for part in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
-        (directory / part).mkdir(parents=True)
+        unbroken((directory / part).mkdir, parents=True)
     is_old = len(tree) == 40
     config = _CONFIG.format(
         version=0 if is_old else 1,

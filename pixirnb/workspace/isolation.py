@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import Cannot
+from pixirnb.interruptions import unbroken
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.trees import (
@@ -57,6 +58,8 @@ class LocalFiles:
         self._roots = roots
         self._never_copy = tuple(never_copy)
         self._stores: dict[str, TreeStore] = {}
+        self._kept: set[Path] = set()
+        """Folders that could not be set aside."""
 
     def method(self, root: str) -> str:
         """See `Files.method`."""
@@ -89,14 +92,14 @@ class LocalFiles:
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
             store, folder = self._store(root), folders[root]
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
             store.give(base[root], folder)
         for root in order.roots:
             belonging = self._belonging(root, (), carried=order.carry)
             for path in belonging.carried:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
-        workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unbroken(workspace.mkdir, mode=0o700, parents=True, exist_ok=True)
         return Given(order, workspace, folders, seen, base)
 
     def take(self, given: Given) -> Taken:
@@ -117,6 +120,8 @@ class LocalFiles:
     def drop(self, given: Given) -> None:
         """See `Files.drop`."""
         folder = self._state / "isolated" / given.order.run_id / given.order.name
+        if folder in self._kept:
+            return
         _remove(folder)
         with suppress(OSError):  # other attempts still work there
             folder.parent.rmdir()
@@ -126,7 +131,11 @@ class LocalFiles:
         folder = self._state / "isolated" / given.order.run_id / given.order.name
         aside = folder.with_name(folder.name + _ASIDE)
         _remove(aside)
-        folder.rename(aside)
+        try:
+            unbroken(folder.rename, aside)
+        except OSError:  # the disk gives no name: it stays under the one it has, until the run is taken up again
+            self._kept.add(folder)
+            return folder
         return aside
 
     def sweep(self, run_id: str) -> None:
@@ -204,7 +213,7 @@ class LocalFiles:
                 kept = [merging.before[root], merging.after[root]]
                 self._store(root).keep(f"{order.run_id}/{order.name}", kept)
             journal = self._journal(order.run_id, order.name)
-            journal.parent.mkdir(mode=0o700, exist_ok=True)
+            unbroken(journal.parent.mkdir, mode=0o700, exist_ok=True)
             about = {
                 "run_id": order.run_id,
                 "data": data,

@@ -191,13 +191,13 @@ class Writer:
                 with refusing(self._temporary):
                     write_whole(target, chunk)
         except BaseException:
-            Path(name).unlink()
+            unbroken(Path(name).unlink)
             raise
         finally:
             os.close(target)
         digest = "b2:" + hashed.hexdigest()
         if self._is_there(digest, at):
-            Path(name).unlink()
+            unbroken(Path(name).unlink)
         else:
             self._unnamed[digest] = Path(name)
         return digest
@@ -232,7 +232,7 @@ class Writer:
             descriptor, name = tempfile.mkstemp(dir=self._temporary)
             os.close(descriptor)
             at = Path(name).stat().st_ctime_ns
-            Path(name).unlink()
+            unbroken(Path(name).unlink)
         return at
 
     def discard(self) -> None:

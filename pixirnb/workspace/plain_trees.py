@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
+from pixirnb.interruptions import unbroken
 from pixirnb.trees import EXECUTABLE, LINK, Belonging, Change, Conflict, Entry, Merged, mark_of
 from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
 from pixirnb.workspace.known_files import (
@@ -94,8 +95,8 @@ class PlainTrees:
         """
         entries = self.entries(tree)
         with refusing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir()
+            unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
+            unbroken(folder.mkdir)
         try:
             with refusing(folder):
                 for path, entry in entries.items():
@@ -214,7 +215,7 @@ class PlainTrees:
             return writer.put_tree(entries)
 
     def _laid_out(self, path: Path, entry: Entry) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        unbroken(path.parent.mkdir, parents=True, exist_ok=True)
         if entry.mode == LINK:
             path.symlink_to(os.fsdecode(self.content(entry.digest)))
             return

@@ -34,7 +34,7 @@ agents:
   worker: {runner: acp, permission_mode: ask, command: [PYTHON, -m, pixirnb.testing.agents.acp,
     "say:I would change a file.\\n", "ask:edit:src/<b>a.py", "say:On I go.\\ncheckpoint_status: checkpoint_ready\\n"]}
 steps:
-  - {id: talk, task: "Change it.", agent: worker}
+  - {id: talk, task: "Change it.", agent: worker, workspace: shared}
   - {id: after, run: "cat 'src/<b>a.py'", depends_on: [talk], posture: read_only}
 """.replace("PYTHON", json.dumps(sys.executable))
 

@@ -21,7 +21,7 @@ _WORKING: Final = frozenset({"shell", "python", "agent"})
 _NO_FILES: Final = frozenset(
     {
         "snapshot_limit", "snapshot_unreadable", "repository_broken", "tree_missing",
-        "tree_store_unusable", "internal_error", "isolation_unusable", CONFLICT,
+        "tree_store_unusable", "internal_error", "isolation_unusable", "output_not_kept", CONFLICT,
     }
 )  # fmt: skip
 """Failures of what would have kept its files: there may be nothing to tell."""

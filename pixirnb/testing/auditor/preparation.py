@@ -12,6 +12,7 @@ from pydantic_core import from_json
 from pixirnb.history.codec import decode_lines
 from pixirnb.testing.auditor import standing as standings
 from pixirnb.testing.auditor.breaches import Sighting
+from pixirnb.testing.auditor.ledger import Merge
 from pixirnb.testing.auditor.readings import read_spec
 from pixirnb.testing.auditor.record import Attempt, Course, Fact, Record
 from pixirnb.testing.auditor.shapes import SHAPES, misfit
@@ -167,7 +168,10 @@ class _Fold:
         attempts = {name: self._now(name).attempt for name in course.reading.steps}
         undone = self.record.ledger.enter(course, fact, attempts)
         if undone is not None:
-            self._move(undone, fact.place, standings.taken_back(self._now(undone)))
+            # A step that has merged anew since is not undone by what its attempt before had merged.
+            last = self._last_merge(undone)
+            if last is not None and last.name == fact.data["undoes"]:
+                self._move(undone, fact.place, standings.taken_back(self._now(undone)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:
         before, data, place = self._now(step), fact.data, fact.place
@@ -175,7 +179,7 @@ class _Fold:
             case "step_scheduled":
                 self._begun(course, fact, is_ask=False)
                 later = standings.scheduled(before, data, place)
-                later = replace(later, brought=self._still_brought(before, step, place))
+                later = replace(later, brought=self._still_brought(step, place))
             case "decision_requested":
                 if data["reason"] in {"ask", "in_flight"}:
                     self._begun(course, fact, is_ask=True)
@@ -211,24 +215,19 @@ class _Fold:
                 return
         self._move(step, place, later)
 
-    def _still_brought(self, before: Standing, step: str, place: int) -> dict[str, Any] | None:
-        """What an attempt before had merged, where the log has it and all of it still stands: then it is not merged twice."""
-        brought = before.brought or next(
-            (
-                merge.fact.data
-                for merge in reversed(self.record.ledger.merges)
-                if merge.fact.data["step"] == step and merge.undoes is None
-            ),
-            None,
-        )
-        if brought is None:
+    def _still_brought(self, step: str, place: int) -> dict[str, Any] | None:
+        """What the step last merged, where that and all it was made of still stand: it is not merged twice."""
+        last = self._last_merge(step)
+        if last is None or not last.stands(place):
             return None
-        stands = all(
-            self._now(name).attempt == attempt
-            and self.record.ledger.is_merged(name, attempt, place)
-            for name, attempt in brought["attempts"].items()
-        )
-        return brought if stands else None
+        brought = last.fact.data
+        attempts = brought["attempts"].items()
+        return brought if all(self._now(n).attempt == a for n, a in attempts) else None
+
+    def _last_merge(self, step: str) -> Merge | None:
+        """The last merge that a step made."""
+        merges = reversed(self.record.ledger.merges)
+        return next((m for m in merges if m.fact.data["step"] == step and m.undoes is None), None)
 
     def _begun(self, course: Course, fact: Fact, *, is_ask: bool) -> None:
         step, data = fact.data["step"], fact.data

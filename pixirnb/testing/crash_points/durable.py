@@ -13,7 +13,7 @@ import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(slots=True, eq=False)
@@ -130,9 +130,13 @@ class Durable:
         return top
 
 
+_BY_OTHERS: Final = frozenset({"trees"})
+"""What git's own processes write and sync is not seen here: it stays as it is."""
+
+
 def _restore(folder: Path, node: Node) -> None:
-    names = node.names or {}
-    for path in folder.iterdir():
+    names = {name: kept for name, kept in (node.names or {}).items() if name not in _BY_OTHERS}
+    for path in [path for path in folder.iterdir() if path.name not in _BY_OTHERS]:
         kept = names.get(path.name)
         is_folder = path.is_dir() and not path.is_symlink()
         if kept is not None and (kept.names is not None) == is_folder:

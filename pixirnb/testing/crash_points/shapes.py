@@ -107,8 +107,8 @@ _FAN = _workflow(
 _DIAMOND = _workflow(
     "diamond",
     _python("top"),
-    _shell("left", "top", then="mkdir -p lib; echo l > lib/left", write_set=["lib/**"]),
-    _shell("right", "top", then="mkdir -p lib; echo r > lib/right", write_set=["lib/**"]),
+    _shell("left", "top", then="mkdir -p lib; echo l > lib/left", write_set=["lib/**", EFFECTS]),
+    _shell("right", "top", then="mkdir -p lib; echo r > lib/right", write_set=["lib/**", EFFECTS]),
     _shell("bottom", "left", "right", then="cat lib/left lib/right", read_set=["lib/**"]),
 )
 _RETRY = _workflow(
