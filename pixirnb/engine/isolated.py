@@ -70,14 +70,14 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
     files = files_of(around)
     try:
         return _captured(given, files, attempt, around)
+    except LogWriteFailed:
+        files.set_aside(given)
+        raise
     except Cannot as error:
         aside = files.set_aside(given)
         raise Cannot(
             f"{error.message} What it left lies in {aside}.", fix=error.fix, code=error.code
         ) from error
-    except LogWriteFailed:
-        files.set_aside(given)
-        raise
 
 
 def _captured(given: Given, files: Files, attempt: Attempt, around: Surroundings) -> list[Draft]:
