@@ -336,7 +336,9 @@ def undo_step(step: StepState, merge: str) -> None:
     if step.stage == "settled":
         reset(step, "selected", may_keep=False)
     elif step.kept is not None:
-        forget(step)  # set back by a course and not come to yet: an equal fingerprint keeps nothing any more
+        forget(
+            step
+        )  # set back by a course and not come to yet: an equal fingerprint keeps nothing any more
     step.brought = None
 
 

@@ -133,7 +133,9 @@ class LocalFiles:
         _remove(aside)
         try:
             unbroken(folder.rename, aside)
-        except OSError:  # the disk gives no name: it stays under the one it has, until the run is taken up again
+        except (
+            OSError
+        ):  # the disk gives no name: it stays under the one it has, until the run is taken up again
             self._kept.add(folder)
             return folder
         return aside
