@@ -16,7 +16,7 @@ from pixirnb.testing.repositories import git, traces
 
 pytestmark = pytest.mark.story
 
-MANY = 120
+MANY = 600
 
 
 def test_killed_in_the_middle_of_a_copy_the_users_files_are_untouched_and_the_work_is_done_once(
