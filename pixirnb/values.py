@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.durability import let_go, sync_folder
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.interruptions import unbroken
@@ -144,11 +145,7 @@ def _keep_name(path: Path) -> None:
     Asked of a key that is there, too: whoever made it may have died before it had asked.
     """
     for folder in path.parents[:3]:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
 
 
 def _make_key(path: Path) -> None:
@@ -166,7 +163,7 @@ def _make_key(path: Path) -> None:
         except FileExistsError:
             pass  # another process was first: its key is the key
     finally:
-        unbroken(aside.unlink)
+        let_go(aside)
 
 
 def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue, bytes | None]:

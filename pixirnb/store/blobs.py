@@ -12,9 +12,10 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from pixirnb.durability import let_go, sync_folder
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
 from pixirnb.interruptions import unbroken
-from pixirnb.store.folders import linked, make_private, open_private, sync_folder, unusable
+from pixirnb.store.folders import linked, make_private, open_private, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -217,7 +218,7 @@ class FileBlobs:
             digest = "b2:" + hashed.hexdigest()
             self._name(temporary, digest)
         except BaseException:
-            unbroken(temporary.unlink, missing_ok=True)
+            let_go(temporary)
             raise
         return digest
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pixirnb.durability import sync_folder
 from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_run_id
@@ -25,7 +26,6 @@ from pixirnb.store.folders import (
     open_private,
     refuse_foreign,
     refuse_planted,
-    sync_folder,
     unusable,
 )
 from pixirnb.store.follower import LogFollower, bytes_from

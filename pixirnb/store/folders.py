@@ -72,15 +72,6 @@ def refuse_planted(folder: Path) -> None:
         raise unusable(folder, error) from error
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def unusable(path: Path, error: OSError) -> StateUnusable:
     """The StateUnusable that says why `path` cannot be used, and what to do."""
     elsewhere = "choose another state folder with --state DIR or PIXIRNB_STATE"

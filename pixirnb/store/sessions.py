@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pixirnb.durability import sync_folder
 from pixirnb.errors import LogWriteFailed, UnknownRun
 from pixirnb.history.codec import GENESIS
 from pixirnb.ids import is_attempt_name
 from pixirnb.ports import Reading
-from pixirnb.store.folders import make_private, open_private, sync_folder, unusable
+from pixirnb.store.folders import make_private, open_private, unusable
 from pixirnb.store.follower import LogFollower, bytes_from
 from pixirnb.store.lines import decode_log, encode_group
 

@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from pixirnb.durability import sync_folder
 from pixirnb.interruptions import unbroken
-from pixirnb.store.folders import make_private, open_private, sync_folder, unusable
+from pixirnb.store.folders import make_private, open_private, unusable
 
 STATE_NAME: Final = ".pixirnb"
 STATE_VARIABLE: Final = "PIXIRNB_STATE"

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from pixirnb.durability import sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git, said_by
-from pixirnb.workspace.git_store import GitStore, disk_time_ns, sync_folder, unusable_folder
+from pixirnb.workspace.git_store import GitStore, disk_time_ns
 from pixirnb.workspace.lost_trees import tree_missing
+from pixirnb.workspace.refusals import unusable
 
 GRACE_S: Final = 24 * 3600
 """Seconds for which what no name keeps is kept all the same."""
@@ -70,7 +72,7 @@ def renew(store: GitStore, tree: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise unusable_folder(store.folder, error) from error
+        raise unusable(store.folder, error) from error
 
 
 def keep(store: GitStore, git: Git, name: str, trees: Sequence[str]) -> None:
@@ -86,7 +88,7 @@ def keep(store: GitStore, git: Git, name: str, trees: Sequence[str]) -> None:
             sync_folder(folder)
             folder = folder.parent
     except OSError as error:
-        raise unusable_folder(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def forget(store: GitStore, owner: str) -> None:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pixirnb.errors import Cannot
+from pixirnb.durability import put
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git
+from pixirnb.workspace.refusals import unusable
 
 ATTRIBUTES: Final = (
     b"* -text !eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !crlf\n"
@@ -112,14 +113,14 @@ class GitStore:
                 make_folders(part)
             is_old = object_format == "sha1"
             config = _CONFIG.format(version=0 if is_old else 1) + ("" if is_old else _FORMAT)
-            write(self.folder / "root", os.fsencode(self.root) + b"\n")
-            write(self.directory / "config", config.encode())
-            write(self.directory / "info" / "attributes", ATTRIBUTES)
+            put(self.folder / "root", os.fsencode(self.root) + b"\n")
+            put(self.directory / "config", config.encode())
+            put(self.directory / "info" / "attributes", ATTRIBUTES)
             # Relative, so that a state folder can be moved.
-            write(self.directory / "objects" / "info" / "alternates", b"../../borrowed\n")
-            write(self.directory / "HEAD", b"ref: refs/heads/pixirnb\n")
+            put(self.directory / "objects" / "info" / "alternates", b"../../borrowed\n")
+            put(self.directory / "HEAD", b"ref: refs/heads/pixirnb\n")
         except OSError as error:
-            raise unusable_folder(self.folder, error) from error
+            raise unusable(self.folder, error) from error
 
     def git(self, *, index: Path | None = None, files: Path | None = None) -> Git:
         """Git on this store."""
@@ -141,7 +142,7 @@ class GitStore:
         try:
             descriptor = _opened(self.folder / "lock")
         except OSError as error:
-            raise unusable_folder(self.folder, error) from error
+            raise unusable(self.folder, error) from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,7 +166,7 @@ def _lock(path: Path, how: int) -> Iterator[int]:
     try:
         descriptor = _opened(path)
     except OSError as error:
-        raise unusable_folder(path, error) from error
+        raise unusable(path, error) from error
     try:
         fcntl.flock(descriptor, how)
         yield descriptor
@@ -188,41 +189,7 @@ def make_folders(folder: Path) -> None:
         unbroken(each.mkdir, mode=0o700, exist_ok=True)
 
 
-def write(path: Path, data: bytes) -> None:
-    """Put a small file in place, whole and on disk. Raises OSError."""
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        unbroken(aside.rename, path)
-    except BaseException:
-        unbroken(aside.unlink, missing_ok=True)
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def disk_time_ns(place: int | Path) -> int:
     """What time it is by the dates of a disk, told by a file or folder of ours there."""
     os.utime(place)
     return os.stat(place).st_mtime_ns  # noqa: PTH116 - a descriptor, too
-
-
-def unusable_folder(path: Path, error: OSError) -> Cannot:
-    """The Cannot for a store that the disk refuses."""
-    return Cannot(
-        f"{path} cannot be used: {error.strerror or error}",
-        fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
-        code="tree_store_unusable",
-        details={"path": str(path), "errno": error.errno},
-    )

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Literal
 
+from pixirnb.durability import let_go, put
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import Belonging, Change, Entry, Merged, mark_of
@@ -29,10 +30,11 @@ from pixirnb.workspace.git_indexes import Seen
 from pixirnb.workspace.git_merging import merge_trees
 from pixirnb.workspace.git_reading import Write, reading
 from pixirnb.workspace.git_repository import Repository, find_repository, identity, ignore_rules
-from pixirnb.workspace.git_store import GitStore, disk_time_ns, unusable_folder, write
+from pixirnb.workspace.git_store import GitStore, disk_time_ns
 from pixirnb.workspace.git_working_copies import lay_out, make_repository
 from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
 from pixirnb.workspace.listing import Asker, Listing
+from pixirnb.workspace.refusals import unusable
 
 MOST_LEFT: Final = 1000
 
@@ -118,14 +120,14 @@ class GitTrees:
                 unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
                 unbroken(folder.mkdir)
             except OSError as error:
-                raise unusable_folder(folder, error) from error
+                raise unusable(folder, error) from error
             try:
-                write(note, json.dumps(place_of(folder)).encode())
+                put(note, json.dumps(place_of(folder)).encode())
                 self._give(tree, folder, repository)
             except BaseException as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 if isinstance(error, OSError):
-                    raise unusable_folder(folder, error) from error
+                    raise unusable(folder, error) from error
                 raise
 
     def _give(self, tree: str, folder: Path, repository: Repository | None) -> None:
@@ -242,14 +244,14 @@ class GitTrees:
         known = seed.read_text() if seed.exists() and index.exists() else ""
         if known != repository.tree and self._borrow_history(repository):
             git_indexes.begin_at(git, repository.tree)
-            write(seed, repository.tree.encode())
+            put(seed, repository.tree.encode())
 
     def _learn_rules(self, repository: Repository | None) -> None:
         """Note what is ignored by rules that do not lie in the root: a folder that is given has to know."""
         rules = b"" if repository is None else ignore_rules(self.root, repository)
         exclude = self._store.exclude
         if rules != (exclude.read_bytes() if exclude.exists() else b""):
-            write(exclude, rules)
+            put(exclude, rules)
 
     def _borrow_history(self, repository: Repository | None) -> bool:
         """Link the objects of the user's HEAD in, unless they are here; whether they are now."""
@@ -263,7 +265,7 @@ class GitTrees:
             try:
                 borrow(repository.common / "objects", self._store.borrowed)
             except OSError as error:
-                raise unusable_folder(self._store.borrowed, error) from error
+                raise unusable(self._store.borrowed, error) from error
         return git_keeping.has(git, commit)
 
     def _parent(self, repository: Repository | None) -> str | None:
@@ -351,8 +353,8 @@ class GitTrees:
         try:
             yield self._store.git(index=index, files=files).holding(*git.held)
         finally:
-            unbroken(index.unlink, missing_ok=True)
-            unbroken(index.with_name(f"{index.name}.lock").unlink, missing_ok=True)
+            let_go(index)
+            let_go(index.with_name(f"{index.name}.lock"))
 
     @contextmanager
     def _trees(self, *digests: str, kind: str = "tree") -> Iterator[Git]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ from pixirnb.workspace.application import Part, apply, finished, left_over, roll
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
+from pixirnb.workspace.refusals import refusing
 from pixirnb.workspace.root_locks import locked
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.tree_stores import tree_store
@@ -69,12 +70,14 @@ class LocalFiles:
 
     def give(self, order: Order) -> Given | Clash:
         """See `Files.give`."""
-        with naming_steps(order):
+        with naming_steps(order), self._refusing():
             return self._given(order)
 
     def _given(self, order: Order) -> Given | Clash:
         top = self._state / "isolated" / order.run_id / order.name
         _remove(top)
+        for folder in (top.parent.parent, top.parent):
+            unbroken(folder.mkdir, mode=0o700, exist_ok=True)
         folders = self._laid_out(top, order.roots)
         seen: dict[str, str] = {}
         base: dict[str, str] = {}
@@ -104,6 +107,10 @@ class LocalFiles:
 
     def take(self, given: Given) -> Taken:
         """See `Files.take`."""
+        with self._refusing():
+            return self._left(given)
+
+    def _left(self, given: Given) -> Taken:
         order = given.order
         trees: dict[str, str] = {}
         behind: list[str] = []
@@ -151,48 +158,52 @@ class LocalFiles:
 
     def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
         """See `Files.adopt`."""
-        for root, named in trees.items():
-            self._store(root).keep(f"{run_id}/adopted", list(named))
+        with self._refusing():
+            for root, named in trees.items():
+                self._store(root).keep(f"{run_id}/adopted", list(named))
 
     # --- merging ------------------------------------------------------------------------------------------------
 
     def preview(self, order: Order) -> Merging | Clash:
         """See `Files.preview`."""
-        with naming_steps(order):
+        with naming_steps(order), self._refusing():
             return self._merged(order)
 
     def merge(
         self, order: Order, describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """See `Files.merge`."""
-        with naming_steps(order):
+        with naming_steps(order), self._refusing():
             return self._carried_out(order, partial(self._merged, order), describe)
 
     def undo(
         self, order: Order, merge: Mapping[str, Any], describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """See `Files.undo`."""
-        return self._carried_out(order, partial(self.preview_undo, order, merge), describe)
+        with self._refusing():
+            return self._carried_out(order, partial(self.preview_undo, order, merge), describe)
 
     def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
         """See `Files.preview_undo`."""
-        with naming_steps(order, undone=str(merge["merge"])):
+        with naming_steps(order, undone=str(merge["merge"])), self._refusing():
             return self._merged(backwards(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""
-        finished(self._journal(run_id, merge))
+        with self._refusing():
+            finished(self._journal(run_id, merge))
 
     def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
         """See `Files.unrecorded`."""
         found: list[dict[str, Any]] = []
-        for left in left_over(self._state / "merges"):
-            if left.about.get("run_id") != run_id:
-                continue
-            if left.state == "done":
-                found.append(left.about["data"])
-            else:
-                roll_back(left, partial(tree_store, self._state))
+        with self._refusing():
+            for left in left_over(self._state / "merges"):
+                if left.about.get("run_id") != run_id:
+                    continue
+                if left.state == "done":
+                    found.append(left.about["data"])
+                else:
+                    roll_back(left, partial(tree_store, self._state))
         return found
 
     def _carried_out(
@@ -260,12 +271,17 @@ class LocalFiles:
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
         """See `Files.marks`."""
         found: dict[tuple[str, str], object] = {}
-        for root in roots:
-            for path, mark in self._store(root).marks(self._belonging(root, ())).items():
-                found[root, path] = mark
+        with self._refusing():
+            for root in roots:
+                for path, mark in self._store(root).marks(self._belonging(root, ())).items():
+                    found[root, path] = mark
         return found
 
-    # --- what lies where ----------------------------------------------------------------------------------------
+    # --- what lies where, and what the disk says of it -------------------------------------------------------------
+
+    def _refusing(self) -> AbstractContextManager[None]:
+        """What the disk refuses, where nobody below knew better what to say of it, as Cannot."""
+        return refusing(self._state)
 
     def _stack(self, root: str, start: str, order: Order) -> Stack:
         store, seen = self._store(root), order.seen.get(root)

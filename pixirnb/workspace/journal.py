@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pixirnb.durability import put_durably, sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import Entry
@@ -88,7 +88,7 @@ def remove(path: Path) -> None:
     """Remove a journal, durably. One that is gone already is no error. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         unbroken(path.unlink)
-        sync_names(path.parent)
+        sync_folder(path.parent)
 
 
 def read(path: Path) -> Journal | None:
@@ -119,7 +119,7 @@ def write(path: Path, journal: Journal) -> None:
         "about": journal.about,
         "works": [_document(work, path) for work in journal.works],
     }
-    put(path, json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+    put_durably(path, json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
 
 
 def settle(path: Path, journal: Journal) -> None:
@@ -151,32 +151,6 @@ def is_staged(root: Path, staging: str) -> bool:
             )
     except OSError:
         return False
-
-
-def put(path: Path, data: bytes) -> None:
-    """A small file, 0600, whole or not at all, durable with its name. Raises OSError."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        unbroken(aside.rename, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            unbroken(aside.unlink)
-        raise
-    sync_names(path.parent)
-
-
-def sync_names(folder: Path) -> None:
-    """Make the names in a folder durable. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _document(work: Work, path: Path) -> dict[str, Any]:

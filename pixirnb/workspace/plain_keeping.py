@@ -18,7 +18,8 @@ from urllib.parse import quote
 
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
-from pixirnb.workspace.plain_objects import PlainObjects, Writer, refusing, sync
+from pixirnb.workspace.plain_objects import PlainObjects, Writer, sync
+from pixirnb.workspace.refusals import refusing
 
 GRACE: Final = 24 * 3600 * 1_000_000_000
 """Nanoseconds."""

@@ -25,10 +25,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.durability import let_go
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import LARGEST_FILE, Entry
 from pixirnb.workspace.lost_trees import tree_missing
+from pixirnb.workspace.refusals import refusing, unusable
 
 CHUNK: Final = 1024 * 1024
 _MANY: Final = 100
@@ -191,13 +193,13 @@ class Writer:
                 with refusing(self._temporary):
                     write_whole(target, chunk)
         except BaseException:
-            unbroken(Path(name).unlink)
+            let_go(Path(name))
             raise
         finally:
             os.close(target)
         digest = "b2:" + hashed.hexdigest()
         if self._is_there(digest, at):
-            unbroken(Path(name).unlink)
+            let_go(Path(name))
         else:
             self._unnamed[digest] = Path(name)
         return digest
@@ -232,13 +234,13 @@ class Writer:
             descriptor, name = tempfile.mkstemp(dir=self._temporary)
             os.close(descriptor)
             at = Path(name).stat().st_ctime_ns
-            unbroken(Path(name).unlink)
+            let_go(Path(name))
         return at
 
     def discard(self) -> None:
         """Throw away what got no name."""
         for temporary in self._unnamed.values():
-            unbroken(temporary.unlink, missing_ok=True)
+            let_go(temporary)
         self._unnamed.clear()
 
     def _is_there(self, digest: str, size: int) -> bool:
@@ -307,22 +309,3 @@ def sync(path: Path) -> None:
 def missing(name: str) -> Cannot:
     """The Cannot for a tree or a content that the store does not have, or not as it was."""
     return tree_missing(name[:80], {"tree": name[:80]})
-
-
-def unusable(path: Path, error: OSError) -> Cannot:
-    """The Cannot for a folder of trees that cannot be used."""
-    return Cannot(
-        f"the store of trees at {path} cannot be used: {error.strerror or error}",
-        fix="make room or make it writable, or choose another state folder with --state DIR",
-        code="tree_store_unusable",
-        details={"path": str(path), "errno": error.errno},
-    )
-
-
-@contextlib.contextmanager
-def refusing(path: Path) -> Iterator[None]:
-    """Tell what the disk refuses as Cannot(code=`tree_store_unusable`)."""
-    try:
-        yield
-    except OSError as error:
-        raise unusable(path, error) from error

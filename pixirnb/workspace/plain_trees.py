@@ -30,13 +30,10 @@ from pixirnb.workspace.line_regions import counts, is_text, marked
 from pixirnb.workspace.plain_keeping import forget_owner, keep_trees
 from pixirnb.workspace.plain_listing import PlainRules, listing, refuse_too_much
 from pixirnb.workspace.plain_merge import Disagreement, merged
-from pixirnb.workspace.plain_objects import (
-    PlainObjects,
-    refusing,
-    write_whole,
-)
+from pixirnb.workspace.plain_objects import PlainObjects, write_whole
 from pixirnb.workspace.plain_patch import file_patch
 from pixirnb.workspace.plain_reading import mode_of, read_file, statuses_of
+from pixirnb.workspace.refusals import refusing
 
 MOST_LEFT_BEHIND: Final = 1000
 MOST_MARKED: Final = 256 * 1024

@@ -1,4 +1,4 @@
-"""What a merge says where it does not happen: who stood in its way, and that nothing was changed.
+"""What is said where files cannot be kept, given or merged: who stood in the way, and that nothing was changed.
 
 Names of files are a person's or an agent's text: on one line, escaped, bounded.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -78,6 +79,25 @@ def unfinished(journal: Path, root: Path, said: str) -> Cannot:
         code="merge_unfinished",
         details={"root": str(root), "journal": str(journal)},
     )
+
+
+def unusable(path: Path, error: OSError) -> Cannot:
+    """The disk refuses a store of trees, or a folder that a step is to work in."""
+    return Cannot(
+        f"{path} cannot be used: {error.strerror or error}",
+        fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
+        code="tree_store_unusable",
+        details={"path": str(path), "errno": error.errno},
+    )
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as Cannot(code=`tree_store_unusable`)."""
+    try:
+        yield
+    except OSError as error:
+        raise unusable(path, error) from error
 
 
 def with_kept(error: Cannot, edited: Sequence[str], kept: Mapping[str, str]) -> Cannot:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pixirnb import values
+from pixirnb.durability import put_durably, sync_folder
 from pixirnb.errors import Cannot, StateUnusable
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace import journal as journals
@@ -155,7 +156,7 @@ def note(root: Path, record: Record) -> None:
     """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
     _keep_names(_place(real(root), ".json").parent)
     document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
-    journals.put(_place(real(root), ".json"), json.dumps(document).encode())
+    put_durably(_place(real(root), ".json"), json.dumps(document).encode())
 
 
 def forget(root: Path, journal: Path) -> None:
@@ -194,7 +195,7 @@ def taken_back(
 def _keep_names(folder: Path) -> None:
     """Make the names durable that lead to the records, once a process: whoever made them may have died before it had asked."""
     for path in (folder, *folder.parents[:3]):
-        journals.sync_names(path)
+        sync_folder(path)
 
 
 def _recover(root: str) -> None:
