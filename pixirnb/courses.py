@@ -23,9 +23,10 @@ from typing import Any, Final
 from pixirnb.engine import places
 from pixirnb.engine.clock import SystemClock
 from pixirnb.engine.inheritance import adopt_trees, copy_blobs, copy_sessions, undone_since
+from pixirnb.engine.isolated import copy_left
 from pixirnb.engine.leftovers import close_left
 from pixirnb.engine.merging import Merger
-from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep
+from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep, warning
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
 from pixirnb.machine.board import RunStop
@@ -183,10 +184,10 @@ def further(
         run = fold(reading.events)
         course = _course(planned.plan, log, run, opening, run, place, stop)
         if course.files is not None:
-            course.files.sweep(run_id)
+            unswept = [copy_left(refused, None) for refused in course.files.sweep(run_id)]
             merger = Merger(planned.plan, run, course.place.roots, course.files, log.blobs)
             # What a merge did to files before its process died is on record before anything builds on it.
-            course = replace(course, opening=(*merger.unrecorded(), *opening))
+            course = replace(course, opening=(*merger.unrecorded(), *opening, *unswept))
         hand_on()
         return course
 
@@ -376,11 +377,6 @@ def _cautions(
         message = f"`{step}` was {when}; what it had done by then may be there twice or half."
         cautions.append(warning("side_effects_may_be_partial", message, step))
     return cautions
-
-
-def warning(code: str, message: str, step: str | None) -> Draft:
-    """The fact of a warning."""
-    return Draft("warning_raised", {"code": code, "message": message, "step": step})
 
 
 def _new_run_id(place: Place) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from pixirnb.interruptions import unbroken
@@ -41,6 +42,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@lru_cache(maxsize=64)
+def keep_names(folder: Path, above: int) -> None:
+    """Make the names in a folder durable and those in so many above it, once a process. Raises OSError.
+
+    Asked of folders that are there, too: whoever made them may have died before it had asked.
+    """
+    for each in (folder, *folder.parents[:above]):
+        sync_folder(each)
 
 
 def let_go(path: Path) -> None:

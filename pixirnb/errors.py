@@ -30,6 +30,13 @@ EXIT_CANNOT: Final = 5
 EXIT_INTERRUPTED: Final = 130
 
 
+def sentence(text: str) -> str:
+    """A message as a sentence: it begins with a capital, where it begins with a word, and ends with a stop."""
+    first, space, rest = text.partition(" ")
+    begun = first[:1].upper() + first[1:] if first.isalpha() else first
+    return begun + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake or warning in a workflow, with the place it stands."""
@@ -77,6 +84,10 @@ class PixirnbError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f"\n→ {self.fix}" if self.fix else "")
+
+    def sentences(self) -> str:
+        """What happened and what to do, for a text that goes on."""
+        return " ".join(sentence(part) for part in (self.message, self.fix) if part)
 
     def document(self) -> dict[str, Any]:
         """What `--json` prints instead of an answer."""

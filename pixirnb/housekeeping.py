@@ -328,7 +328,8 @@ def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | No
 
 def _let_go(state: Path, run_id: str) -> None:
     """Give up what is kept beside the folders of runs for one that is gone: its trees, and copies that nobody swept."""
-    LocalFiles(state, Roots.of(str(state), {})).sweep(run_id)
+    for refused in LocalFiles(state, Roots.of(str(state), {})).sweep(run_id):
+        raise refused
     forget_run(state, run_id)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from pixirnb.errors import Cannot
 from pixirnb.planning.paths import Pattern
 
 FILE: Final = "100644"
@@ -308,15 +309,15 @@ class Files(Protocol):
         ...
 
     def drop(self, given: Given) -> None:
-        """Delete the folders of an attempt."""
+        """Delete the folders of an attempt. Raises Cannot; nothing else is the worse for it."""
         ...
 
     def set_aside(self, given: Given) -> Path:
         """Keep the folders of an attempt whose files could not be taken, for a person: where they lie."""
         ...
 
-    def sweep(self, run_id: str) -> None:
-        """Delete what dead owners of the run left of such folders, but what was set aside."""
+    def sweep(self, run_id: str) -> list[Cannot]:
+        """Delete what dead owners of the run left of such folders, but what was set aside; what could not be is told."""
         ...
 
     def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
@@ -348,7 +349,7 @@ class Files(Protocol):
         ...
 
     def recorded(self, run_id: str, merge: str) -> None:
-        """The log has a merge."""
+        """The log has a merge: what was kept beside the files may go, and need not."""
         ...
 
     def unrecorded(self, run_id: str) -> list[dict[str, Any]]:

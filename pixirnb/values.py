@@ -18,11 +18,10 @@ import os
 import pickle
 import secrets
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.durability import let_go, sync_folder
+from pixirnb.durability import keep_names, let_go
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.interruptions import unbroken
@@ -111,8 +110,8 @@ def user_key() -> bytes:
     try:
         if not path.exists():
             _make_key(path)
-            _keep_name.cache_clear()
-        _keep_name(path)
+            keep_names.cache_clear()
+        keep_names(path.parent, 2)
         status = path.stat()
         if status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise StateUnusable(
@@ -136,16 +135,6 @@ def known_key() -> bytes | None:
         return user_key() if (config_folder() / "key").exists() else None
     except (OSError, StateUnusable):
         return None
-
-
-@lru_cache(maxsize=8)
-def _keep_name(path: Path) -> None:
-    """Make the names that lead to the key durable, once a process: with the key every value it signed would be lost.
-
-    Asked of a key that is there, too: whoever made it may have died before it had asked.
-    """
-    for folder in path.parents[:3]:
-        sync_folder(folder)
 
 
 def _make_key(path: Path) -> None:

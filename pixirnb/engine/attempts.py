@@ -6,7 +6,6 @@ Nothing here decides anything: what an end means is the machine's business. An a
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from pixirnb.engine.assignment import Assignment, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.continuation import continued, is_continued
-from pixirnb.engine.endings import worded
+from pixirnb.engine.endings import bug, worded
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.places import isolated_place
 from pixirnb.engine.readings import marker_of, own_words
@@ -31,7 +30,7 @@ from pixirnb.engine.results import Results
 from pixirnb.engine.sessions import Session
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
 from pixirnb.history.events import Draft, StoredValue
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -62,23 +61,20 @@ async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> l
     performance = _Performance(attempt, state, around)
     try:
         if attempt.step.kind == "agent" and not await performance.turn():
-            return [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
-        return await performance.run()
-    except LogWriteFailed as error:
-        said = f"The disk did not take what it left: {error.message}."
-        return await performance.broken_off(Ended("failed", "output_not_kept", said))
+            facts = [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
+        else:
+            facts = await performance.run()
+    except (LogWriteFailed, StateUnusable) as error:
+        said = f"The disk did not take what it left: {sentence(error.message)}"
+        facts = await performance.broken_off(Ended("failed", "output_not_kept", said))
     except PixirnbError as error:
-        said = f"{error.message} {error.fix}".strip()
-        return await performance.broken_off(Ended("failed", error.code, said))
+        facts = await performance.broken_off(Ended("failed", error.code, error.sentences()))
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
-        trace = "".join(traceback.format_exception(error))[-2000:]
-        message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
-        return await performance.broken_off(
-            Ended("failed", "internal_error", message, {"traceback": trace})
-        )
+        facts = await performance.broken_off(bug(error))
     finally:
         performance.close()
-        await performance.leave()
+        left = await performance.leave()
+    return [*left, *facts]
 
 
 class _Performance:
@@ -163,11 +159,13 @@ class _Performance:
         facts = await self._offload(isolated.take, self.given, self.attempt, self.around)
         return [Draft(fact.kind, self.mask.data(fact.data)) for fact in facts]
 
-    async def leave(self) -> None:
-        """Delete the folders of its own."""
-        if self.given is not None and self.around.files is not None:
+    async def leave(self) -> list[Draft]:
+        """Delete the folders of its own; a warning where they could not be."""
+        left: list[Draft] = []
+        if self.given is not None:
             with anyio.CancelScope(shield=True):
-                await self._offload(self.around.files.drop, self.given)
+                left = await self._offload(isolated.drop, self.given, self.step.id, self.around)
+        return left
 
     async def _offload(self, call: Callable[..., T], *arguments: Any) -> T:
         return await self.around.offload(call, *arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,13 @@ _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "cancelled": ("cancelled", "It was cancelled by the operator."),
     "interrupted": ("interrupted", "It was interrupted by the operator."),
 }
+
+
+def bug(error: Exception) -> Ended:
+    """The end that a bug of ours makes, with the last of its traceback."""
+    trace = "".join(traceback.format_exception(error))[-2000:]
+    message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
+    return Ended("failed", "internal_error", message, {"traceback": trace})
 
 
 def worded(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> Ended:

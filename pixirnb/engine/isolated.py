@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.errors import Cannot, LogWriteFailed
-from pixirnb.history.events import Draft
+from pixirnb.errors import Cannot, sentence
+from pixirnb.history.events import Draft, warning
 from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
@@ -70,14 +70,24 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
     files = files_of(around)
     try:
         return _captured(given, files, attempt, around)
-    except LogWriteFailed:
-        files.set_aside(given)
-        raise
     except Cannot as error:
         aside = files.set_aside(given)
-        raise Cannot(
-            f"{error.message} What it left lies in {aside}.", fix=error.fix, code=error.code
-        ) from error
+        said = f"{sentence(error.message)} What it left lies in {aside}."
+        raise replace(error, message=said) from error
+
+
+def drop(given: Given, step: str, around: Surroundings) -> list[Draft]:
+    """Delete what an attempt was given; a warning where it lies there still. Blocking."""
+    try:
+        files_of(around).drop(given)
+    except Cannot as error:
+        return [copy_left(error, step)]
+    return []
+
+
+def copy_left(refused: Cannot, step: str | None) -> Draft:
+    """The fact of a copy that could not be deleted: nothing else is the worse for it."""
+    return warning("copy_left", refused.sentences(), step)
 
 
 def _captured(given: Given, files: Files, attempt: Attempt, around: Surroundings) -> list[Draft]:

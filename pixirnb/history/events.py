@@ -98,6 +98,11 @@ class Draft:
     data: dict[str, Any]
 
 
+def warning(code: str, message: str, step: str | None) -> Draft:
+    """The fact of something that a reader of the outcome should know, and that changes no status."""
+    return Draft("warning_raised", {"code": code, "message": message, "step": step})
+
+
 class Owner(TypedDict):
     """Which process wrote the following events."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import Draft
+from pixirnb.history.events import Draft, warning
 from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
@@ -238,7 +238,7 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
 def workspace_shared(other: str) -> Draft:
     """The fact that another live run may write the same files."""
     message = f"{other} is live in the same workspace and may write the same files."
-    return Draft("warning_raised", {"code": "workspace_shared", "message": message, "step": None})
+    return warning("workspace_shared", message, None)
 
 
 def _neighbour(other: str, run: RunState) -> tuple[Draft, ...]:

@@ -35,7 +35,7 @@ class AgentRunner:
         try:
             command = await _command(job, work)
         except Cannot as refused:
-            said = f"{refused.message} {refused.fix}"
+            said = refused.sentences()
             return Ended("failed", error_kind=refused.code, message=said)
         header = {
             "kind": "agent",

@@ -7,6 +7,7 @@ parts switched off that would run a program or take a lock. A call that fails ra
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -24,6 +25,7 @@ LIMIT_S: Final = 1800.0
 OLDEST: Final = (2, 38)
 """`merge-tree --write-tree` came with it."""
 
+_VERSION_LIMIT_S: Final = 30.0
 _SHOWN: Final = 300
 # Where the user's configuration is told of by the environment: their ignore rules are in it.
 _KEPT: Final = frozenset(
@@ -166,7 +168,10 @@ def said_by(error: Cannot) -> str:
 
 
 def is_usable() -> bool:
-    """Whether there is a git that is new enough."""
+    """Whether there is a git that is new enough. Raises Cannot where one is there and the system could not start it now.
+
+    That is no answer: taken for one, a moment without memory would put a run's trees where its next process does not look.
+    """
     path = which("git")
     return path is not None and _version(path) >= OLDEST
 
@@ -175,10 +180,20 @@ def is_usable() -> bool:
 def _version(path: str) -> tuple[int, ...]:
     try:
         said = subprocess.run(
-            [path, "version"], capture_output=True, timeout=30, check=False, env=_plain(())
+            [path, "version"],
+            capture_output=True,
+            timeout=_VERSION_LIMIT_S,
+            check=False,
+            env=_plain(()),
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
+    except subprocess.TimeoutExpired as error:
+        raise unusable(
+            "version", f"it took longer than {_VERSION_LIMIT_S:.0f} s and was ended"
+        ) from error
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOEXEC}:
+            return ()  # what bears its name is no program
+        raise unusable("version", error.strerror or str(error)) from error
     found = re.search(rb"(\d+)\.(\d+)", said.stdout)
     return (int(found[1]), int(found[2])) if found else ()
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pixirnb.durability import sync_folder
+from pixirnb.durability import keep_names, sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git, said_by
@@ -87,6 +87,7 @@ def keep(store: GitStore, git: Git, name: str, trees: Sequence[str]) -> None:
         while folder != store.directory:
             sync_folder(folder)
             folder = folder.parent
+        keep_names(store.directory, 3)
     except OSError as error:
         raise unusable(folder, error) from error
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pixirnb.durability import put
+from pixirnb.durability import keep_names, put
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.refusals import unusable
@@ -121,6 +121,7 @@ class GitStore:
             put(self.directory / "HEAD", b"ref: refs/heads/pixirnb\n")
         except OSError as error:
             raise unusable(self.folder, error) from error
+        keep_names.cache_clear()
 
     def git(self, *, index: Path | None = None, files: Path | None = None) -> Git:
         """Git on this store."""

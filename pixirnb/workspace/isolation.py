@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.durability import sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.planning.paths import Pattern
@@ -77,7 +78,7 @@ class LocalFiles:
         top = self._state / "isolated" / order.run_id / order.name
         _remove(top)
         for folder in (top.parent.parent, top.parent):
-            unbroken(folder.mkdir, mode=0o700, exist_ok=True)
+            unbroken(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         folders = self._laid_out(top, order.roots)
         seen: dict[str, str] = {}
         base: dict[str, str] = {}
@@ -147,14 +148,19 @@ class LocalFiles:
             return folder
         return aside
 
-    def sweep(self, run_id: str) -> None:
+    def sweep(self, run_id: str) -> list[Cannot]:
         """See `Files.sweep`."""
         folder = self._state / "isolated" / run_id
+        refused: list[Cannot] = []
         for left in list(folder.iterdir()) if folder.is_dir() else []:
-            if not left.name.endswith(_ASIDE):
-                _remove(left)
+            try:
+                if not left.name.endswith(_ASIDE):
+                    _remove(left)
+            except Cannot as error:
+                refused.append(error)
         with suppress(OSError):  # something was set aside, or nothing is there
             folder.rmdir()
+        return refused
 
     def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
         """See `Files.adopt`."""
@@ -190,7 +196,8 @@ class LocalFiles:
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""
-        with self._refusing():
+        # A journal that stays is one of a merge that the log has: whoever finds it asks the log.
+        with suppress(OSError, Cannot):
             finished(self._journal(run_id, merge))
 
     def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
@@ -227,6 +234,8 @@ class LocalFiles:
                 self._store(root).keep(f"{order.run_id}/{order.name}", kept)
             journal = self._journal(order.run_id, order.name)
             unbroken(journal.parent.mkdir, mode=0o700, exist_ok=True)
+            # Whoever made it may have died before that was asked: without its name every journal in it is lost.
+            sync_folder(self._state)
             about = {
                 "run_id": order.run_id,
                 "data": data,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from pixirnb.durability import keep_names
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.plain_objects import PlainObjects, Writer, sync
@@ -32,6 +33,8 @@ def keep_trees(writer: Writer, folder: Path, name: str, trees: Sequence[str]) ->
     place = folder / "kept" / _owner_folder(owner)
     path = place / blake2b(os.fsencode(rest), digest_size=16).hexdigest()
     writer.replace(path, {"name": name, "trees": list(trees)}, is_durable=True)
+    with refusing(folder):
+        keep_names(folder, 2)
 
 
 def forget_owner(objects: PlainObjects, owner: str) -> None:

@@ -17,12 +17,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pixirnb import values
-from pixirnb.durability import put_durably, sync_folder
+from pixirnb.durability import keep_names, put_durably
 from pixirnb.errors import Cannot, StateUnusable
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace import journal as journals
@@ -154,7 +153,7 @@ def real(root: Path) -> str:
 
 def note(root: Path, record: Record) -> None:
     """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
-    _keep_names(_place(real(root), ".json").parent)
+    keep_names(_place(real(root), ".json").parent, 3)
     document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
     put_durably(_place(real(root), ".json"), json.dumps(document).encode())
 
@@ -189,13 +188,6 @@ def taken_back(
     except OSError as error:
         raise unfinished(path, first, f"the system says: {error.strerror or error}") from error
     return result
-
-
-@lru_cache(maxsize=8)
-def _keep_names(folder: Path) -> None:
-    """Make the names durable that lead to the records, once a process: whoever made them may have died before it had asked."""
-    for path in (folder, *folder.parents[:3]):
-        sync_folder(path)
 
 
 def _recover(root: str) -> None:

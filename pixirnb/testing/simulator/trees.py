@@ -110,11 +110,12 @@ class SimulatedFiles:
             for tree in named:
                 _ = self.shelf.trees[tree]
 
-    def sweep(self, run_id: str) -> None:
+    def sweep(self, run_id: str) -> list[Cannot]:
         """Delete what dead processes left of a run."""
         for folder in self.shelf.apart():
             if folder.is_relative_to(_APART / run_id):
                 del self.shelf.disk.folders[folder]
+        return []
 
     # --- merging ------------------------------------------------------------------------------------------------
 
