@@ -56,6 +56,23 @@ class Shelf:
         """Folders of isolated attempts that are still there."""
         return [folder for folder in self.disk.folders if folder.is_relative_to(_APART)]
 
+    def delete(self, folders: Sequence[Path]) -> list[Cannot]:
+        """Delete folders of isolated attempts; some never go, as where a step left files of another user's."""
+        refused = []
+        for folder in folders:
+            if is_stuck(folder):
+                refused.append(
+                    Cannot(f"{folder} could not be deleted.", code="workspace_not_removed")
+                )
+            else:
+                self.disk.folders.pop(folder, None)
+        return refused
+
+
+def is_stuck(folder: Path) -> bool:
+    """Whether a folder of an isolated attempt never goes: one in nine, by its name."""
+    return blake2b(str(folder).encode(), digest_size=2).digest()[0] % 9 == 0
+
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFiles:
@@ -95,9 +112,9 @@ class SimulatedFiles:
         return self._taken(given.base, trees)
 
     def drop(self, given: Given) -> None:
-        """Delete the folders."""
-        for folder in given.folders.values():
-            self.shelf.disk.folders.pop(folder, None)
+        """Delete the folders. Raises Cannot."""
+        for refused in self.shelf.delete(list(given.folders.values())):
+            raise refused
 
     def set_aside(self, given: Given) -> Path:
         """They stay where they are; here nothing fails to be taken."""
@@ -112,10 +129,8 @@ class SimulatedFiles:
 
     def sweep(self, run_id: str) -> list[Cannot]:
         """Delete what dead processes left of a run."""
-        for folder in self.shelf.apart():
-            if folder.is_relative_to(_APART / run_id):
-                del self.shelf.disk.folders[folder]
-        return []
+        left = self.shelf.apart()
+        return self.shelf.delete([path for path in left if path.is_relative_to(_APART / run_id)])
 
     # --- merging ------------------------------------------------------------------------------------------------
 
