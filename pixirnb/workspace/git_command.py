@@ -193,7 +193,7 @@ def _version(path: str) -> tuple[int, ...]:
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOEXEC}:
             return ()  # what bears its name is no program
-        raise unusable("version", error.strerror or str(error)) from error
+        raise unusable("start", error.strerror or str(error)) from error
     found = re.search(rb"(\d+)\.(\d+)", said.stdout)
     return (int(found[1]), int(found[2])) if found else ()
 

@@ -297,6 +297,22 @@ def test_without_a_git_that_is_new_enough_files_are_copied(
     assert isinstance(without, PlainTrees) == (version is None or "2.37" in version)
 
 
+def test_a_git_that_cannot_be_started_now_is_not_taken_for_none(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program = programs / "git"
+    program.write_text("#!/bin/sh\necho 'git version 2.45.0'\n")
+    program.chmod(0o755)
+    (tmp_path / "root").mkdir()
+    with only_on_path(programs):
+        with program.open("a"), pytest.raises(Cannot) as refused:  # ETXTBSY while someone writes it
+            tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+        assert refused.value.code == "tree_store_unusable"
+        assert refused.value.message.startswith("git could not start: ")
+        later = tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+    assert isinstance(later, GitTrees)
+
+
 def test_a_git_that_outlives_its_owner_is_waited_for(store: GitTrees, tmp_path: Path) -> None:
     store.snapshot(PLAIN)
     script = f"""

@@ -1,0 +1,40 @@
+"""Small files are the old or the new, and what is in the way of nobody is no error."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from pixirnb.durability import keep_names, let_go, put, put_durably
+
+
+def test_a_file_is_replaced_whole_and_for_its_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "said"
+    for data in (b"one", b"another, longer"):
+        put_durably(path, data)
+        assert path.read_bytes() == data
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_where_a_file_cannot_be_put_nothing_is_left_and_nothing_lost(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    (taken / "in it").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        put(taken, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+    assert (taken / "in it").is_dir()
+
+
+def test_what_the_disk_does_not_let_go_of_stays_without_a_word(tmp_path: Path) -> None:
+    let_go(tmp_path / "never there")
+    let_go(tmp_path)
+    assert tmp_path.is_dir()
+
+
+def test_names_are_kept_as_far_up_as_is_said_and_a_missing_one_is_told(tmp_path: Path) -> None:
+    keep_names(tmp_path, 1)
+    with pytest.raises(FileNotFoundError):
+        keep_names(tmp_path / "gone" / "deeper", 1)
