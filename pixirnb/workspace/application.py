@@ -16,7 +16,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,9 +103,7 @@ def _laid_out(works: Sequence[Work], stores: dict[Path, TreeStore], path: Path) 
     try:
         for work in works:
             root_locks.note(work.root, Record(path, work.staging))
-        return tuple(
-            staging.laid_out(stores[work.root], work, partial(_beat, works)) for work in works
-        )
+        return tuple(staging.laid_out(stores[work.root], work) for work in works)
     except BaseException:
         # Nothing of the user's was touched. What cannot be removed now, the next to lock the root removes.
         with suppress(OSError):
@@ -114,12 +111,6 @@ def _laid_out(works: Sequence[Work], stores: dict[Path, TreeStore], path: Path) 
             for work in works:
                 root_locks.forget(work.root, path)
         raise
-
-
-def _beat(works: Sequence[Work]) -> None:
-    """Whoever waits for one of the roots sees that there is work on all of them."""
-    for work in works:
-        root_locks.beat(work.root)
 
 
 def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> None:
@@ -181,7 +172,6 @@ def _act(
     store: TreeStore, work: Work, top: int, op: Op, trade: Callable[[int, str, Op], None]
 ) -> None:
     """One file; what came out of its place is looked at."""
-    root_locks.beat(work.root)
     try:
         with descent.parent(top, op.path) as (at, name):
             trade(at, name, op)
@@ -222,7 +212,6 @@ def _settle_names(work: Work) -> None:
 
 def _looked_at_again(store: TreeStore, work: Work) -> dict[str, tuple[int, int]]:
     """When each file that came out was last written to, and its size. Raises Cannot (`merge_disturbed`), OSError."""
-    root_locks.beat(work.root)
     replaced = [op for op in work.ops if op.before is not None]
     times = {op.name: _time(work, op.name) for op in replaced}
     astray = [op.path for op in replaced if not _is_as_before(store, work, op)]

@@ -39,6 +39,8 @@ LONGEST_S: Final = 600.0
 """How long they wait at most, at work or not."""
 
 _PAUSE_S: Final = 0.02
+_PULSE_S: Final = 0.25
+"""How often a lock that is held shows that its holder lives."""
 _FOLDER: Final = "roots"
 
 # A forked child shares the lock of its parent and would keep it after the parent's death.
@@ -130,20 +132,13 @@ def held(roots: set[str], *, patience: _Patience | None = None) -> Iterator[None
             stack.callback(_let_go, root, descriptor)
             _held.add(descriptor)
             _mine.roots[root] = descriptor
+            stack.enter_context(_beating(descriptor))
         yield
 
 
 def is_held(root: Path) -> bool:
     """Whether this thread holds the lock of a root."""
     return real(root) in _mine.roots
-
-
-def beat(root: Path) -> None:
-    """Show those who wait for a root, given by its real path, that this thread, which holds it, is at work."""
-    descriptor = _mine.roots.get(str(root))
-    if descriptor is not None:
-        with suppress(OSError):
-            os.utime(descriptor)
 
 
 def real(root: Path) -> str:
@@ -288,6 +283,29 @@ def _is_taken(descriptor: int, path: Path) -> bool:
             fix="point XDG_CONFIG_HOME at a folder on a local disk",
             code="locks_unsupported",
         ) from error
+
+
+@contextmanager
+def _beating(descriptor: int) -> Iterator[None]:
+    """Show those who wait for a lock, as long as this process is not stopped, that its holder is at work.
+
+    A thread does it: a single call of git, or one file of gigabytes, takes longer than they are patient.
+    """
+    is_over = threading.Event()
+
+    def beat() -> None:
+        while not is_over.wait(_PULSE_S):
+            with suppress(OSError):
+                os.utime(descriptor)
+
+    thread = threading.Thread(target=beat, name="pixirnb-root-lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        # Before the descriptor is closed, and its number another file's.
+        is_over.set()
+        thread.join()
 
 
 def _let_go(root: str, descriptor: int) -> None:

@@ -114,8 +114,8 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
     return Work(root, staging, tuple(seen.ops), tuple(outermost), tuple(innermost))
 
 
-def laid_out(store: TreeStore, work: Work, beat: Callable[[], None] = lambda: None) -> Work:
-    """Lay out what is to come, durably; the same work, with its marks. `beat` is called with every file.
+def laid_out(store: TreeStore, work: Work) -> Work:
+    """Lay out what is to come, durably; the same work, with its marks.
 
     Raises OSError, Cannot (`merge_disturbed`, or what the store says).
     """
@@ -127,7 +127,6 @@ def laid_out(store: TreeStore, work: Work, beat: Callable[[], None] = lambda: No
         _contents(store) as write,
     ):
         for op in work.ops:
-            beat()
             if op.after is None:
                 ops.append(op)
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from pixirnb.errors import Cannot
 from pixirnb.testing.memory_trees import MemoryTrees
 from pixirnb.workspace.application import Part, apply, finished
-from pixirnb.workspace.root_locks import beat, is_held, locked
+from pixirnb.workspace.root_locks import is_held, locked
 
 
 def test_a_root_held_by_another_process_is_busy(tmp_path: Path) -> None:
@@ -45,16 +46,35 @@ def test_who_waits_for_a_root_goes_on_waiting_while_its_holder_is_at_work(tmp_pa
     if pid == 0:
         with locked([tmp_path]):
             os.write(hold, b"x")
-            for _ in range(40):  # two seconds, twice as long as the other is patient without a sign
-                time.sleep(0.05)
-                beat(tmp_path)
+            time.sleep(4)  # one long call of git: twice as long as the other is patient without a sign
         os._exit(0)
     os.read(held, 1)
     try:
-        with locked([tmp_path], patience_s=1):
+        with locked([tmp_path], patience_s=2):
             assert is_held(tmp_path)
     finally:
         os.waitpid(pid, 0)
+    os.close(held)
+    os.close(hold)
+
+
+def test_who_waits_for_a_holder_that_is_stopped_gives_up(tmp_path: Path) -> None:
+    held, hold = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with locked([tmp_path]):
+            os.write(hold, b"x")
+            time.sleep(60)
+        os._exit(0)
+    os.read(held, 1)
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(Cannot) as caught, locked([tmp_path], patience_s=1):
+            pass
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert caught.value.code == "root_busy"
     os.close(held)
     os.close(hold)
 
