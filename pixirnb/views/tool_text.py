@@ -4,7 +4,7 @@
     step_text(run_id, …)           one step of it, its evidence, the end of its output
     plan_text(document)            what a dry run found
     resumption_text(document)      what a resume would do
-    refusal_text(document)         why nothing was done, every problem with its place and its fix
+    refusal_text(document)         why nothing was done, every problem and warning with its place and its fix
     bounded(document)              a document cut down to what fits, which says what was cut
 
 Whatever came out of a run is quoted as data. Where a run is not completed, what its steps say of themselves is left out of the
@@ -128,7 +128,7 @@ def resumption_text(document: Mapping[str, Any]) -> str:
 
 
 def refusal_text(document: Mapping[str, Any]) -> str:
-    """Why nothing was done: code, sentence, fix, and each problem of a workflow with its place."""
+    """Why nothing was done: code, sentence, fix, and each problem and warning of a workflow with its place."""
     error = document.get("error") or {}
     details = error.get("details") or {}
     reason = details.get("reason")
@@ -138,10 +138,13 @@ def refusal_text(document: Mapping[str, Any]) -> str:
     rows = [f"{code}: {line(error.get('message'), _TEXT)}"]
     if error.get("fix"):
         rows.append(f"→ {line(error['fix'], _TEXT)}")
-    problems = details.get("errors") or []
-    rows += [f"- {_problem(problem)}" for problem in problems[:_STEPS]]
-    if len(problems) > _STEPS:
-        rows.append(f"and {len(problems) - _STEPS:,} more")
+    for found, mark in ((details.get("errors"), ""), (details.get("warnings"), "warning: ")):
+        told = [each for each in found or [] if isinstance(each, Mapping)]
+        rows += [f"- {mark}{_problem(each)}" for each in told[:_STEPS]]
+        if len(told) > _STEPS:
+            rows.append(
+                f"and {plural(len(told) - _STEPS, 'more warning' if mark else 'more problem')}"
+            )
     return "\n".join(rows)
 
 

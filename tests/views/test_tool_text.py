@@ -119,6 +119,22 @@ def test_a_refusal_lists_each_problem_with_its_place_and_its_fix() -> None:
     ]
 
 
+def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None:
+    problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": None}
+    note = {"code": "relay_inert", "path": "swarm", "message": "has no effect", "fix": "leave it"}
+    details = {"reason": "invalid_spec", "errors": [problem], "warnings": [note]}
+    error = {"code": "invalid_args", "message": "wrong", "details": details}
+    assert tool_text.refusal_text({"error": error}).splitlines()[1:] == [
+        "- steps[0]: cycle: a → b → a",
+        "- warning: swarm: relay_inert: has no effect → leave it",
+    ]
+    details |= {"errors": [problem] * 3_000, "warnings": [note] * 41}
+    rows = tool_text.refusal_text({"error": error}).splitlines()
+    assert len(rows) == 1 + 41 + 41
+    assert rows[41] == "and 2,960 more problems"
+    assert rows[-1] == "and 1 more warning"
+
+
 @given(
     st.recursive(
         st.none() | st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
