@@ -172,9 +172,11 @@ def further(
         known = Reading([*reading.events, *_as_events(drafts, reading.events, place)])
         planned = resumption(known, log.blobs, changed, chosen, contents=place.contents)
         if planned.is_no_op and not drafts:
-            cut = _cautions(reading, ())
+            cut = _as_events(_cautions(reading, ()), reading.events, place)
             if cut:
-                log.append(_as_events(cut, reading.events, place))
+                log.append(cut)
+            course = _course(planned.plan, log, planned.run, (), planned.run, place)
+            _merged(course, place, [*reading.events, *cut])
             return None
         left: list[Draft] = []
         if planned.run.finished is None:
@@ -287,20 +289,26 @@ def merge(
     with _held(store, run_id, take_over=take_over) as (log, _):
         run = fold(log.reading.events)
         plan = pinned_plan(run)
-        course = _course(plan, log, run, (), run, place)
-        if course.files is None:
-            return
-        merger = Merger(plan, run, course.place.roots, course.files, log.blobs)
-        known = list(log.reading.events)
-        for facts in (merger.unrecorded, partial(_wished, merger, request)):
-            drafts = facts()
-            events = _as_events(drafts, known, place)
-            log.append(events)
-            known += events
-            for event in events:
-                run.apply(event)
-                if event.kind == "merge_applied":
-                    course.files.recorded(run_id, event.data["merge"])
+        _merged(_course(plan, log, run, (), run, place), place, [*log.reading.events], request)
+
+
+def _merged(
+    course: Course, place: Place, known: list[Event], request: Request | None = None
+) -> None:
+    """Take back or record what a dead process left of merges, then do the one that was asked for. Raises Cannot."""
+    if course.files is None:
+        return
+    run, log = course.run, course.log
+    merger = Merger(course.plan, run, course.place.roots, course.files, log.blobs)
+    wished = () if request is None else (partial(_wished, merger, request),)
+    for facts in (merger.unrecorded, *wished):
+        events = _as_events(facts(), known, place)
+        log.append(events)
+        known += events
+        for event in events:
+            run.apply(event)
+            if event.kind == "merge_applied":
+                course.files.recorded(run.run_id, event.data["merge"])
 
 
 def _wished(merger: Merger, request: Request) -> list[Draft]:

@@ -92,6 +92,10 @@ class Belonging:
     """Files and folders that were carried along: what changes there goes nowhere and is not told, but for secrets."""
 
 
+Method = Literal["git", "copy"]
+"""How trees are kept: by git, or as plain copies. Neither store reads the other's trees."""
+
+
 class TreeStore(Protocol):
     """Keeps trees of one root. Blocking; safe to call from several threads and processes at once.
 
@@ -100,7 +104,7 @@ class TreeStore(Protocol):
     """
 
     root: Path
-    method: Literal["git", "copy"]
+    method: Method
 
     def snapshot(self, belonging: Belonging) -> str:
         """What the root holds now, as a tree. Nothing in the root, its repository or its index is touched."""
@@ -181,6 +185,8 @@ class Layer:
     """`.` or `repos.NAME`."""
     base: str
     left: str
+    method: str = ""
+    """How both are kept, as the log says; empty where it does not."""
 
 
 Solved = Mapping[str, tuple[Entry | None, Entry | None]]
@@ -251,6 +257,8 @@ class Order:
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
     """Ignored files and folders that are copied along, `sub/folder` or `repos.NAME:folder`."""
+    kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By root: how the run keeps what steps left there, by step. A run goes on as it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +274,8 @@ class Given:
     """By root: the user's files as they were."""
     base: Mapping[str, str]
     """By root: what was given."""
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """By root: how its trees are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +290,8 @@ class Taken:
     """All of it, paths from the root; several roots one after the other, each with a line that names it."""
     left_behind: tuple[str, ...] = ()
     """Full names of files that it changed and that go nowhere."""
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """By root: how its trees are kept, `git` or `copy`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +307,6 @@ class Merging:
 
 class Files(Protocol):
     """What the engine asks of the files of one run. Blocking. Raises Cannot where a promise cannot be kept."""
-
-    def method(self, root: str) -> str:
-        """Which store keeps the trees of a root: `git` or `copy`."""
-        ...
 
     def give(self, order: Order) -> Given | Clash:
         """Folders for an isolated attempt, with the layers merged in; the user's files are not touched."""
@@ -320,8 +328,8 @@ class Files(Protocol):
         """Delete what dead owners of the run left of such folders, but what was set aside; what could not be is told."""
         ...
 
-    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
-        """Keep trees that another run made, by root, for this one too: a fork stands alone."""
+    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
+        """Keep trees that another run made, by root and method, for this one too: a fork stands alone."""
         ...
 
     def preview(self, order: Order) -> Merging | Clash:
@@ -364,7 +372,14 @@ class Files(Protocol):
 def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
     """The layers of a `workspace_captured`; roots that it left as they were are none."""
     return [
-        Layer(step, captured["attempt"], root["root"], root["base"], root["left"])
+        Layer(
+            step,
+            captured["attempt"],
+            root["root"],
+            root["base"],
+            root["left"],
+            root.get("method", ""),
+        )
         for root in captured["roots"]
         if root["base"] != root["left"]
     ]
@@ -373,7 +388,14 @@ def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
 def backwards(order: Order, merge: Mapping[str, Any]) -> Order:
     """The order to take a merge, `merge_applied`, back: its changes the other way round, as one layer named like it."""
     layers = (
-        Layer(str(merge["merge"]), 0, root["root"], root["after"], root["before"])
+        Layer(
+            str(merge["merge"]),
+            0,
+            root["root"],
+            root["after"],
+            root["before"],
+            root.get("method", ""),
+        )
         for root in merge["roots"]
     )
     return replace(order, layers=tuple(layers))

@@ -69,12 +69,12 @@ def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[Draf
 
 def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:
     """Keep the trees that a forked history names; what is lost already is told by the step that needs it."""
-    trees: dict[str, list[str]] = {}
+    trees: dict[tuple[str, str], list[str]] = {}
     for event in history:
         if event.kind in {"workspace_captured", "merge_applied"}:
             for root in event.data["roots"]:
-                named = trees.setdefault(root["root"], [])
+                named = trees.setdefault((root["root"], root["method"]), [])
                 named += [root[key] for key in _TREES if key in root and root[key] not in named]
-    for root, named in trees.items():
+    for place, named in trees.items():
         with suppress(PixirnbError):
-            files.adopt(run_id, {root: named})
+            files.adopt(run_id, {place: named})

@@ -99,7 +99,7 @@ def _captured(given: Given, files: Files, attempt: Attempt, around: Surroundings
             {
                 "root": root,
                 "folder": around.roots.named(root).folder,
-                "method": files.method(root),
+                "method": taken.methods[root],
                 "seen": given.seen[root],
                 "base": given.base[root],
                 "left": taken.trees[root],
@@ -254,7 +254,17 @@ def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
         sides=(state.solution or {}).get("value"),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
-    return replace(order, claimed=claimed, carry=carry)
+    return replace(order, claimed=claimed, carry=carry, kept=_kept(step.id, around.run))
+
+
+def _kept(step_id: str, run: RunState) -> dict[str, dict[str, str]]:
+    """By root, how what other steps left there is kept."""
+    found: dict[str, dict[str, str]] = {}
+    for other, state in run.steps.items():
+        if other != step_id and state.captured is not None:
+            for root in state.captured["roots"]:
+                found.setdefault(root["root"], {})[other] = root["method"]
+    return found
 
 
 def _outside(taken: Taken, step: PlannedStep, roots: Roots) -> list[str]:

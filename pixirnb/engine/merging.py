@@ -201,7 +201,7 @@ class Merger:
                 {
                     "root": root,
                     "folder": self.roots.named(root).folder,
-                    "method": self.files.method(root),
+                    "method": merging.taken.methods[root],
                     "before": merging.before[root],
                     "after": merging.after[root],
                 }

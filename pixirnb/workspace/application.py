@@ -83,11 +83,11 @@ def finished(journal: Path) -> None:
     journals.remove(journal)
 
 
-def roll_back(left: Left, store_of: Callable[[Path], TreeStore]) -> list[str]:
+def roll_back(left: Left, store_of: Callable[[Work], TreeStore | None]) -> list[str]:
     """Take a pending merge back, in any process; its journal goes. Nothing for one that is done, or gone.
 
-    Returns the files that a person edited since and that were left as they are, as absolute paths. `store_of`: by the real
-    path of a root. Raises Cannot (`root_busy`, `merge_unfinished`).
+    Returns the files that a person edited since and that were left as they are, as absolute paths. `store_of`: what keeps
+    the trees of a root, None where that cannot be asked. Raises Cannot (`root_busy`, `merge_unfinished`).
     """
     journal = journals.read(left.journal)
     if journal is None or journal.state == "done":
@@ -124,7 +124,7 @@ def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> N
         seen = [_looked_at_again(stores[work.root], work) for work in whole.works]
         journals.settle(path, whole)
     except BaseException as error:
-        result = root_locks.taken_back(path, whole, stores.__getitem__)
+        result = root_locks.taken_back(path, whole, lambda work: stores[work.root])
         if isinstance(error, OSError):
             raise with_kept(refused(error), result.edited, result.kept) from error
         if isinstance(error, Cannot):

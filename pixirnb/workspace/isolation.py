@@ -10,7 +10,6 @@ Source: contract.md §8; docs/adr/0015-files-flow.md.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -40,9 +39,15 @@ from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.refusals import refusing
-from pixirnb.workspace.root_locks import locked
+from pixirnb.workspace.removal import remove_folder
 from pixirnb.workspace.stacking import Stack
-from pixirnb.workspace.tree_stores import tree_store
+from pixirnb.workspace.stray_merges import whole
+from pixirnb.workspace.tree_stores import (
+    method_named,
+    store_for_reversal,
+    tree_store,
+    usual_method,
+)
 
 _ASIDE: Final = ".kept"
 """Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
@@ -57,15 +62,13 @@ class LocalFiles:
     def __init__(self, state: Path, roots: Roots, *, never_copy: Sequence[str] = ()) -> None:
         """`state`: the state folder of the runs."""
         self._state = state
+        self._merges = state / "merges"
         self._roots = roots
         self._never_copy = tuple(never_copy)
-        self._stores: dict[str, TreeStore] = {}
+        self._stores: dict[tuple[str, str], TreeStore] = {}
+        self._usual: str | None = None
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
-
-    def method(self, root: str) -> str:
-        """See `Files.method`."""
-        return self._store(root).method
 
     # --- isolated attempts --------------------------------------------------------------------------------------
 
@@ -75,8 +78,9 @@ class LocalFiles:
             return self._given(order)
 
     def _given(self, order: Order) -> Given | Clash:
+        methods = self._methods(order)
         top = self._state / "isolated" / order.run_id / order.name
-        _remove(top)
+        remove_folder(top)
         for folder in (top.parent.parent, top.parent):
             unbroken(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         folders = self._laid_out(top, order.roots)
@@ -84,18 +88,19 @@ class LocalFiles:
         base: dict[str, str] = {}
         solved = dict(order.solved)
         for root in order.roots:
-            with locked([self._folder(root)]):
-                start = self._store(root).snapshot(self._belonging(root, order.claimed))
-            stack = self._stack(root, start, order)
+            store = self._store(root, methods[root])
+            with whole([self._folder(root)], self._merges):
+                start = store.snapshot(self._belonging(root, order.claimed))
+            stack = self._stack(store, root, start, order)
             seen[root] = start
             clash = stack.put_on(order.layers)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, seen, solved)
+                return self._told(clash, order, methods, seen, solved)
             base[root] = stack.tree
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
-            store, folder = self._store(root), folders[root]
+            store, folder = self._store(root, methods[root]), folders[root]
             unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
             store.give(base[root], folder)
         for root in order.roots:
@@ -104,7 +109,7 @@ class LocalFiles:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
         unbroken(workspace.mkdir, mode=0o700, parents=True, exist_ok=True)
-        return Given(order, workspace, folders, seen, base)
+        return Given(order, workspace, folders, seen, base, methods)
 
     def take(self, given: Given) -> Taken:
         """See `Files.take`."""
@@ -116,21 +121,21 @@ class LocalFiles:
         trees: dict[str, str] = {}
         behind: list[str] = []
         for root, folder in given.folders.items():
-            store = self._store(root)
+            store = self._store(root, given.methods[root])
             belonging = self._belonging(root, order.claimed, carried=order.carry)
             trees[root] = store.capture(folder, given.base[root], belonging)
             left = store.left_behind(folder, given.base[root], belonging)
             behind += [self._roots.shown(root, path) for path in left]
             kept = [given.seen[root], given.base[root], trees[root]]
             store.keep(f"{order.run_id}/{order.name}", kept)
-        return self._taken(given.base, trees, tuple(sorted(behind)))
+        return self._taken(given.base, trees, given.methods, tuple(sorted(behind)))
 
     def drop(self, given: Given) -> None:
         """See `Files.drop`."""
         folder = self._state / "isolated" / given.order.run_id / given.order.name
         if folder in self._kept:
             return
-        _remove(folder)
+        remove_folder(folder)
         with suppress(OSError):  # other attempts still work there
             folder.parent.rmdir()
 
@@ -138,7 +143,7 @@ class LocalFiles:
         """See `Files.set_aside`."""
         folder = self._state / "isolated" / given.order.run_id / given.order.name
         aside = folder.with_name(folder.name + _ASIDE)
-        _remove(aside)
+        remove_folder(aside)
         try:
             unbroken(folder.rename, aside)
         except (
@@ -155,18 +160,18 @@ class LocalFiles:
         for left in list(folder.iterdir()) if folder.is_dir() else []:
             try:
                 if not left.name.endswith(_ASIDE):
-                    _remove(left)
+                    remove_folder(left)
             except Cannot as error:
                 refused.append(error)
         with suppress(OSError):  # something was set aside, or nothing is there
             folder.rmdir()
         return refused
 
-    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
         """See `Files.adopt`."""
         with self._refusing():
-            for root, named in trees.items():
-                self._store(root).keep(f"{run_id}/adopted", list(named))
+            for (root, method), named in trees.items():
+                self._store(root, method).keep(f"{run_id}/adopted", list(named))
 
     # --- merging ------------------------------------------------------------------------------------------------
 
@@ -204,13 +209,13 @@ class LocalFiles:
         """See `Files.unrecorded`."""
         found: list[dict[str, Any]] = []
         with self._refusing():
-            for left in left_over(self._state / "merges"):
+            for left in left_over(self._merges):
                 if left.about.get("run_id") != run_id:
                     continue
                 if left.state == "done":
                     found.append(left.about["data"])
                 else:
-                    roll_back(left, partial(tree_store, self._state))
+                    roll_back(left, partial(store_for_reversal, self._state))
         return found
 
     def _carried_out(
@@ -220,18 +225,17 @@ class LocalFiles:
         describe: Callable[[Merging], dict[str, Any]],
     ) -> tuple[dict[str, Any], Merging] | Clash:
         folders = [self._folder(root) for root in order.roots]
-        with locked(folders):
+        with whole(folders, self._merges):
             merging = found()
             if isinstance(merging, Clash):
                 return merging
             data = describe(merging)
-            parts = [
-                Part(self._store(root), merging.before[root], merging.after[root])
-                for root in order.roots
-            ]
+            parts = []
             for root in order.roots:
-                kept = [merging.before[root], merging.after[root]]
-                self._store(root).keep(f"{order.run_id}/{order.name}", kept)
+                store = self._store(root, merging.taken.methods[root])
+                before, after = merging.before[root], merging.after[root]
+                parts.append(Part(store, before, after))
+                store.keep(f"{order.run_id}/{order.name}", [before, after])
             journal = self._journal(order.run_id, order.name)
             unbroken(journal.parent.mkdir, mode=0o700, exist_ok=True)
             # Whoever made it may have died before that was asked: without its name every journal in it is lost.
@@ -245,32 +249,40 @@ class LocalFiles:
         return data, merging
 
     def _merged(self, order: Order) -> Merging | Clash:
+        methods = self._methods(order)
         before: dict[str, str] = {}
         after: dict[str, str] = {}
         solved = dict(order.solved)
         used: list[str] = []
         for root in order.roots:
-            store = self._store(root)
+            store = self._store(root, methods[root])
             ours = [layer for layer in order.layers if layer.root == root]
             also = frozenset(
                 change.path for layer in ours for change in store.diff(layer.base, layer.left)
             )
             start = store.snapshot(self._belonging(root, (), also))
-            stack = self._stack(root, start, order)
+            stack = self._stack(store, root, start, order)
             before[root] = start
             clash = stack.put_on(ours)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, before, solved)
+                return self._told(clash, order, methods, before, solved)
             after[root] = stack.tree
             used += sorted(stack.solved)
-        return Merging(before, after, self._taken(before, after), tuple(used))
+        return Merging(before, after, self._taken(before, after, methods), tuple(used))
 
-    def _told(self, clash: Clash, order: Order, seen: Mapping[str, str], solved: Solved) -> Clash:
+    def _told(
+        self,
+        clash: Clash,
+        order: Order,
+        methods: Mapping[str, str],
+        seen: Mapping[str, str],
+        solved: Solved,
+    ) -> Clash:
         """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
-        store = self._store(clash.root)
+        store = self._store(clash.root, methods[clash.root])
         for root, tree in seen.items():
-            self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
+            self._store(root, methods[root]).keep(f"{order.run_id}/{order.name}/seen", [tree])
         sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
         clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
         return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
@@ -282,7 +294,9 @@ class LocalFiles:
         found: dict[tuple[str, str], object] = {}
         with self._refusing():
             for root in roots:
-                for path, mark in self._store(root).marks(self._belonging(root, ())).items():
+                for path, mark in (
+                    self._store(root, self._usual_method()).marks(self._belonging(root, ())).items()
+                ):
                     found[root, path] = mark
         return found
 
@@ -292,21 +306,32 @@ class LocalFiles:
         """What the disk refuses, where nobody below knew better what to say of it, as Cannot."""
         return refusing(self._state)
 
-    def _stack(self, root: str, start: str, order: Order) -> Stack:
-        store, seen = self._store(root), order.seen.get(root)
+    def _stack(self, store: TreeStore, root: str, start: str, order: Order) -> Stack:
+        seen = order.seen.get(root)
         return Stack(store, self._roots, root, start, order.sides, seen, carried=order.solved)
 
-    def _store(self, root: str) -> TreeStore:
-        store = self._stores.get(root)
+    def _methods(self, order: Order) -> dict[str, str]:
+        """By root, how its trees are kept. Raises Cannot (`git_missing`, `trees_mixed`)."""
+        return {root: method_named(order, root) or self._usual_method() for root in order.roots}
+
+    def _usual_method(self) -> str:
+        # Asked once: where git comes or goes while a run goes on, it goes on as it began.
+        if self._usual is None:
+            self._usual = usual_method()
+        return self._usual
+
+    def _store(self, root: str, method: str) -> TreeStore:
+        store = self._stores.get((root, method))
         if store is None:
-            store = self._stores[root] = tree_store(self._state, self._folder(root))
+            store = tree_store(self._state, self._folder(root), method)
+            self._stores[root, method] = store
         return store
 
     def _folder(self, root: str) -> Path:
         return Path(self._roots.named(root).folder)
 
     def _journal(self, run_id: str, merge: str) -> Path:
-        return self._state / "merges" / f"{run_id}.{merge}.json"
+        return self._merges / f"{run_id}.{merge}.json"
 
     def _belonging(
         self,
@@ -334,18 +359,22 @@ class LocalFiles:
         return top / os.path.relpath(folder, common)
 
     def _taken(
-        self, before: Mapping[str, str], after: Mapping[str, str], behind: tuple[str, ...] = ()
+        self,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+        methods: Mapping[str, str],
+        behind: tuple[str, ...] = (),
     ) -> Taken:
         changes: dict[str, Sequence[Change]] = {}
         patches: list[bytes] = []
         for root, tree in after.items():
-            store = self._store(root)
+            store = self._store(root, methods[root])
             changes[root] = store.diff(before[root], tree)
             patch = store.patch(before[root], tree)
             if patch:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
-        return Taken(dict(after), changes, b"".join(patches), behind)
+        return Taken(dict(after), changes, b"".join(patches), behind, dict(methods))
 
 
 def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
@@ -354,24 +383,3 @@ def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
         pattern = Pattern.parse(text)
         if pattern.repo == repo and not pattern.is_universal:
             yield pattern if repo is None else Pattern.parse(text.partition(":")[2])
-
-
-def _remove(folder: Path) -> None:
-    """Delete a folder of ours with all in it, also what a step has made read-only. Raises Cannot."""
-
-    def insist(function: Callable[[str], object], path: str, _error: object) -> None:
-        for place in (Path(path).parent, Path(path)):
-            if place.exists() and not place.is_symlink() and place.is_relative_to(folder):
-                place.chmod(0o700)
-        function(path)
-
-    if not folder.exists() and not folder.is_symlink():
-        return
-    try:
-        shutil.rmtree(folder, onerror=insist)
-    except OSError as error:
-        raise Cannot(
-            f"The folder of an isolated step could not be deleted: {error}.",
-            fix=f"Delete {folder} by hand.",
-            code="workspace_not_removed",
-        ) from error

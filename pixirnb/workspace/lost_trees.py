@@ -1,4 +1,4 @@
-"""What is said where trees are not at hand: an exported run has none, and those of a state folder can be deleted."""
+"""What is said where trees are not at hand: an exported run has none, those of a state folder can be deleted, git can go."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.trees import Order
+from pixirnb.workspace.git_command import OLDEST
 
 _ELSEWHERE: Final = "an export of a run has no trees: use the state folder that it ran in"
 _NAMED: Final = 3
+_OLDEST: Final = ".".join(map(str, OLDEST))
 
 
 def tree_missing(digest: str, details: Mapping[str, Any]) -> Cannot:
@@ -20,6 +22,30 @@ def tree_missing(digest: str, details: Mapping[str, Any]) -> Cannot:
         fix=f"{_ELSEWHERE}; where its `trees` were deleted, run the step again (`resume RUN --from STEP`)",
         code="tree_missing",
         details=dict(details),
+    )
+
+
+def git_missing(run_id: str, steps: Sequence[str], *, is_undo: bool = False) -> Cannot:
+    """The Cannot for trees that git keeps, where there is none. `steps` left them; where `is_undo`, these are merges."""
+    who = ", ".join(steps) if is_undo else _listed(steps)
+    again = "" if is_undo else f", or run what left them again without git: {_again(run_id, steps)}"
+    return Cannot(
+        f"The files that {who} changed are kept by git, and there is no git of release {_OLDEST} or later here. "
+        "Nothing was changed.",
+        fix=f"Install git {_OLDEST} or later{again}.",
+        code="git_missing",
+        details={"steps": list(steps)},
+    )
+
+
+def trees_mixed(run_id: str, steps: Sequence[str]) -> Cannot:
+    """The Cannot for changes of which some are kept by git and some as copies. `steps` are those to run again."""
+    return Cannot(
+        f"What {_listed(steps)} changed is kept another way (by git, or as copies) than what the steps beside changed, and "
+        "the two cannot be merged with each other. Nothing was changed.",
+        fix=f"Run again, so that all is kept one way: {_again(run_id, steps)}.",
+        code="trees_mixed",
+        details={"steps": list(steps)},
     )
 
 
@@ -47,9 +73,13 @@ def naming_steps(order: Order, undone: str = "") -> Iterator[None]:
 def _fix(run_id: str, steps: Sequence[str]) -> str:
     if not steps:
         return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, take the changes back by hand."
-    again = ", ".join(f"`resume {run_id} --from {step}`" for step in steps[:_NAMED])
+    again = _again(run_id, steps)
     what = "that step" if len(steps) == 1 else "those steps"
     return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, run {what} again: {again}."
+
+
+def _again(run_id: str, steps: Sequence[str]) -> str:
+    return ", ".join(f"`resume {run_id} --from {step}`" for step in steps[:_NAMED])
 
 
 def _listed(steps: Sequence[str]) -> str:

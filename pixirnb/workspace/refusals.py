@@ -81,6 +81,24 @@ def unfinished(journal: Path, root: Path, said: str) -> Cannot:
     )
 
 
+def half_done(root: Path, name: str, run_id: str | None) -> Cannot:
+    """A merge stands half done in a root that was moved or copied since."""
+    if run_id is None:
+        fix = (
+            "Resume its run. Where that is gone, put back by hand what you miss from that folder, which holds what came out "
+            "of your files, then remove it."
+        )
+    else:
+        fix = f"Take it back first with `resume {run_id}`, then do this again."
+    return Cannot(
+        f"A merge into {root} stands half done: what it set aside is in {shown(name)} there, and the folder was moved or "
+        "copied since, or another user merges. Nothing was changed.",
+        fix=fix,
+        code="merge_unfinished",
+        details={"root": str(root), "staging": name, "run_id": run_id},
+    )
+
+
 def unusable(path: Path, error: OSError) -> Cannot:
     """The disk refuses a store of trees, or a folder that a step is to work in."""
     return Cannot(

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.interruptions import unbroken
@@ -62,7 +61,7 @@ class Gone(Exception):
     """Raised when a root is not where it was, nor where it lay from the journal."""
 
 
-def reverse(works: Iterable[Work], store_of: Callable[[Path], TreeStore | None] | None) -> Reversed:
+def reverse(works: Iterable[Work], store_of: Callable[[Work], TreeStore | None] | None) -> Reversed:
     """Put back what was there before; durable when it returns. Raises OSError, Missing, Gone, Cannot of the store.
 
     Without a store what came out and finds its place taken is kept, even where it is nothing but the file before.
@@ -74,7 +73,7 @@ def reverse(works: Iterable[Work], store_of: Callable[[Path], TreeStore | None] 
         if not work.root.is_dir():
             raise Gone(work.root)
     for work in works:
-        _reverse_root(work, store_of(work.root) if store_of else None, result)
+        _reverse_root(work, store_of(work) if store_of else None, result)
     return result
 
 

@@ -31,7 +31,7 @@ from pixirnb.workspace.reversal import Gone, Missing, Reversed, clear, reverse
 
 if TYPE_CHECKING:
     from pixirnb.trees import TreeStore
-    from pixirnb.workspace.journal import Journal
+    from pixirnb.workspace.journal import Journal, Work
 
 PATIENCE_S: Final = 30.0
 """How long whoever holds a root may show no sign of work before those who wait for it give up."""
@@ -163,7 +163,7 @@ def forget(root: Path, journal: Path) -> None:
 
 
 def taken_back(
-    path: Path, journal: Journal, store_of: Callable[[Path], TreeStore] | None
+    path: Path, journal: Journal, store_of: Callable[[Work], TreeStore | None] | None
 ) -> Reversed:
     """Take a pending merge back and remove its journal, all its roots being held. Raises Cannot (`merge_unfinished`)."""
     first = journal.works[0].root if journal.works else path

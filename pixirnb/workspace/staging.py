@@ -19,7 +19,7 @@ import shutil
 import stat
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -111,7 +111,8 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
         raise in_the_way(root, seen.in_the_way)
     innermost = sorted(seen.folders.items(), key=lambda item: item[0].count("/"), reverse=True)
     outermost = sorted(seen.made, key=lambda path: path.count("/"))
-    return Work(root, staging, tuple(seen.ops), tuple(outermost), tuple(innermost))
+    made, folders = tuple(outermost), tuple(innermost)
+    return Work(root, staging, tuple(seen.ops), made, folders, store.method)
 
 
 def laid_out(store: TreeStore, work: Work) -> Work:
@@ -145,7 +146,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
             flushing.flush_disk(folder)
         os.fsync(folder)
         os.fsync(top)
-    return Work(work.root, work.staging, tuple(ops), work.made, work.folders)
+    return replace(work, ops=tuple(ops))
 
 
 def laid_out_again(store: TreeStore, work: Work) -> bool:

@@ -214,7 +214,7 @@ class Drill:
 
         stores = dict(zip(world.roots, world.stores, strict=True))
         for left in left_over(world.journals):
-            if edited := roll_back(left, stores.__getitem__):
+            if edited := roll_back(left, lambda work: stores[work.root]):
                 return f"edited by nobody: {edited}"
         return self._recover(world)
 

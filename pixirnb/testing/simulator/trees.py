@@ -81,11 +81,6 @@ class SimulatedFiles:
     shelf: Shelf
     roots: Roots
 
-    def method(self, root: str) -> str:
-        """As a copy: merges look at whole files."""
-        del root
-        return "copy"
-
     # --- isolated attempts --------------------------------------------------------------------------------------
 
     def give(self, order: Order) -> Given | Clash:
@@ -120,7 +115,7 @@ class SimulatedFiles:
         """They stay where they are; here nothing fails to be taken."""
         return given.workspace
 
-    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
         """Trees are kept for ever; one that is not there was never made. Raises KeyError."""
         del run_id
         for named in trees.values():
@@ -287,7 +282,9 @@ class SimulatedFiles:
             for root, found in changes.items()
             if found
         }
-        return Taken(dict(after), changes, json.dumps(told).encode() if told else b"")
+        patch = json.dumps(told).encode() if told else b""
+        # As without git: merges look at whole files.
+        return Taken(dict(after), changes, patch, methods=dict.fromkeys(after, "copy"))
 
 
 def _put(content: Content, path: str, text: str | None) -> None:
