@@ -33,6 +33,7 @@ PARTS: Final = (
     "marking.js",
     "cells.js",
     "wishes.js",
+    "offers.js",
     "forecasts.js",
     "tally.js",
     "finder.js",

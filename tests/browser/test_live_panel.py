@@ -149,6 +149,7 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     notebook.screenshot("controls-forecast")
     forecast.press("Escape")
     expect(forecast).to_have_count(0)
+    expect(view.get_by_role("button", name="Resume …")).to_be_focused()
     assert len(events(notebook.folder, "run_resumed")) == 0
 
     notebook.restart_kernel()

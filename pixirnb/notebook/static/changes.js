@@ -49,7 +49,7 @@ class Changes {
   }
 
   deeds({ merge, undo }) {
-    const open = (words, wish) => button(words, () => openMerge(this.panel.view, wish, { card: this.card, remark: this.remark }), { title: "First shows what would be done to your files" });
+    const open = (words, wish) => button(words, () => new MergeOffer(this.panel.view, wish, { remark: this.remark }).open(this.card), { title: "First shows what would be done to your files" });
     return [merge ? open("Merge …", merge) : null, undo ? open("Undo the merge …", undo) : null];
   }
 

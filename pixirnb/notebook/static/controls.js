@@ -100,31 +100,18 @@ class Controls {
     if (stage.isPast) fill(this.card);
   }
 
-  put(card) {
-    this.remark.clear();
-    fill(this.card, card);
-    this.opener = document.activeElement;
-  }
-
-  giveBack(hadFocus) {
-    const target = this.opener?.isConnected ? this.opener : this.acts.querySelector("button");
-    if (hadFocus) target?.focus({ preventScroll: true });
+  /** What a card needs to know: an act is drawn anew while its card stands, so the focus may find another button there. */
+  get around() {
+    return { remark: this.remark, spare: () => this.acts.querySelector("button") };
   }
 
   forecast(name, ask) {
-    const card = new Forecast(this.view, ask, { name, remark: this.remark, closed: (hadFocus) => this.giveBack(hadFocus) });
-    this.put(card.root);
-    card.root.focus({ preventScroll: true });
+    new Forecast(this.view, ask, { name, ...this.around }).open(this.card);
   }
 
   nameCheckpoint() {
     const name = h("input", { type: "text", class: "pixirnb-field", maxlength: 64, spellcheck: "false", autocomplete: "off" });
     const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
-    const close = () => {
-      const hadFocus = form.contains(document.activeElement);
-      form.remove();
-      this.giveBack(hadFocus);
-    };
     const save = h("button", { type: "submit", class: "pixirnb-button pixirnb-primary" }, "Save");
     const submit = async (event) => {
       event.preventDefault();
@@ -136,24 +123,19 @@ class Controls {
       const answer = await grant(this.stage, wish, { trigger: save, doing: "Saving …", remark: this.remark });
       if (!answer) return;
       this.remark.say("The checkpoint ", h("b", {}, wish.name), " is saved.");
-      close();
+      card.close();
       this.inquire();
-    };
-    const escape = (event) => {
-      if (event.key !== "Escape") return;
-      event.stopPropagation();
-      close();
     };
     const form = h(
       "form",
-      { class: "pixirnb-forecast pixirnb-form", "aria-label": "Save a checkpoint", on: { submit, keydown: escape } },
+      { class: "pixirnb-forecast pixirnb-form", "aria-label": "Save a checkpoint", on: { submit } },
       h("h4", {}, "Save a checkpoint"),
       h("label", { class: "pixirnb-label" }, h("span", {}, "Name"), name),
       h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
-      h("div", { class: "pixirnb-beside" }, save, button("Not now", close)),
+      h("div", { class: "pixirnb-beside" }, save, button("Not now", () => card.close())),
     );
-    this.put(form);
-    name.focus({ preventScroll: true });
+    const card = new Card(form, this.around);
+    card.open(this.card, name);
   }
 
   // --- what else there is to say ---
@@ -187,7 +169,7 @@ class Controls {
   }
 
   merge(wish) {
-    openMerge(this.view, wish, { card: this.card, remark: this.remark });
+    new MergeOffer(this.view, wish, this.around).open(this.card);
   }
 
   warning({ text, step }) {

@@ -3,34 +3,12 @@
 
 const SOLVED = ""; // the choice that names no side: as it stands in the user's own files
 
-/** Put a card up that shows what a merge would do. `wish` is the message that does it. */
-function openMerge(view, wish, { card, remark }) {
-  const opener = document.activeElement;
-  const closed = (hadFocus) => hadFocus && opener?.isConnected && opener.focus({ preventScroll: true });
-  const made = new MergeCard(view, wish, { remark, closed });
-  remark.clear();
-  fill(card, made.root);
-  made.root.focus({ preventScroll: true });
-  made.root.scrollIntoView({ block: "nearest" });
-}
-
-class MergeCard {
-  constructor(view, wish, { remark, closed }) {
-    this.stage = view.stage;
+/** What a merge would do to the user's files. `wish` is the message that does it. */
+class MergeOffer extends Offer {
+  constructor(view, wish, { remark, spare }) {
+    const { do: _, ...asked } = wish;
+    super(view, { ask: "merge", ...asked }, { name: wish.undo ? "Take the last merge back" : "Merge into your files", remark, spare });
     this.wish = wish;
-    this.remark = remark;
-    this.closed = closed;
-    this.name = wish.undo ? "Take the last merge back" : "Merge into your files";
-    this.root = h("section", { class: "pixirnb-forecast", "aria-label": this.name, tabindex: -1, on: { keydown: (event) => this.key(event) } });
-    this.ask();
-  }
-
-  async ask() {
-    const { do: _, ...asked } = this.wish;
-    fill(this.root, h("p", { class: "pixirnb-mute" }, "Asking what it would do …"), this.buttons());
-    const message = await this.stage.ask({ ask: "merge", ...asked });
-    if (message.ok) this.draw(message.answer);
-    else refill(this.root, h("h4", {}, this.name), h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, proseOf(message.error.message)), " ", proseOf(message.error.fix)), this.buttons(button("Ask again", () => this.ask())));
   }
 
   draw(answer) {
@@ -39,18 +17,15 @@ class MergeCard {
     const act = answer.status === "nothing" || (isClash && this.wish.undo)
       ? null
       : button(isClash ? "Merge so" : this.wish.undo ? "Take it back" : "Merge", () => this.send(act, choice), { kind: "pixirnb-primary" });
-    refill(
-      this.root,
-      h("h4", {}, this.name),
+    this.tell(
+      act,
+      answer.status === "nothing" ? "Close" : "Not now",
       h("p", { role: "status" }, markBadge(this.stage, answer.mark), " ", answer.sentence),
       answer.patch.files.map((file) => diffOf(file)),
       answer.patch.sentence ? h("p", { class: "pixirnb-mute" }, answer.patch.sentence) : null,
       choice?.root,
       isClash && !this.wish.undo ? h("p", { class: "pixirnb-mute" }, "A file that you have put right in your own folder counts as solved. The others need a side.") : null,
-      this.buttons(act, answer.status === "nothing" ? "Close" : "Not now"),
     );
-    (act ?? this.root).focus({ preventScroll: true });
-    this.root.scrollIntoView({ block: "nearest" });
   }
 
   async send(trigger, choice) {
@@ -63,22 +38,6 @@ class MergeCard {
     }
     this.close();
     this.remark.say(done.merge?.sentence ?? done.sentence);
-  }
-
-  buttons(first = null, words = "Not now") {
-    return h("div", { class: "pixirnb-beside" }, first, button(words, () => this.close()));
-  }
-
-  key(event) {
-    if (event.key !== "Escape") return;
-    event.stopPropagation();
-    this.close();
-  }
-
-  close() {
-    const hadFocus = this.root.contains(document.activeElement);
-    this.root.remove();
-    this.closed(hadFocus);
   }
 }
 

@@ -273,16 +273,7 @@ class Panel {
   }
 
   forecast(name, ask) {
-    const opener = document.activeElement;
-    const card = new Forecast(this.view, ask, {
-      name,
-      remark: this.remark,
-      closed: (hadFocus) => hadFocus && opener?.isConnected && opener.focus({ preventScroll: true }),
-    });
-    this.remark.clear();
-    fill(this.card, card.root);
-    card.root.focus({ preventScroll: true });
-    card.root.scrollIntoView({ block: "nearest" });
+    new Forecast(this.view, ask, { name, remark: this.remark }).open(this.card);
   }
 
   seeAttempt(attempt) {
