@@ -24,7 +24,6 @@ from pixirnb.spec.relay_places import Folders
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.relay_steps import Steps
 from pixirnb.spec.steps import KIND_KEYS
-from pixirnb.spec.suggestions import did_you_mean
 
 Dialect = Literal["v1", "v2"]
 
@@ -214,12 +213,7 @@ def _errors(
     reading.keys(said, at, ERRORS)
     strategy = reading.needed(said, "strategy", at)
     if strategy is not None and strategy not in _STRATEGIES:
-        reading.wrong(
-            "not_a_choice",
-            (*at, "strategy"),
-            f"`{strategy:.80}` is no strategy",
-            did_you_mean(strategy, _STRATEGIES, otherwise="write one of " + ", ".join(_STRATEGIES)),
-        )
+        reading.no_choice((*at, "strategy"), strategy, "no strategy", _STRATEGIES)
     native["on_failure"] = "continue" if strategy == "continue" else "stop"
     retries = reading.count(said, "maxRetries", at) or 0
     raw = reading.count(said, "retryDelayMs", at)
@@ -273,12 +267,7 @@ def _of_workflow(
             "write `skip` to go on after a failure, `fail` to stop",
         )
     elif on_error is not None and on_error not in _ON_ERROR:
-        reading.wrong(
-            "not_a_choice",
-            (*parts, "onError"),
-            f"`{on_error:.80}` is nothing to do on an error",
-            did_you_mean(on_error, _ON_ERROR, otherwise="write one of " + ", ".join(_ON_ERROR)),
-        )
+        reading.no_choice((*parts, "onError"), on_error, "nothing to do on an error", _ON_ERROR)
     elif on_error is not None:
         native["on_failure"] = _ON_ERROR[on_error]
     if not reading.items(workflow, "steps", parts):

@@ -10,7 +10,6 @@ from pixirnb.spec.places import PathParts
 from pixirnb.spec.relay_keys import VERIFICATION
 from pixirnb.spec.relay_places import normal
 from pixirnb.spec.relay_reading import Reading
-from pixirnb.spec.suggestions import did_you_mean
 
 KINDS: Final = ("output_contains", "exit_code", "file_exists", "custom", "pr_url")
 _CUSTOM_TIMEOUT: Final = "30s"
@@ -32,12 +31,7 @@ def read_check(
     reading.keys(said, at, VERIFICATION)
     kind = reading.needed(said, "type", at)
     if kind is not None and kind not in KINDS:
-        reading.wrong(
-            "not_a_choice",
-            (*at, "type"),
-            f"`{kind:.80}` is no type of verification",
-            did_you_mean(kind, KINDS, otherwise="write one of " + ", ".join(KINDS)),
-        )
+        reading.no_choice((*at, "type"), kind, "no type of verification", KINDS)
         return None
     raw = said.get("value")
     # Its own runner takes a number for text.

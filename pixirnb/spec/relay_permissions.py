@@ -93,12 +93,7 @@ class Permissions:
     ) -> Leave:
         access = self.reading.text(said, "access", at)
         if access is not None and access not in ACCESS:
-            self.reading.wrong(
-                "not_a_choice",
-                access_at,
-                f"`{access:.80}` is no kind of access",
-                did_you_mean(access, ACCESS, otherwise="write one of " + ", ".join(ACCESS)),
-            )
+            self.reading.no_choice(access_at, access, "no kind of access", ACCESS)
             access = None
         files = self.reading.mapping(said, "files", at)
         self.reading.keys(files, files_at, FILES)

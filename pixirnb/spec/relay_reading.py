@@ -6,7 +6,7 @@ Paths are those of the relay file. Nothing raises: what cannot be read is a mist
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -81,6 +81,11 @@ class Reading:
             )
             return None
         return value
+
+    def no_choice(self, parts: PathParts, said: str, what: str, choices: Collection[str]) -> None:
+        """A mistake: `said`, at `parts`, is none of the choices; `what` says what it is, as `no type of step`."""
+        fix = did_you_mean(said, choices, otherwise="write one of " + ", ".join(choices))
+        self.wrong("not_a_choice", parts, f"`{said:.80}` is {what}", fix)
 
     def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts, default: bool) -> bool:
         """True or false."""

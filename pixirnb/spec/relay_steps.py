@@ -18,7 +18,6 @@ from pixirnb.spec.relay_places import Folders, normal
 from pixirnb.spec.relay_reading import Reading, safe_names
 from pixirnb.spec.relay_shell import settle
 from pixirnb.spec.relay_templates import Templates
-from pixirnb.spec.suggestions import did_you_mean
 
 TYPES: Final = ("agent", "deterministic", "worktree", "integration", "waitFor")
 _UNSUPPORTED: Final = {
@@ -207,12 +206,7 @@ class Steps:
             case "":
                 pass
             case _:
-                reading.wrong(
-                    "not_a_choice",
-                    step.at("type"),
-                    f"`{kind:.80}` is no type of step",
-                    did_you_mean(kind, TYPES, otherwise="write one of " + ", ".join(TYPES)),
-                )
+                reading.no_choice(step.at("type"), kind, "no type of step", TYPES)
         if "run" not in native and "task" not in native:
             native["run"] = "true"  # a step with a mistake: it is looked at further, and never run
         self._policies(native, step, own, templates, cwd)
