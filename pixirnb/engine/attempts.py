@@ -123,7 +123,7 @@ class _Performance:
             return await self._run()
         watch = await self._offload(watching.begin, self.attempt, self.around)
         facts = await self._run()
-        outside = await self._offload(watching.changed, watch, self.attempt, self.around)
+        outside = await self._offload(watching.changed, watch, self.attempt, self.around, self.mask)
         if outside is not None:
             facts[-1].data["outside"] = outside
         return facts

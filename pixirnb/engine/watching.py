@@ -2,7 +2,8 @@
 
 It is told of steps that say what they write, or that they only read, and sets no status: a person, or a program that is no
 step, may have written it. Notebooks are left out: their front end saves them at any time. Source: the issue's rule for shared
-steps; docs/adr/0015-files-flow.md.
+steps; docs/adr/0015-files-flow.md. Where the files cannot be listed, before or after, that is told instead: it keeps no step
+from running, and none passes as if somebody had looked.
 """
 
 from __future__ import annotations
@@ -12,35 +13,46 @@ from typing import Any, Final
 
 from pixirnb.engine.isolated import path_list
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.errors import PixirnbError
+from pixirnb.errors import PixirnbError, sentence
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.runners.masking import Mask
 
 Marks = Mapping[tuple[str, str], object]
+
+REASON_LIMIT: Final = 300
+"""Characters of the reason why nobody could look."""
 
 _SAVED_BY_OTHERS: Final = (".ipynb",)
 
 
-def begin(attempt: Attempt, around: Surroundings) -> Marks | None:
-    """How the files stand before a step; None for one that is not watched. Blocking."""
+def begin(attempt: Attempt, around: Surroundings) -> Marks | PixirnbError | None:
+    """How the files stand before a step, or why nobody can tell; None for one that is not watched. Blocking."""
     if around.files is None or not is_watched(attempt.step):
         return None
     try:
         return around.files.marks(attempt.step.roots)
-    except PixirnbError:
-        return None  # a workspace that cannot be listed keeps no step from running in it
+    except PixirnbError as error:
+        return error
 
 
-def changed(marks: Marks | None, attempt: Attempt, around: Surroundings) -> dict[str, Any] | None:
-    """What nobody had claimed, for `attempt_ended.outside`; None where nothing did, or where nobody can tell. Blocking."""
-    if marks is None or around.files is None or attempt.is_disturbed:
+def changed(
+    before: Marks | PixirnbError | None, attempt: Attempt, around: Surroundings, mask: Mask
+) -> dict[str, Any] | None:
+    """What nobody had claimed, or why that is not known, for `attempt_ended.outside`; None where there is nothing to tell.
+
+    Nor is there beside a merge, which writes for others, and beside a step that may write anything. Blocking.
+    """
+    if before is None or around.files is None or attempt.is_disturbed:
         return None
     if any(other.posture == "undeclared" and not other.write_set for other in attempt.beside):
-        return None  # such a step may write anything
+        return None
+    if isinstance(before, PixirnbError):
+        return _unchecked(before, mask)
     try:
         now = around.files.marks(attempt.step.roots)
-    except PixirnbError:
-        return None
-    touched = [file for file in {*marks, *now} if marks.get(file) != now.get(file)]
+    except PixirnbError as error:
+        return _unchecked(error, mask)
+    touched = [file for file in {*before, *now} if before.get(file) != now.get(file)]
     writers = [attempt.step, *(o for o in attempt.beside if o.workspace == "shared")]
     claims = around.roots.claims(glob for step in writers for glob in step.write_set)
     outside = sorted(
@@ -48,7 +60,17 @@ def changed(marks: Marks | None, attempt: Attempt, around: Surroundings) -> dict
         for root, path in touched
         if not claims(root, path) and not path.endswith(_SAVED_BY_OTHERS)
     )
-    return path_list(outside) if outside else None
+    return mask.data(path_list(outside)) if outside else None
+
+
+def _unchecked(error: PixirnbError, mask: Mask) -> dict[str, Any]:
+    """No paths, and why there are none: one sentence on one line, bounded, without secrets."""
+    # Masked before it is cut: half a secret is no secret that a mask knows.
+    said = "".join(c if c.isprintable() else " " for c in mask.text(error.message))
+    told = sentence(" ".join(said.split()))
+    if len(told) > REASON_LIMIT:
+        told = told[: REASON_LIMIT - 1].rstrip() + "…"
+    return {**path_list(()), "unchecked": told}
 
 
 def is_watched(step: PlannedStep) -> bool:

@@ -274,7 +274,7 @@ class AttemptEnded(TypedDict):
     """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
     outside: NotRequired[PathList]
-    """Files that changed while a shared step ran, that it had not claimed and nobody else either."""
+    """Files that changed while a shared step ran, that it had not claimed and nobody else either; or why nobody could look."""
     tail: NotRequired[str]
     """The last of what it printed, where it was not clean: the next attempt's failure context."""
     session_id: NotRequired[str | None]

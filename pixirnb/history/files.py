@@ -24,6 +24,8 @@ CONFLICT: Final = "merge_conflict"
 """Error kind of a step that cannot go on because two sides want a file otherwise."""
 OUTSIDE: Final = "writes_outside_write_set"
 """Error kind of an isolated step that changed files it had not claimed; limitation of a shared one."""
+UNCHECKED: Final = "writes_not_checked"
+"""Limitation of a shared step beside whose claims nobody could look."""
 
 
 class FileChange(TypedDict):
@@ -61,6 +63,8 @@ class PathList(TypedDict):
     """The first 100."""
     count: int
     """All of them."""
+    unchecked: NotRequired[str]
+    """Why nobody could look, in one sentence; there are no paths then."""
 
 
 class CapturedRoot(TypedDict):

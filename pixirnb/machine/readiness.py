@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.files import CONFLICT, OUTSIDE
+from pixirnb.history.files import CONFLICT, OUTSIDE, UNCHECKED
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
@@ -82,7 +82,9 @@ def _file_limitations(state: StepState) -> list[str]:
     """What a reader of the bundle must know of files: what it touched without a claim, what it made that goes nowhere."""
     told: list[str] = []
     outside = (state.ended or {}).get("outside")
-    if outside:
+    if outside and outside.get("unchecked"):
+        told.append(f"{UNCHECKED}: {outside['unchecked']}")
+    elif outside:
         told.append(f"{OUTSIDE}: {_listed(outside)} changed while it ran")
     left = (state.captured or {}).get("left_behind")
     if left:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from doctoring import Exhibit, at, of
 from files_on_trial import (
+    UNLOOKED,
     beside_claims,
     chained,
     changes,
@@ -18,6 +19,7 @@ from files_on_trial import (
     stuck,
     touching,
     undone,
+    unlooked,
     waiting,
 )
 from workflows_on_trial import pair
@@ -55,6 +57,12 @@ def _begun(exhibit: Exhibit) -> None:
     begins = exhibit.events[exhibit.place(at("attempt_started", "a"))]
     exhibit.insert(exhibit.place(at("merge_conflicted")), begins)
     exhibit.events[exhibit.place(at("merge_conflicted")) - 1].data.update(step="c", attempt=1)
+
+
+def _because(exhibit: Exhibit, why: str) -> None:
+    """Nobody looked beside the claims of a, for this reason."""
+    exhibit.change(at("attempt_ended", "a"), outside={**UNLOOKED, "unchecked": why})
+    exhibit.change(at("checkpoint_decided", "a"), limitations=[f"writes_not_checked: {why}"])
 
 
 def _bundle(exhibit: Exhibit) -> None:
@@ -151,6 +159,53 @@ TRIALS: list[Trial] = [
         "of a step that claims nothing",
         of(touching),
         lambda x: x.restep("a", write_set=None),
+    ),
+    (
+        "beside_is_nobodys",
+        "files, where nobody looked",
+        of(unlooked),
+        lambda x: x.change(at("attempt_ended", "a"), outside={**UNLOOKED, "count": 1}),
+    ),
+    (
+        "beside_is_nobodys",
+        "nobody looked, for no reason",
+        of(unlooked),
+        lambda x: _because(x, " "),
+    ),
+    (
+        "beside_is_nobodys",
+        "nobody looked, in two lines",
+        of(unlooked),
+        lambda x: _because(x, "It is\nlate."),
+    ),
+    (
+        "beside_is_nobodys",
+        "no files, and nothing that kept from looking",
+        of(touching),
+        lambda x: x.change(at("attempt_ended", "a"), outside={"paths": [], "count": 0}),
+    ),
+    (
+        "files_limit",
+        "that nobody looked is no limitation",
+        of(unlooked),
+        lambda x: x.change(at("checkpoint_decided", "a"), limitations=[]),
+    ),
+    (
+        "files_limit",
+        "another reason why nobody looked",
+        of(unlooked),
+        lambda x: x.change(
+            at("checkpoint_decided", "a"), limitations=["writes_not_checked: It was late."]
+        ),
+    ),
+    (
+        "files_limit",
+        "somebody looked, and it is told that nobody did",
+        of(touching),
+        lambda x: x.change(
+            at("checkpoint_decided", "a"),
+            limitations=["writes_outside_write_set: q", "writes_not_checked: It was late."],
+        ),
     ),
     (
         "files_limit",

@@ -11,6 +11,7 @@ from pixirnb.history.events import Draft
 from pixirnb.machine.resume import Selection
 
 READY = {"checkpoint_status": "checkpoint_ready"}
+UNLOOKED = {"paths": [], "count": 0, "unchecked": "The disk is gone."}
 
 
 def apart(name: str, *after: str, **said: Any) -> dict[str, Any]:
@@ -151,6 +152,14 @@ def touching() -> Tape:
     tape = begun(spec(shell("a", write_set=["x/**"]), apart("b", write_set=["y/**"])))
     tape.end("a", outside={"paths": ["q"], "count": 1})
     return works(tape, "b", "y/1", left_behind={"paths": ["y/.env"], "count": 1})
+
+
+def unlooked() -> Tape:
+    """Nobody could look what changed beside the claims of a; b is an agent that says such a thing of itself."""
+    tape = begun(spec(shell("a", write_set=["x/**"]), task("b")))
+    tape.end("a", outside=UNLOOKED)
+    tape.end("b", report={**READY, "limitations": ["writes_not_checked: Mine."]})
+    return tape
 
 
 def clashing() -> Tape:

@@ -87,6 +87,13 @@ def test_a_shared_step_beside_whose_claims_files_changed_is_ready_with_a_limitat
     assert told.startswith("writes_outside_write_set: p, q and 5 more")
 
 
+def test_a_shared_step_beside_whose_claims_nobody_could_look_is_ready_and_says_so() -> None:
+    story = Rehearsal(plan_of({"name": "t", "steps": [{"id": "a", "run": "x", "write_set": ["a/**"]}]})).begin()  # fmt: skip
+    story.end("a", outside={"paths": [], "count": 0, "unchecked": "The disk is gone."})
+    assert story.state("a").checkpoint_status == "checkpoint_ready"
+    assert story.state("a").limitations == ["writes_not_checked: The disk is gone."]
+
+
 def test_what_is_left_behind_is_a_limitation() -> None:
     story = begun()
     done(story, "a", A, left_behind=["dist/x"])

@@ -17,8 +17,9 @@ from filestory import (
     said,
     tree,
 )
-from storyline import ended, shell, started, statuses, until
+from storyline import ended, facts, shell, started, statuses, until
 
+from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.repositories import git, traces
 
 pytestmark = pytest.mark.story
@@ -226,6 +227,35 @@ def test_a_shared_step_that_writes_elsewhere_is_ready_with_a_limitation(tmp_path
     assert outcome.status == "completed"
     assert "other.txt" in limitations(run, "make")
     assert "a.txt" not in limitations(run, "make")
+
+
+@pytest.mark.parametrize("breaks", ["before", "meanwhile"])
+def test_a_shared_step_whose_files_cannot_be_listed_runs_and_says_that_nobody_looked(
+    tmp_path: Path, breaks: str
+) -> None:
+    secret = "hunter2-hunter2"
+    home = repository(tmp_path / secret, {"a.txt": "a\n", ".gitignore": ".pixirnb\n"})
+    text = "echo b > a.txt; echo c > other.txt"
+    if breaks == "before":
+        (home / ".git" / "HEAD").write_text("nothing that git knows")
+    else:
+        text += "; echo nothing that git knows > .git/HEAD"
+    run, outcome = ended(
+        home,
+        shell("make", text, write_set=["a.txt"], env={"A_TOKEN": secret}),
+        shell("claims_nothing", "cat a.txt", "make", read_set=["a.txt"]),
+        undeclared_writers="allow",
+    )
+    assert outcome.status == "completed"
+    told = limitations(run, "make")
+    assert told.startswith("writes_not_checked: The git repository of ")
+    assert told.endswith(".")
+    assert ("\n" in told, secret in told, "***" in told) == (False, False, True)
+    assert limitations(run, "claims_nothing") == ""
+    [left] = [fact["outside"] for fact in facts(run, "attempt_ended") if "outside" in fact]
+    assert (left["paths"], left["count"]) == ([], 0)
+    log = (home / ".pixirnb" / "runs" / run.id / "log.jsonl").read_bytes()
+    assert audit(log, outcome=run.outcome.document()) == []
 
 
 def test_a_project_that_was_moved_goes_on_where_it_is_if_its_old_place_leads_there(

@@ -17,6 +17,8 @@ from pixirnb.testing.auditor.verdict_rules import OUTSIDE
 
 LISTED: Final = 200
 """Changes that an event lists."""
+UNCHECKED: Final = "writes_not_checked"
+"""Begins the limitation of a shared step beside whose claims nobody could look."""
 _WORKING: Final = frozenset({"shell", "python", "agent"})
 _NO_FILES: Final = frozenset(
     {
@@ -169,10 +171,23 @@ def beside_is_nobodys(record: Record) -> Iterator[Finding]:
         if step.workspace == "isolated" or not (step.says_what_it_writes):
             yield attempt.ended.seq, step.id, "It claims no files, and some are told to be beside."
             continue
+        if wrong := _wrong_beside(outside):
+            yield attempt.ended.seq, step.id, wrong
         claims = [*step.claims.writes, *_claims_beside(record, attempt)]
         for path in outside["paths"]:
             if any(covers(glob, path) for glob in claims):
                 yield attempt.ended.seq, step.id, f"`{path}` is claimed, and told to be beside."
+
+
+def _wrong_beside(outside: dict[str, Any]) -> str | None:
+    """Either files are named, or one line says why nobody looked."""
+    why, is_told = outside.get("unchecked"), bool(outside["paths"]) and outside["count"] > 0
+    if why is None:
+        return None if is_told else "It tells of files beside its claims, and names none."
+    if is_told or outside["paths"] or outside["count"]:
+        return "Nobody looked beside its claims, and files are named."
+    is_one_line = isinstance(why, str) and bool(why.strip()) and why.isprintable()
+    return None if is_one_line else f"Why nobody looked beside its claims is no line: {why!r}."
 
 
 def _claims_beside(record: Record, attempt: Attempt) -> Iterator[str]:
@@ -186,19 +201,32 @@ def _claims_beside(record: Record, attempt: Attempt) -> Iterator[str]:
 
 
 def files_limit(record: Record) -> Iterator[Finding]:
-    """What a step touched beside its claims, and what it made that goes nowhere, stand among its limitations."""
+    """What a step touched beside its claims, or why nobody looked, and what it made that goes nowhere limit it."""
     for _, fact in record.of("checkpoint_decided"):
         stood = record.standing(fact.data["step"], fact.place)
         if fact.data.get("reused") or stood.stage not in {"ended", "settled"}:
             continue
-        due = []
-        if (stood.ended or {}).get("outside"):
+        ended, told = stood.ended or {}, fact.data["limitations"]
+        outside, due = ended.get("outside") or {}, []
+        why = outside.get("unchecked")
+        if outside and why is None:
             due.append(OUTSIDE)
         if (stood.captured or {}).get("left_behind"):
             due.append("files_left_behind")
         for name in due:
-            if not any(limit.startswith(name) for limit in fact.data["limitations"]):
+            if not any(limit.startswith(name) for limit in told):
                 yield fact.seq, fact.step, f"No limitation tells of {name}."
+        unlooked = [*_own_words(ended), *([] if why is None else [f"{UNCHECKED}: {why}"])]
+        said = [limit for limit in told if limit.startswith(UNCHECKED)]
+        if said != unlooked:
+            yield fact.seq, fact.step, f"Its limitations say {said}, not {unlooked}."
+
+
+def _own_words(ended: dict[str, Any]) -> list[str]:
+    """Limitations that an agent wrote itself in the words of ours: they may be any text."""
+    own = (ended.get("report") or {}).get("limitations") or []
+    texts = [str(text) for text in (own if isinstance(own, list) else [own])]
+    return [text for text in texts if text.startswith(UNCHECKED)]
 
 
 def clash_starts_nothing(record: Record) -> Iterator[Finding]:

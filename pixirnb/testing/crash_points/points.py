@@ -162,7 +162,8 @@ class Bench:
                 break
         end = offspring(self._tap, world, shape, Errand(is_recovery=True))
         last, wrong = sight(world)
-        breaches += wrong + of_rest(end, seen, last, expected)
+        faults = [errand.fault for errand in _errands(point) if errand.fault is not None]
+        breaches += wrong + of_rest(end, seen, last, expected, faults)
         if last.run_id is not None and self._audit is not None:
             breaches += self._audit(world, last.run_id)
         breaches += [Breach("survivor", said) for said in survivors(world)]

@@ -6,14 +6,16 @@ A `Breach` says which promise was broken, in one of a closed set of words, and h
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError
-from pixirnb.testing.crash_points.faults import HARMLESS, Fault
+from pixirnb.history.files import UNCHECKED
+from pixirnb.testing.crash_points.faults import ERRORS, HARMLESS, Fault
 from pixirnb.testing.crash_points.offspring import End
 from pixirnb.testing.crash_points.session import World, newest
 from pixirnb.testing.crash_points.shapes import effects_of
@@ -129,10 +131,16 @@ def of_words(end: End) -> list[Breach]:
     return breaches + [Breach("dishonest", f"{s['step_id']}: {s['error']}") for s in ours]
 
 
-def of_rest(end: End, before: list[Sight], last: Sight, expected: dict[str, Any]) -> list[Breach]:
-    """What is wrong with the run when it is over, given what was seen on the way."""
+def of_rest(
+    end: End,
+    before: list[Sight],
+    last: Sight,
+    expected: dict[str, Any],
+    faults: Sequence[Fault] = (),
+) -> list[Breach]:
+    """What is wrong with the run when it is over, given what was seen on the way and what had befallen it."""
     breaches = of_words(end)
-    found = plain(end)
+    found = plain(end, faults)
     if found != expected:
         said = _difference(found, expected) if found else _brief(end)
         breaches.append(Breach("differing", said))
@@ -150,15 +158,29 @@ def of_rest(end: End, before: list[Sight], last: Sight, expected: dict[str, Any]
     return breaches
 
 
-def plain(end: End) -> dict[str, Any]:
-    """An outcome as far as two runs of one workflow must agree on it."""
+def plain(end: End, faults: Sequence[Fault] = ()) -> dict[str, Any]:
+    """An outcome as far as two runs of one workflow must agree on it.
+
+    Where one of them met a fault that refuses an operation, it may say for that reason that it could not look what changed.
+    """
     document = end.ended.get("outcome")
     if document is None:
         return {}
     kept = [w for w in document["warnings"] if w.get("code") not in _EXPECTED_WARNINGS]
     text = json.dumps({**document, "warnings": kept})
     result: dict[str, Any] = _without(json.loads(text.replace(document["run_id"], "RUN")))
+    reasons = tuple(os.strerror(ERRORS[fault.name]) for fault in faults if fault.name in ERRORS)
+    for step in result["steps"] if reasons else ():
+        bundle = step["checkpoint"] or {}
+        limits = bundle.get("known_limitations", [])
+        limits[:] = [each for each in limits if not _is_of_fault(each, reasons)]
     return result
+
+
+def _is_of_fault(limitation: str, reasons: Sequence[str]) -> bool:
+    """Whether it says that nobody looked, because of what was refused."""
+    is_unlooked = limitation.startswith(f"{UNCHECKED}: ")
+    return is_unlooked and any(reason in limitation for reason in reasons)
 
 
 def _without(value: Any) -> Any:
