@@ -108,6 +108,11 @@ def forget(store: GitStore, owner: str) -> None:
             _prune(store, alone)
 
 
+def names_of(folder: Path, owner: str) -> Path:
+    """The folder of the names that begin with `owner/`, in the store at `folder`."""
+    return folder / "git" / _ref(f"{owner}/")
+
+
 def _prune(store: GitStore, held: int) -> None:
     """Delete what nothing names and is a day old; what the root's index remembers is named."""
     long_ago = disk_time_ns(held) // 10**9 - GRACE_S

@@ -38,6 +38,16 @@ def git_missing(run_id: str, steps: Sequence[str], *, is_undo: bool = False) -> 
     )
 
 
+def git_missing_to_forget(run_id: str) -> Cannot:
+    """The Cannot for a run that is to go, of which git keeps trees."""
+    return Cannot(
+        f"The files of {run_id} are kept by git, and there is no git of release {_OLDEST} or later here to delete them.",
+        fix=f"Install git {_OLDEST} or later, then prune again.",
+        code="git_missing",
+        details={"steps": []},
+    )
+
+
 def trees_mixed(run_id: str, steps: Sequence[str]) -> Cannot:
     """The Cannot for changes of which some are kept by git and some as copies. `steps` are those to run again."""
     return Cannot(

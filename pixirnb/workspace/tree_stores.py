@@ -13,9 +13,10 @@ from typing import Final
 
 from pixirnb.trees import Method, Order, TreeStore
 from pixirnb.workspace.git_command import is_usable
+from pixirnb.workspace.git_keeping import names_of
 from pixirnb.workspace.git_trees import GitTrees
 from pixirnb.workspace.journal import Work
-from pixirnb.workspace.lost_trees import git_missing, trees_mixed
+from pixirnb.workspace.lost_trees import git_missing, git_missing_to_forget, trees_mixed
 from pixirnb.workspace.plain_trees import PlainTrees
 
 _FOLDER: Final = "trees"
@@ -67,9 +68,13 @@ def tree_store(state: Path, root: Path, method: str | None = None) -> TreeStore:
 
 
 def forget_run(state: Path, run_id: str) -> None:
-    """Let go of everything that the stores of a state folder keep for a run. Raises Cannot."""
+    """Let go of everything that the stores of a state folder keep for a run. Raises Cannot (`git_missing` …)."""
     for folder in sorted((state / _FOLDER).glob("*-*")):
         method = folder.name.rpartition("-")[2]
         if method in _STORES and folder.is_dir():
+            if method == "git" and not is_usable():
+                if names_of(folder, run_id).is_dir():
+                    raise git_missing_to_forget(run_id)
+                continue
             # What is forgotten are names in the folder: the root plays no part, and may be gone.
             _STORES[method](folder, folder).forget(run_id)
