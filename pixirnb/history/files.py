@@ -237,12 +237,8 @@ class SeamResolved(TypedDict):
 
 
 def last_merge(merges: Merges) -> dict[str, Any] | None:
-    """The merge that can be taken back: the last that stands and changed any file."""
-    standing = [
-        merge
-        for merge in merges
-        if not merge["undone"] and merge.get("undoes") is None and merge["changes"]["count"]
-    ]
+    """The merge that can be taken back: the last that stands, also where it left every file as it was."""
+    standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
     return standing[-1] if standing else None
 
 

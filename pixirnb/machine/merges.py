@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.files import CONFLICT, last_merge
@@ -20,6 +20,8 @@ from pixirnb.spec.steps import MergeStep
 MINE = "workspace"
 """The side of a conflict that is the user's own files."""
 
+_NAMED: Final = 8
+"""Files that an error names."""
 Sides = str | Mapping[str, str] | None
 """Which side counts for files in conflict: for all of them, or by path."""
 
@@ -51,7 +53,7 @@ def wish(
         last = last_merge(run.merges)
         if last is None:
             raise InvalidArguments(
-                "No merge of this run that changed your files stands, so there is none to take back.",
+                "No merge of this run stands, so there is none to take back.",
                 fix="See what was merged with `pixirnb show RUN`.",
                 code="nothing_to_undo",
             )
@@ -149,11 +151,34 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
 
 
 def require_sides(value: Any, state: StepState) -> None:
-    """Refuse what names no side of the conflict a step waits for. None: the files as the person has made them."""
+    """Refuse what names no side of the conflict a step waits for, or a file that is not in it.
+
+    None: the files as the person has made them. Raises InvalidArguments.
+    """
     clash = state.clash or {}
     names = {MINE, *clash.get("between", ()), *clash.get("steps", ())}
     if not _are_sides(value, names):
         raise _no_side(value, names)
+    if isinstance(value, Mapping):
+        _require_in_conflict(value, clash)
+
+
+def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None:
+    """What was solved before may be named too: its side is chosen anew."""
+    told = [str(file["path"]) for file in clash.get("files") or ()]
+    if int(clash.get("count", 0)) > len(told):
+        return  # the log names the first files of so many: nobody can say which are not among the rest
+    known = {*told, *(str(file["path"]) for file in clash.get("solved") or ())}
+    strange = next((path for path in paths if path not in known), None)
+    if strange is None:
+        return
+    shown = ", ".join(f"`{path:.200}`" for path in told[:_NAMED])
+    more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+    raise InvalidArguments(
+        f"`{strange:.200}` is not in conflict.",
+        fix=f"In conflict: {shown}{more}. Name a side for these, for all of them at once, or for none.",
+        code="not_in_conflict",
+    )
 
 
 def _are_sides(value: Any, names: set[str]) -> bool:

@@ -270,17 +270,6 @@ TRIALS: list[Trial] = [
         of(undone),
         lambda x: x.change(_MERGE, 0, merge="m0"),
     ),
-    (
-        "undo_is_of_the_last",
-        "of a merge that changed no file",
-        of(undone),
-        lambda x: x.change(
-            _MERGE,
-            0,
-            changes=changes(),
-            roots=[{"root": ".", "folder": "/w", "method": "git", "before": "1", "after": "1"}],
-        ),
-    ),
     ("outcome_changes", "another patch in the bundle", _shown(rested), _bundle),
     (
         "outcome_seams",

@@ -8,8 +8,9 @@ import pytest
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
+from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, seams
-from pixirnb.machine.merges import MergeWish, captures_before, captures_to_merge
+from pixirnb.machine.merges import MergeWish, captures_before, captures_to_merge, require_sides
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.file_facts import captured, change, conflict, conflicted, merged, paths, seam
@@ -238,6 +239,30 @@ def test_a_side_that_is_none_is_refused(value: Any) -> None:
     assert refused.value.code == "not_a_side"
 
 
+def test_a_file_that_is_not_in_conflict_is_refused_with_those_that_are() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    said = {"step": "c", "verdict": "accept", "value": {"x": "a", "nofile": "workspace"}}
+    with pytest.raises(InvalidArguments) as refused:
+        grant(Request("q", "decide", said, "ada"), story.plan, story.board.run)
+    assert refused.value.code == "not_in_conflict"
+    assert "`nofile`" in refused.value.message
+    assert "`x`" in (refused.value.fix or "")
+    said["value"] = {"x": "a"}
+    assert grant(Request("q", "decide", said, "ada"), story.plan, story.board.run).facts
+
+
+def test_a_file_that_was_solved_before_or_that_the_log_could_not_name_has_a_side_too() -> None:
+    state = StepState(clash={"between": ["a", "b"], "steps": ["a", "b"], "count": 1})
+    state.clash["files"] = [{"path": "x"}]  # type: ignore[index]
+    state.clash["solved"] = [{"path": "y", "chosen": None, "was": None}]  # type: ignore[index]
+    require_sides({"y": "a"}, state)
+    state.clash["count"] = 2  # type: ignore[index]
+    require_sides({"z": "a"}, state)
+
+
 # --- merges that a person asks for ---
 
 
@@ -280,16 +305,16 @@ def test_the_last_merge_that_stands_is_the_one_that_is_taken_back() -> None:
     assert wished(story).steps == ("b",)
 
 
-def test_a_merge_that_changed_no_file_is_not_the_one_that_is_taken_back() -> None:
+def test_a_merge_that_left_every_file_as_it_was_is_taken_back_too() -> None:
     story = begun()
     done(story, "a", A)
     done(story, "b", B)
     story.record(merged("m1", ["a"]), merged("m2", ["b"], files=[]))
+    assert wished(story).steps == ()
+    assert wished(story, undo=True).undoes == "m2"
+    story.record(merged("m3", ["b"], undoes="m2", files=[]))
+    assert wished(story).steps == ("b",)
     assert wished(story, undo=True).undoes == "m1"
-    story.record(merged("m3", ["a"], undoes="m1"))
-    with pytest.raises(InvalidArguments) as refused:
-        wished(story, undo=True)
-    assert refused.value.code == "nothing_to_undo"
 
 
 def test_a_merge_that_is_taken_back_has_no_sides_to_choose() -> None:

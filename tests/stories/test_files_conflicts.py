@@ -222,3 +222,25 @@ def test_a_fork_knows_of_a_merge_that_was_taken_back_after_its_checkpoint(tmp_pa
     assert fork.wait().status == "completed", "it merged anew"
     assert fork.output("look") == "A\n"
     assert (tmp_path / "a.txt").read_text() == "A\n"
+
+
+def test_a_merge_settled_wholly_by_the_users_own_files_can_be_taken_back(tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": TEXT})
+    run, _ = ended(
+        tmp_path,
+        isolated("loud", "sed -i 1s/one/ONE/ a.txt", write_set=["*.txt"]),
+        isolated("german", "sed -i 1s/one/eins/ a.txt", write_set=["*.txt"]),
+    )
+    mine = TEXT.replace("one", "uno")
+    (tmp_path / "a.txt").write_text(mine)
+    assert said(tmp_path, "merge", run.id, "--side", "workspace")[1]["status"] == "merged"
+    assert (set(seams(run).values()), said(tmp_path, "merge", run.id)[1]["status"]) == (
+        {"resolved"},
+        "nothing",
+    )
+    code, document = said(tmp_path, "merge", run.id, "--undo")
+    assert (code, document["status"], document["undoes"]) == (0, "undone", "m1")
+    assert "open" in seams(run).values()
+    assert tree(tmp_path)["a.txt"] == mine
+    assert said(tmp_path, "merge", run.id, "--side", "loud")[1]["status"] == "merged"
+    assert tree(tmp_path)["a.txt"].splitlines()[0] == "ONE"

@@ -81,7 +81,7 @@ def merge_step_merges(record: Record) -> Iterator[Finding]:
 
 
 def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
-    """Each merge has a name of its own, and none but the last that stands and changed a file is taken back."""
+    """Each merge has a name of its own, and none but the last that stands is taken back."""
     known: list[Merge] = []
     for merge in record.ledger.merges:
         if any(other.name == merge.name for other in known):
@@ -89,7 +89,6 @@ def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
         if merge.undoes is not None:
             place = merge.fact.place
             standing = [m for m in known if m.undoes is None and m.stands(place)]
-            standing = [m for m in standing if m.fact.data["changes"]["count"]]
             if not standing or standing[-1].name != merge.undoes:
                 last = standing[-1].name if standing else "none"
                 yield merge.fact.seq, None, f"It takes back {merge.undoes}, and {last} is the last."
