@@ -39,20 +39,13 @@ from pixirnb.planning.report import compile_plan
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Contents, Reading, RunLog, RunStore
 from pixirnb.release import release
-from pixirnb.resumption import (
-    Edit,
-    Resumption,
-    called,
-    history_at,
-    pinned_plan,
-    resumption,
-)
+from pixirnb.resumption import Edit, Resumption, called, history_at, pinned_plan, resumption
 from pixirnb.runners.processes import end_strays
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.trees import Files
 from pixirnb.workspace.contents import contents_digest
-from pixirnb.workspace.isolation import LocalFiles
+from pixirnb.workspace.isolation import LocalFiles, require_workspace
 from pixirnb.workspace.survey import survey
 
 _INSTANCE: Final = secrets.token_hex(8)
@@ -163,7 +156,7 @@ def further(
 ) -> Course | None:
     """A run taken up again, what was requested first; None when there is nothing to do.
 
-    Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
+    Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments, Cannot (`workspace_missing` …).
     """
     chosen, changed = selection or Selection(), edit or Edit()
     with _held(store, run_id, take_over=take_over) as (log, hand_on):
@@ -190,6 +183,7 @@ def further(
             merger = Merger(planned.plan, run, course.place.roots, course.files, log.blobs)
             # What a merge did to files before its process died is on record before anything builds on it.
             course = replace(course, opening=(*merger.unrecorded(), *opening, *unswept))
+            require_workspace(course.files, run)
         hand_on()
         return course
 
@@ -313,6 +307,7 @@ def _merged(
 
 def _wished(merger: Merger, request: Request) -> list[Draft]:
     wish = grant(request, merger.plan, merger.run).merge
+    require_workspace(merger.files, merger.run)
     return [] if wish is None else merger.of_wish(wish)
 
 

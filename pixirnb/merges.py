@@ -15,7 +15,7 @@ from pixirnb.ports import Blobs
 from pixirnb.record import Record
 from pixirnb.trees import Clash
 from pixirnb.views.changes import patch_text
-from pixirnb.workspace.isolation import LocalFiles
+from pixirnb.workspace.isolation import LocalFiles, require_workspace
 
 
 def reported(record: Record, request_id: str, sides: Sides = None) -> MergeReport:
@@ -49,6 +49,7 @@ def previewed(record: Record, wish: MergeWish | None) -> MergeReport:
     roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
     state: Path = record.store.folder(record.id).parent.parent
     files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
+    require_workspace(files, run)
     found = Merger(plan, run, roots, files, blobs).preview(wish)
     if found is None:
         return MergeReport(record.id, "nothing", [], preview=True)

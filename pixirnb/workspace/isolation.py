@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from pixirnb.durability import sync_folder
 from pixirnb.errors import Cannot
+from pixirnb.history.state import RunState
 from pixirnb.interruptions import unbroken
 from pixirnb.planning.paths import Pattern
 from pixirnb.planning.roots import WORKSPACE, Roots
@@ -38,7 +39,7 @@ from pixirnb.workspace.application import Part, apply, finished, left_over, roll
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
-from pixirnb.workspace.refusals import refusing
+from pixirnb.workspace.refusals import refusing, workspace_gone
 from pixirnb.workspace.removal import remove_folder
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.stray_merges import whole
@@ -375,6 +376,12 @@ class LocalFiles:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
         return Taken(dict(after), changes, b"".join(patches), behind, dict(methods))
+
+
+def require_workspace(files: object, run: RunState) -> None:
+    """Raise Cannot (`workspace_missing`) where the files are on this machine, and the folder that the run works in is not."""
+    if isinstance(files, LocalFiles) and not Path(run.workspace).is_dir():
+        raise workspace_gone(run.workspace, run.run_id)
 
 
 def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:

@@ -99,6 +99,17 @@ def half_done(root: Path, name: str, run_id: str | None) -> Cannot:
     )
 
 
+def workspace_gone(folder: str, run_id: str) -> Cannot:
+    """A run remembers its workspace by where it lay; where it was moved, a link leads there as well as a folder."""
+    return Cannot(
+        f"The folder that {run_id} works in, {shown(folder)}, is not there.",
+        fix="Where it was moved, move it back, or leave a link to it in its old place (`ln -s NEW OLD`); its steps can "
+        "also be run anew, as a new run.",
+        code="workspace_missing",
+        details={"workspace": folder},
+    )
+
+
 def unusable(path: Path, error: OSError) -> Cannot:
     """The disk refuses a store of trees, or a folder that a step is to work in."""
     return Cannot(

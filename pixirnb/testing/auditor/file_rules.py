@@ -22,7 +22,7 @@ UNCHECKED: Final = "writes_not_checked"
 _WORKING: Final = frozenset({"shell", "python", "agent"})
 _NO_FILES: Final = frozenset(
     {
-        "snapshot_limit", "snapshot_unreadable", "repository_broken", "tree_missing",
+        "snapshot_limit", "snapshot_unreadable", "repository_broken", "tree_missing", "git_missing", "trees_mixed",
         "tree_store_unusable", "internal_error", "isolation_unusable", "output_not_kept", CONFLICT,
     }
 )  # fmt: skip
