@@ -225,26 +225,28 @@ class _Partners:
         index: PatternIndex[_Group] = PatternIndex(_Group)
         roles: list[list[tuple[_Group, int]]] = []
         groups: list[tuple[Pattern, _Group]] = []
+
+        def used(pattern: Pattern) -> _Group:
+            group = index.at(pattern)
+            if not group.users:
+                groups.append((pattern, group))
+            group.users += 1
+            return group
+
         for step, claim in enumerate(claims):
             against: list[tuple[_Group, int]] = []
             roles.append(against)
             if claim is None:
                 continue
             for pattern in claim.writes:
-                group = index.at(pattern)
-                if not group.users:
-                    groups.append((pattern, group))
-                group.users += 1
+                group = used(pattern)
                 group.members[_WRITERS].append(step)
                 against.append((group, _WRITERS))
                 if claim.shared:
                     group.members[_SHARED_WRITERS].append(step)
                     against.append((group, _READERS))
             for pattern in claim.reads:
-                group = index.at(pattern)
-                if not group.users:
-                    groups.append((pattern, group))
-                group.users += 1
+                group = used(pattern)
                 group.members[_READERS].append(step)
                 against.append((group, _SHARED_WRITERS))
         for pattern, group in groups:

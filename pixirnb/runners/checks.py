@@ -125,13 +125,10 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     assert command is not None
     expected = 0 if check.exit_code is None else check.exit_code
     work = ShellWork(command if isinstance(command, str) else list(command))
-    limit = None if check.timeout is None else check.timeout / 1000
-    ended: tuple[Ended, str] | None = None
-    with anyio.move_on_after(limit):
-        ended = await nested(work)
-    if ended is None:
-        return False, {"saw": f"not done within {limit} s", "timeout_ms": check.timeout}
-    how, tail = ended
+    done = await _in_time(work, check, nested)
+    if done is None:
+        return _late(check)
+    how, tail = done
     saw = f"exit code {how.exit_code}" if how.exit_code is not None else how.message or how.status
     evidence = {"saw": saw, "expected": expected, "output": tail[-_TAIL:]}
     return how.exit_code == expected, evidence
@@ -163,14 +160,24 @@ async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[
     work = PythonWork(
         call=name, arguments={"output": left.value}, source=left.sources.get(name), process=False
     )
-    limit = None if check.timeout is None else check.timeout / 1000
-    ended: tuple[Ended, str] | None = None
-    with anyio.move_on_after(limit):
-        ended = await nested(work)
-    if ended is None:
-        return False, {"saw": f"not done within {limit} s", "timeout_ms": check.timeout}
-    how, _ = ended
+    done = await _in_time(work, check, nested)
+    if done is None:
+        return _late(check)
+    how, _ = done
     if how.status != "completed":
         return False, {"saw": how.message or how.status}
     value = None if how.value is None else how.value.get("value")
     return bool(value), {"saw": f"returned {value!r}"[:200]}
+
+
+async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, str] | None:
+    """What became of the work of a check; None where its time was up before."""
+    with anyio.move_on_after(None if check.timeout is None else check.timeout / 1000):
+        return await nested(work)
+    return None
+
+
+def _late(check: Check) -> tuple[bool, dict[str, Any]]:
+    assert check.timeout is not None
+    saw = f"not done within {check.timeout / 1000} s"
+    return False, {"saw": saw, "timeout_ms": check.timeout}

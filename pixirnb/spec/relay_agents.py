@@ -71,18 +71,7 @@ def read_agents(
 ) -> Team:
     """The agents of a file. `retry` is what `errorHandling` says, without a number of attempts."""
     team = Team()
-    found: list[tuple[str, PathParts, dict[str, Any]]] = []
-    for parts, item in reading.mappings(top, "agents", ()):
-        reading.keys(item, parts, AGENT)
-        name = reading.needed(item, "name", parts)
-        if name is None:
-            continue
-        if any(name == other for other, _, _ in found):
-            fix = "give it another name"
-            message = f"there is already an agent `{name:.80}`"
-            reading.wrong("duplicate_id", (*parts, "name"), message, fix)
-            continue
-        found.append((name, parts, item))
+    found = reading.named(top, "agents", AGENT, "an agent")
     safe = safe_names(name for name, _, _ in found)
     for name, parts, item in found:
         reading.renamed((*parts, "name"), name, safe[name])

@@ -35,19 +35,7 @@ class Folders:
     def declare(self, top: Mapping[str, Any]) -> None:
         """Read the `paths` of the file."""
         reading = self.reading
-        declared: list[tuple[str, PathParts, dict[str, Any]]] = []
-        for parts, item in reading.mappings(top, "paths", ()):
-            reading.keys(item, parts, PATH)
-            name = reading.needed(item, "name", parts)
-            if name is None:
-                continue
-            if any(name == other for other, _, _ in declared):
-                fix = "give it another name"
-                reading.wrong(
-                    "duplicate_id", (*parts, "name"), f"there is already a path `{name}`", fix
-                )
-                continue
-            declared.append((name, parts, item))
+        declared = reading.named(top, "paths", PATH, "a path")
         safe = safe_names(name for name, _, _ in declared)
         for name, parts, item in declared:
             path = reading.needed(item, "path", parts)

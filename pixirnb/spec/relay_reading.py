@@ -159,6 +159,23 @@ class Reading:
                 at = (*parts, key, place)
                 self.wrong("wrong_type", at, f"{shown(item)} is not a mapping", fix)
 
+    def named(
+        self, mapping: Mapping[str, Any], key: str, known: Keys, what: str
+    ) -> list[tuple[str, PathParts, dict[str, Any]]]:
+        """The mappings of a list of the file, each with its `name` and path; a second `what` of one name is a mistake."""
+        found: dict[str, tuple[PathParts, dict[str, Any]]] = {}
+        for parts, item in self.mappings(mapping, key, ()):
+            self.keys(item, parts, known)
+            name = self.needed(item, "name", parts)
+            if name is None:
+                continue
+            if name in found:
+                message = f"there is already {what} `{name:.80}`"
+                self.wrong("duplicate_id", (*parts, "name"), message, "give it another name")
+                continue
+            found[name] = (parts, item)
+        return [(name, parts, item) for name, (parts, item) in found.items()]
+
     def texts(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[str]:
         """The texts of a list."""
         found = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cyclopts import App
 
 from pixirnb import api
@@ -14,9 +16,13 @@ from pixirnb.verbs.options import Common, Flag, is_attended, is_json, state_of
 
 def add(app: App, desk: Desk) -> None:
     """Register the verbs on an App."""
+    for answer, word in ((Run.approve, "Allow"), (Run.deny, "Deny")):
+        about = f"{word} what an agent asked for, and go on with the run where it has come to rest."
+        app.command(_verb(desk, answer), name=answer.__name__, help=about)
 
-    @app.command
-    def approve(
+
+def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
+    def verb(
         request: str,
         *,
         note: str = "",
@@ -25,7 +31,7 @@ def add(app: App, desk: Desk) -> None:
         take_over: Flag = False,
         common: Common | None = None,
     ) -> Result:
-        """Allow what an agent asked for, and go on with the run where it has come to rest.
+        """Answer a request in this one way.
 
         Args:
             request: The request's id, as `show` lists it: RUN/STEP.ATTEMPT.N.
@@ -35,7 +41,8 @@ def add(app: App, desk: Desk) -> None:
             take_over: Take the run over from another host that is known to be dead.
         """
         opened = _run_of(request, common)
-        opened.approve(
+        answer(
+            opened,
             request,
             note,
             resume=not no_resume,
@@ -44,34 +51,7 @@ def add(app: App, desk: Desk) -> None:
         )
         return _answered(opened, common, is_tailed=tail, is_left=no_resume)
 
-    @app.command
-    def deny(
-        request: str,
-        *,
-        note: str = "",
-        no_resume: Flag = False,
-        tail: Flag = False,
-        take_over: Flag = False,
-        common: Common | None = None,
-    ) -> Result:
-        """Deny what an agent asked for, and go on with the run where it has come to rest.
-
-        Args:
-            request: The request's id, as `show` lists it: RUN/STEP.ATTEMPT.N.
-            note: Why, for the record.
-            no_resume: Only record it; resume later.
-            tail: Show the steps' output as it comes.
-            take_over: Take the run over from another host that is known to be dead.
-        """
-        opened = _run_of(request, common)
-        opened.deny(
-            request,
-            note,
-            resume=not no_resume,
-            take_over=take_over,
-            attended=is_attended(desk, common),
-        )
-        return _answered(opened, common, is_tailed=tail, is_left=no_resume)
+    return verb
 
 
 def _run_of(request: str, common: Common | None) -> Run:

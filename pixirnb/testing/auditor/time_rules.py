@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from pixirnb.testing.auditor.breaches import Finding
+from pixirnb.testing.auditor.readings import StepReading
 from pixirnb.testing.auditor.record import Attempt, Course, Fact, Record
-from pixirnb.testing.auditor.standing import BY_WORD
+from pixirnb.testing.auditor.standing import BY_WORD, Standing
 from pixirnb.testing.auditor.verdict_rules import expected
 
 PATIENCE_S: Final = 60.0
@@ -133,11 +134,7 @@ def _last_seen(record: Record, attempt: Attempt) -> Fact:
 
 def retry_budget(record: Record) -> Iterator[Finding]:
     """A course makes at most `max_attempts` attempts of a step, the first counted, and plans the next by its number."""
-    for course, fact in record.of("retry_planned"):
-        step = course.reading.steps.get(fact.data["step"])
-        if step is None or _is_by_leave(fact):
-            continue
-        stood = record.standing(step.id, fact.place)
+    for fact, step, stood in _retries(record):
         if stood.tries >= step.retry.max_attempts:
             yield fact.seq, step.id, f"A retry after {stood.tries} attempts; that is all it has."
         if fact.data["attempt"] != stood.attempt + 1:
@@ -150,11 +147,7 @@ def retry_budget(record: Record) -> Iterator[Finding]:
 
 def retry_class(record: Record) -> Iterator[Finding]:
     """Only a failure of a class that the policy names is retried; never a question, an interrupt or a detached thread."""
-    for course, fact in record.of("retry_planned"):
-        step = course.reading.steps.get(fact.data["step"])
-        if step is None or _is_by_leave(fact):
-            continue
-        stood = record.standing(step.id, fact.place)
+    for fact, step, stood in _retries(record):
         kind, said = fact.data["error"]["kind"], fact.data["retry_class"]
         if kind not in _CLASSES.get(said, set()) or said not in step.retry.classes:
             yield fact.seq, step.id, f"{kind} was retried as {said}, which is not to be."
@@ -217,3 +210,11 @@ def retry_waits(record: Record) -> Iterator[Finding]:
 def _is_by_leave(fact: Fact) -> bool:
     """Whether a step begins again by a person's word on what it rested for: a rule of its own tells of that."""
     return fact.data.get("retry_class") in BY_WORD
+
+
+def _retries(record: Record) -> Iterator[tuple[Fact, StepReading, Standing]]:
+    """The retries that a policy planned, not a person by leave: each with its step, and how that stood before."""
+    for course, fact in record.of("retry_planned"):
+        step = course.reading.steps.get(fact.data["step"])
+        if step is not None and not _is_by_leave(fact):
+            yield fact, step, record.standing(step.id, fact.place)
