@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from pixirnb.durability import let_go
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.views.plain import line
 
@@ -77,7 +78,7 @@ def _write(path: Path, data: bytes) -> None:
                 file.write(data)
             aside.replace(path)
         except BaseException:
-            aside.unlink(missing_ok=True)
+            let_go(aside)
             raise
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)

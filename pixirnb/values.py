@@ -285,7 +285,7 @@ def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: boo
         )
     try:
         return _on_its_own(pickle.loads(data))  # noqa: S301 — signed by this user, or explicitly trusted
-    except Exception as error:
+    except Exception as error:  # an object's own __setstate__ may raise anything
         raise Cannot(
             f"a stored {stored.get('type', 'object')} cannot be read here: {type(error).__name__}: {error}",
             fix="Run the step that makes it again, with the module of its class importable.",

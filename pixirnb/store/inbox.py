@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.durability import let_go
 from pixirnb.machine.requests import Request
 from pixirnb.store.folders import make_private, open_private, unusable
 
@@ -127,7 +128,7 @@ class FileInbox:
                 json.dump(document, file, ensure_ascii=True)
             aside.rename(self._folder / name)
         except BaseException:
-            aside.unlink(missing_ok=True)
+            let_go(aside)
             raise
 
     def _read(self, path: Path) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, regular, told_as_refusal
@@ -186,7 +186,10 @@ def _replace(
                     os.fchmod(descriptor, mode & 0o777)
             os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         except BaseException:
-            os.unlink(temporary, dir_fd=parent)
+            with suppress(
+                OSError
+            ):  # told is why the file was not written, not that a leftover stays
+                os.unlink(temporary, dir_fd=parent)
             raise
 
 
