@@ -186,9 +186,8 @@ def _replace(
                     os.fchmod(descriptor, mode & 0o777)
             os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         except BaseException:
-            with suppress(
-                OSError
-            ):  # told is why the file was not written, not that a leftover stays
+            # Told is why the file was not written, not that its leftover stays.
+            with suppress(OSError):
                 os.unlink(temporary, dir_fd=parent)
             raise
 
