@@ -117,8 +117,7 @@ class TreeStore(Protocol):
     def give(self, tree: str, folder: Path) -> None:
         """Lay the files of `tree` out in `folder`, which must not exist, as a working copy of its own.
 
-        With git: with a repository of its own, whose history is the user's with one commit more. Files are copies: writing
-        to one alters no other.
+        With git: with a repository of its own: the user's history and one commit more. Files are copies, never shared.
         """
         ...
 
@@ -190,8 +189,7 @@ class Layer:
 
 
 Solved = Mapping[str, tuple[Entry | None, Entry | None]]
-"""By full name: what a person's solution of a conflict was, and what the user's file was then. While that stays as it is, so
-does the solution."""
+"""By full name: a person's solution of a conflict, and the user's file then: while that is so, so is the solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +251,8 @@ class Order:
     """By root: the user's files as a conflict before found them. What differs since was solved by a person."""
     solved: Solved = field(default_factory=dict)
     """What was solved before, when something else conflicted still."""
+    held: Mapping[str, str] | None = None
+    """By root: the user's files of which `sides` and `seen` were said; else unsolved. None: they are of now."""
     claimed: tuple[str, ...] = ()
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
@@ -341,8 +341,7 @@ class Files(Protocol):
     ) -> tuple[dict[str, Any], Merging] | Clash:
         """Merge the layers into the user's files, whole or not at all.
 
-        `describe` makes the data of `merge_applied`, which is kept beside the files until `recorded` is called: where the
-        process dies before the log has it, `unrecorded` finds it.
+        `describe` makes the data of `merge_applied`, kept beside the files until `recorded`; see `unrecorded`.
         """
         ...
 

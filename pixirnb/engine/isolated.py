@@ -21,6 +21,7 @@ from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine import merges, seams
+from pixirnb.machine.merges import Word
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Blobs
@@ -214,17 +215,17 @@ def order_of(
     name: str,
     roots: Sequence[str],
     captured: Sequence[Mapping[str, Any]],
-    *,
-    clash: Mapping[str, Any] | None = None,
-    sides: Any = None,
+    word: Word,
 ) -> Order:
     """What is wanted of files: the captures as layers, and a person's word on what conflicted."""
+    clash = word.clash
     return Order(
         run.run_id,
         name,
         tuple(roots),
         tuple(layer for event in captured for layer in layers_of(event["step"], event)),
-        sides=sides or None,
+        sides=word.sides or None,
+        held=word.held,
         seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
         solved={} if clash is None else _solved(clash.get("solved") or ()),
     )
@@ -250,8 +251,7 @@ def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
         attempt_name(step.id, state.attempt),
         step.roots,
         [event for event in captured if known & set(step.roots)],
-        clash=state.clash,
-        sides=(state.solution or {}).get("value"),
+        merges.word_on(around.run, state),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
     return replace(order, claimed=claimed, carry=carry, kept=_kept(step.id, around.run))

@@ -20,7 +20,7 @@ from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine import merges, seams
-from pixirnb.machine.merges import MergeWish
+from pixirnb.machine.merges import MergeWish, Word
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Blobs
@@ -54,8 +54,7 @@ class Merger:
             attempt_name(step.id, attempt.number),
             _roots_of(captured),
             captured,
-            clash=state.clash,
-            sides=(state.solution or {}).get("value"),
+            merges.word_on(self.run, state),
         )
 
         def describe(merging: Merging) -> dict[str, Any]:
@@ -90,7 +89,7 @@ class Merger:
             return []
         name = self._next_name()
         order = order_of(
-            self.run, name, _roots_of(captured), captured, clash=self._clash(), sides=wish.sides
+            self.run, name, _roots_of(captured), captured, Word(self._clash(), wish.sides)
         )
 
         def describe(merging: Merging) -> dict[str, Any]:
@@ -113,7 +112,7 @@ class Merger:
             return None
         roots = _roots_of(captured)
         return self.files.preview(
-            order_of(self.run, "preview", roots, captured, clash=self._clash(), sides=wish.sides)
+            order_of(self.run, "preview", roots, captured, Word(self._clash(), wish.sides))
         )
 
     def unrecorded(self) -> list[Draft]:
@@ -149,7 +148,7 @@ class Merger:
         """What is wanted of files to take a merge back, and the merge."""
         merge = next(m for m in self.run.merges if m["merge"] == undoes)
         roots = [entry["root"] for entry in merge["roots"]]
-        return order_of(self.run, name, roots, [], clash=self._clash(undoes)), merge
+        return order_of(self.run, name, roots, [], Word(self._clash(undoes))), merge
 
     def _clash(self, undoes: str | None = None) -> dict[str, Any] | None:
         """The conflict a person has met already: what was edited since is solved for that very wish, and for no other."""

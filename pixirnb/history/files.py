@@ -295,6 +295,8 @@ def _captured(run: RunState, data: dict[str, Any]) -> None:
     if step.attempt == data["attempt"]:
         step.captured = data
         step.merged_by = None
+        if step.solution is not None and step.solved_at is None:
+            step.solved_at = {root["root"]: root["seen"] for root in data["roots"]}
 
 
 def _merged(run: RunState, data: dict[str, Any]) -> None:
@@ -333,6 +335,9 @@ def undo_step(step: StepState, merge: str) -> None:
     """What a merge step did was taken back: it is to be done again, and says so; unless it has merged anew since."""
     if step.brought is None or step.brought["merge"] != merge:
         return
+    step.clash = step.solution = step.solved_at = (
+        None  # a person may want it otherwise: it asks again
+    )
     if step.stage == "settled":
         reset(step, "selected", may_keep=False)
     elif step.kept is not None:
@@ -346,7 +351,9 @@ def _conflicted(run: RunState, data: dict[str, Any]) -> None:
     if data["step"] is None:
         run.clash = data
     else:
-        run.step(data["step"]).clash = data
+        step = run.step(data["step"])
+        step.clash, step.clash_seq = data, run.seq
+        step.solution = step.solved_at = None
 
 
 def _opened(run: RunState, data: dict[str, Any]) -> None:

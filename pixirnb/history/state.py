@@ -243,6 +243,7 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.tried_before = min(step.tried_before + 1, step.attempt)  # after a resume none was counted
     if data["retry_class"] == CONFLICT:
         step.solution, step.decision, step.decided = step.decision, None, False
+        step.solved_at = None
     step.kept = None
     step.checkpoint_status = None
     step.request = None

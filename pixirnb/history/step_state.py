@@ -68,9 +68,13 @@ class StepState:
     merged_by: str | None = None
     """The merge that brought those changes into the user's files, and stands."""
     clash: dict[str, Any] | None = None
-    """Data of the `merge_conflicted` that keeps it from going on; kept until it has gone on."""
+    """Data of the last `merge_conflicted` that kept it from going on; what was solved stays solved, in later courses too."""
+    clash_seq: int = 0
+    """Its sequence number."""
     solution: dict[str, Any] | None = None
-    """A person's `decision_recorded` on that conflict, for the attempt to come."""
+    """A person's `decision_recorded` on that conflict, for the attempt to come, and for later ones while both sides stay so."""
+    solved_at: dict[str, str] | None = None
+    """By root: the user's files as the first attempt with that solution found them; None where none was captured."""
     errors: list[dict[str, Any]] = field(default_factory=list)
     """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
 
@@ -111,7 +115,7 @@ def reset(step: StepState, reason: str, *, may_keep: bool) -> None:
 
 
 def forget(step: StepState) -> None:
-    """Drop all an earlier course left but the count of attempts, their errors and the last fingerprint."""
+    """Drop all an earlier course left but the count of attempts, errors, the last fingerprint, and a conflict's solution."""
     step.kept = None
     step.subagent_status = "queued"
     step.error = None
@@ -124,5 +128,3 @@ def forget(step: StepState) -> None:
     step.decided = False
     step.captured = None
     step.merged_by = None
-    step.clash = None
-    step.solution = None

@@ -239,6 +239,44 @@ class MergeReport:
         return f"<MergeReport {self.run_id}: {self.status}>"
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person has said of a conflict, as far as it holds for the merge to come."""
+
+    clash: Mapping[str, Any] | None = None
+    """The `merge_conflicted`: what was edited since is solved; None: nothing was met, or it is out of date."""
+    sides: Sides = None
+    held: Mapping[str, str] | None = None
+    """By root: the user's files that it was said of. It holds where they are still so; None: it was said just now."""
+
+
+def word_on(run: RunState, state: StepState) -> Word:
+    """What was said of the conflict that a step met: for the attempt that follows the word all of it, for later ones, also
+    after a resume, what is still about the same two sides."""
+    clash, said = state.clash, state.solution
+    if clash is None:
+        return Word()
+    if said is not None and state.attempt <= int(said["attempt"]) + 1:
+        return Word(clash, said.get("value") or None)
+    if _is_past(clash, state.clash_seq, run):
+        return Word()
+    if said is None:
+        return Word({**clash, "roots": []})  # nobody has said that what was edited is what is meant
+    sides, held = said.get("value") or None, state.solved_at
+    if held is None and sides:
+        held = {root["root"]: root["seen"] for root in clash["roots"]}
+    return Word(clash, sides, held)
+
+
+def _is_past(clash: Mapping[str, Any], seq: int, run: RunState) -> bool:
+    """Whether a side is no longer what it was: its step began anew since, or its changes are in the user's files."""
+    states = {name: run.steps.get(name) or StepState() for name in clash["steps"]}
+    return any(
+        state.scheduled_seq > seq or (name in clash["between"] and state.merged_by is not None)
+        for name, state in states.items()
+    )
+
+
 def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
     """The `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's files.
 

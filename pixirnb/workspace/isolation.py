@@ -309,7 +309,8 @@ class LocalFiles:
 
     def _stack(self, store: TreeStore, root: str, start: str, order: Order) -> Stack:
         seen = order.seen.get(root)
-        return Stack(store, self._roots, root, start, order.sides, seen, carried=order.solved)
+        held = None if order.held is None else order.held.get(root, "")
+        return Stack(store, self._roots, root, start, order.sides, seen, order.solved, held)
 
     def _methods(self, order: Order) -> dict[str, str]:
         """By root, how its trees are kept. Raises Cannot (`git_missing`, `trees_mixed`)."""

@@ -29,11 +29,13 @@ class Stack:
     sides: str | Mapping[str, str] | None
     seen: str | None
     """The user's files as a conflict before found them."""
+    carried: Solved = field(default_factory=dict)
+    """What was solved before."""
+    held: str | None = None
+    """The user's files that `sides` and `seen` were said of, by a word of before: it holds for a file that is still so."""
     tree: str = ""
     """What it has come to."""
     put: list[Layer] = field(default_factory=list)
-    carried: Solved = field(default_factory=dict)
-    """What was solved before."""
     solved: dict[str, tuple[Entry | None, Entry | None]] = field(default_factory=dict)
     _known: dict[str, dict[str, Entry]] = field(default_factory=dict)
 
@@ -73,20 +75,27 @@ class Stack:
 
     def _solve(self, conflict: Conflict, layer: Layer, chosen: dict[str, Entry | None]) -> bool:
         path = conflict.path
-        side = self.sides
-        if isinstance(side, Mapping):
-            side = side.get(self.roots.shown(self.root, path))
-        if side:
-            return self._take_side(side, layer, path, chosen)
         now = self._entries(self.start).get(path)
-        if self.seen is not None and now != self._entries(self.seen).get(path):
-            chosen[path] = now
-            return True
+        if self._holds(path, now):
+            side = self.sides
+            if isinstance(side, Mapping):
+                side = side.get(self.roots.shown(self.root, path))
+            if side:
+                return self._take_side(side, layer, path, chosen)
+            if self.seen is not None and now != self._entries(self.seen).get(path):
+                chosen[path] = now
+                return True
         known = self.carried.get(self.roots.shown(self.root, path))
         if known is None or known[1] != now:
             return False
         chosen[path] = known[0]
         return True
+
+    def _holds(self, path: str, now: Entry | None) -> bool:
+        """Whether what was said is about the file as it is."""
+        if self.held is None:
+            return True
+        return bool(self.held) and now == self._entries(self.held).get(path)
 
     def _take_side(
         self, side: str, layer: Layer, path: str, chosen: dict[str, Entry | None]

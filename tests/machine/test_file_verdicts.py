@@ -10,7 +10,14 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import Draft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, seams
-from pixirnb.machine.merges import MergeWish, captures_before, captures_to_merge, require_sides
+from pixirnb.machine.merges import (
+    MergeWish,
+    Word,
+    captures_before,
+    captures_to_merge,
+    require_sides,
+    word_on,
+)
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.file_facts import captured, change, conflict, conflicted, merged, paths, seam
@@ -214,6 +221,28 @@ def test_it_may_clash_again_and_be_decided_again() -> None:
         assert story.running == ["c"]
         clashing(story, "c", ("a", "b"))
         assert story.state("c").checkpoint_status == "needs_orchestrator"
+
+
+def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begins_anew() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value="a")])
+    run = story.board.run
+    assert word_on(run, run.step("c")).held is None, "said just now"
+    story.end("c", "failed", error="exit_code")
+    story = story.resume()
+    run = story.board.run
+    assert story.running == ["c"]
+    word = word_on(run, run.step("c"))
+    assert (word.sides, word.held) == ("a", {".": "t0"})
+    story.end("c", "failed", error="exit_code")
+    story = story.resume(Selection(from_="a"))
+    done(story, "a", A)
+    run = story.board.run
+    assert story.running == ["c"]
+    assert word_on(run, run.step("c")) == Word()
 
 
 def test_rejected_it_has_failed_and_its_seam_stays_open() -> None:

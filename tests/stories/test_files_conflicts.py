@@ -244,3 +244,58 @@ def test_a_merge_settled_wholly_by_the_users_own_files_can_be_taken_back(tmp_pat
     assert tree(tmp_path)["a.txt"] == mine
     assert said(tmp_path, "merge", run.id, "--side", "loud")[1]["status"] == "merged"
     assert tree(tmp_path)["a.txt"].splitlines()[0] == "ONE"
+
+
+def failing(home: Path) -> tuple[dict[str, object], Path]:
+    """A dependent of both that fails, once it has begun, until a file outside of the project is there."""
+    flag = home.parent / f"{home.name}-mended"
+    return isolated("both", f"cat a.txt; test -e {flag}", "loud", "german"), flag
+
+
+@pytest.mark.parametrize(
+    ("value", "first"),
+    [("german", "eins"), ({"a.txt": "loud"}, "ONE"), ("workspace", "one"), (None, "both")],
+)
+def test_what_a_person_solved_stays_solved_when_the_step_fails_later_and_is_resumed(
+    tmp_path: Path, value: str | dict[str, str] | None, first: str
+) -> None:
+    plant(tmp_path, {"a.txt": TEXT})
+    both, flag = failing(tmp_path)
+    run, _ = ended(tmp_path, *STEPS[:2], both)
+    if value is None:
+        (tmp_path / "a.txt").write_text(TEXT.replace("one", "both"))
+    run.decide("both", "accept", value=value)
+    assert statuses(run.wait())["both"] == "failed"
+    for _ in range(2):
+        outcome = api.resume(run.id, workspace=tmp_path).wait()
+        assert statuses(outcome)["both"] == "failed", "it began, and nobody was asked again"
+    assert len(facts(run, "merge_conflicted")) == 1
+    flag.touch()
+    outcome = api.resume(run.id, workspace=tmp_path).wait()
+    assert statuses(outcome)["both"] == "checkpoint_ready"
+    assert run.output("both").splitlines()[0] == first
+
+
+def test_what_was_solved_is_asked_again_once_a_side_is_another(tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": TEXT})
+    both, flag = failing(tmp_path)
+    run, _ = ended(tmp_path, *STEPS[:2], both)
+    run.decide("both", "accept", value="german")
+    assert statuses(run.wait())["both"] == "failed"
+    flag.touch()
+    mine = TEXT.replace("one", "uno")
+    (tmp_path / "a.txt").write_text(mine)
+    outcome = api.resume(run.id, workspace=tmp_path).wait()
+    assert statuses(outcome)["both"] == "needs_orchestrator", "the user's file is another"
+    outcome = api.resume(run.id, from_="loud", workspace=tmp_path).wait()
+    assert statuses(outcome)["both"] == "needs_orchestrator", "a step began anew"
+    assert len(facts(run, "merge_conflicted")) == 3
+    assert tree(tmp_path) == {"a.txt": mine}
+
+
+def test_a_merge_step_that_is_done_again_after_it_was_taken_back_asks_again(tmp_path: Path) -> None:
+    run, _ = clashed(tmp_path)
+    said(tmp_path, "decide", run.id, "land", "accept", "--value", '"german"')
+    assert said(tmp_path, "merge", run.id, "--undo")[1]["status"] == "undone"
+    assert said(tmp_path, "resume", run.id)[1]["status"] == "needs_orchestrator"
+    assert len(facts(run, "merge_conflicted")) == 2

@@ -164,6 +164,20 @@ def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) 
     assert (given.workspace / "a.txt").read_text() == "both A and B\n"
 
 
+def test_a_word_of_before_holds_while_the_users_file_is_as_it_was_then(ground: Ground) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    held = dict(ground.given(name="c.1", layers=layers, sides="b").seen)
+    given = ground.given(name="c.2", layers=layers, sides="b", held=held)
+    assert (given.workspace / "a.txt").read_text() == "B\n"
+    unheard = ground.order("c.3", layers=layers, sides="b", held={})
+    assert isinstance(ground.files.give(unheard), Clash)
+    (ground.flow / "a.txt").write_text("written since\n")
+    later = ground.order("c.4", layers=layers, sides="b", held=held)
+    assert isinstance(ground.files.give(later), Clash)
+    merge = ground.files.preview(ground.order("m1", layers=layers, sides="b", held=held))
+    assert isinstance(merge, Clash), "nothing that the user wrote since is written over"
+
+
 def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> None:
     (ground.flow / "b.txt").write_text("b\n")
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "b.txt", "B\n"))

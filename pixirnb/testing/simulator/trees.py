@@ -233,6 +233,11 @@ class SimulatedFiles:
     ) -> bool:
         """Make a file in conflict what a person wants it to be; False where nobody has said."""
         trees, side = self.shelf.trees, order.sides
+        if order.held is not None:
+            # A word of before is about the file as it was then.
+            then = trees.get(order.held.get(layer.root, ""))
+            if then is None or then.get(path) != trees[start].get(path):
+                return False
         if isinstance(side, Mapping):
             side = side.get(path)
         seen = order.seen.get(layer.root)
