@@ -371,14 +371,7 @@ class Files(Protocol):
 def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
     """The layers of a `workspace_captured`; roots that it left as they were are none."""
     return [
-        Layer(
-            step,
-            captured["attempt"],
-            root["root"],
-            root["base"],
-            root["left"],
-            root.get("method", ""),
-        )
+        _layer(step, captured["attempt"], root, "base", "left")
         for root in captured["roots"]
         if root["base"] != root["left"]
     ]
@@ -386,15 +379,9 @@ def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
 
 def backwards(order: Order, merge: Mapping[str, Any]) -> Order:
     """The order to take a merge, `merge_applied`, back: its changes the other way round, as one layer named like it."""
-    layers = (
-        Layer(
-            str(merge["merge"]),
-            0,
-            root["root"],
-            root["after"],
-            root["before"],
-            root.get("method", ""),
-        )
-        for root in merge["roots"]
-    )
+    layers = (_layer(str(merge["merge"]), 0, root, "after", "before") for root in merge["roots"])
     return replace(order, layers=tuple(layers))
+
+
+def _layer(name: str, attempt: int, root: Mapping[str, Any], base: str, left: str) -> Layer:
+    return Layer(name, attempt, root["root"], root[base], root[left], root.get("method", ""))

@@ -79,3 +79,31 @@ def test_two_changes_of_one_file_conflict_wherever_they_are_and_a_person_settles
     code, document = said(home, tools, "decide", document["run_id"], "land", "accept")
     assert (code, document["status"]) == (0, "completed")
     assert (home / "a.txt").read_text() == both
+
+
+def test_a_run_that_began_without_git_goes_on_without_it_when_git_is_there(
+    tmp_path: Path, tools: Path
+) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n", ".gitignore": "story.json\ngo\n"})
+    steps = (
+        isolated("one", "echo 1 > one.txt", write_set=["one.txt"]),
+        isolated("beside", "echo 2 > two.txt", write_set=["two.txt"]),
+        isolated("both", f"test -e {home}/go && cat one.txt", "one", posture="read_only"),
+        land("one", "beside", after=("both",)),
+    )
+    (home / "story.json").write_text(json.dumps(spec(*steps)))
+    before = tree(home)
+    code, document = said(home, tools, "run", "story.json")
+    assert (code, document["status"]) == (1, "partial")
+    (home / "go").touch()
+    child = python("-m", "pixirnb", "resume", document["run_id"], "--json", cwd=home)
+    out, _ = child.communicate()
+    assert (child.returncode, json.loads(out)["status"]) == (0, "completed")
+    run = api.open_run(document["run_id"], state=home / ".pixirnb")
+    kinds = ("workspace_captured", "merge_applied")
+    methods = {r["method"] for kind in kinds for fact in facts(run, kind) for r in fact["roots"]}
+    assert methods == {"copy"}
+    brought = {"one.txt": "1\n", "two.txt": "2\n", "go": ""}
+    assert tree(home) == before | brought
+    assert api.open_run(run.id, state=home / ".pixirnb").merge(undo=True).status == "undone"
+    assert tree(home) == before | {"go": ""}
