@@ -16,7 +16,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,6 +112,14 @@ def survivors(world: World) -> list[str]:
     return [f"{pid} {command}" for pid, command in left.items()]
 
 
+def _end_others(world: World) -> None:
+    while others := [pid for pid in _marked(world) if pid != os.getpid()]:
+        for pid in others:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+
+
 def _marked(world: World) -> dict[int, str]:
     wanted = f"{MARK}={world.path}".encode()
     found = {}
@@ -147,7 +157,8 @@ def _be_the_child(tap: Tap, world: World, shape: Shape, errand: Errand, notes: P
         kept = notes / "durable"
         is_known = kept.is_file() and not errand.forgets
         durable = Durable(world.disk, kept.read_bytes() if is_known else None)
-        tap.arm(world.disk, errand.fault, durable, _leaver(notes, durable))
+        lights_out = partial(_end_others, world)
+        tap.arm(world.disk, errand.fault, durable, _leaver(notes, durable), lights_out)
         ended = work(world, shape, is_recovery=errand.is_recovery)
         tap.disarm()
         if errand.cuts:

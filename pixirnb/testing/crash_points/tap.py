@@ -55,6 +55,7 @@ class Tap:
         self._is_dying = False
         self._durable: Durable | None = None
         self._before_death: Callable[[Tap], None] = lambda _: None
+        self._before_loss: Callable[[], None] = lambda: None
         self.beside: Callable[[int], None] = lambda _: None
         """Called before each operation with its number: what another process does then, it does there, uncounted."""
         self.has_exchange = True
@@ -67,10 +68,12 @@ class Tap:
         fault: Fault | None,
         durable: Durable,
         before_death: Callable[[Tap], None],
+        before_loss: Callable[[], None] = lambda: None,
     ) -> None:
-        """Count from here on. `before_death` is called where a fault kills the process, to leave word."""
+        """Count from here on. `before_death` is called where a fault kills the process, to leave word; `before_loss` where the
+        power fails, to end the others that it takes: one that still wrote would write after it."""
         self._root, self._fault, self._durable = f"{root}/", fault, durable
-        self._before_death = before_death
+        self._before_death, self._before_loss = before_death, before_loss
         self._pid = os.getpid()
         if fault is not None and fault.name == "eintr":
             signal.signal(signal.SIGUSR1, lambda *_: None)
@@ -166,6 +169,7 @@ class Tap:
             pass  # it would have been told so (a folder that is there, say); it does not live to hear it
         self._is_dying = True
         if is_power_lost:
+            self._before_loss()
             self._durable.lose()
         self._die()
 
