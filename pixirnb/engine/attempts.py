@@ -208,6 +208,7 @@ class _Performance:
                 text=text,
                 value=value,
                 sources=dict(self.around.sources),
+                merged_in=isolated.merged_in(step, self.around.run),
             )
             checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
             if self.attempt.stop.reason is not None:

@@ -135,6 +135,13 @@ def _clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list
     return facts, Ended("failed", CONFLICT, conflict_message(clash, around.roots))
 
 
+def merged_in(step: PlannedStep, run: RunState) -> str | None:
+    """The merge that stands and brought what an attempt of an isolated step changed into the user's files; the last such."""
+    standing = (m for m in reversed(run.merges) if not m["undone"] and m.get("undoes") is None)
+    is_own = step.workspace == "isolated"
+    return next((m["merge"] for m in standing if is_own and step.id in m["attempts"]), None)
+
+
 def conflict_message(clash: Clash, roots: Roots) -> str:
     """What clashes, in one line."""
     paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]

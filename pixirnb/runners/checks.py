@@ -38,6 +38,8 @@ class Left:
     """Standard output, an agent's without the echo of its task."""
     value: Any
     sources: dict[str, str]
+    merged_in: str | None = None
+    """The merge that brought what an attempt before it changed into the files that this one began from."""
 
 
 async def perform_checks(
@@ -70,7 +72,7 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
         case "command":
             passed, evidence = await _command(check, nested)
         case "git_changes":
-            passed, evidence = await _git_changes(str(check.argument), nested)
+            passed, evidence = await _git_changes(str(check.argument), left, nested)
         case "python":
             passed, evidence = await _python(check, left, nested)
         case _:
@@ -134,7 +136,7 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     return how.exit_code == expected, evidence
 
 
-async def _git_changes(pattern: str, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
     work = ShellWork(["git", "status", "--porcelain", "-z", "--untracked-files=all", "--", "."])
     how, listed = await nested(work)
     if how.status != "completed":
@@ -148,10 +150,12 @@ async def _git_changes(pattern: str, nested: Nested) -> tuple[bool, dict[str, An
             if entry[0] in "RC":
                 next(entries, None)
     found = [path for path in changed if matches(wanted, path)]
-    return bool(found), {
-        "saw": f"{len(found)} of {len(changed)} changed paths match",
-        "files": found[:_SHOWN],
-    }
+    saw = f"{len(found)} of {len(changed)} changed paths match"
+    if not found and left.merged_in is not None:
+        saw += (
+            f"; what it changed before is merged already ({left.merged_in}), so it began from that"
+        )
+    return bool(found), {"saw": saw, "files": found[:_SHOWN]}
 
 
 async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:

@@ -19,6 +19,7 @@ from filestory import (
 )
 from storyline import ended, facts, shell, started, statuses, until
 
+from pixirnb import api
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.repositories import git, traces
 
@@ -277,3 +278,21 @@ def test_a_project_that_was_moved_goes_on_where_it_is_if_its_old_place_leads_the
     code, document = said(new, "decide", run.id, "gate", "accept")
     assert (code, document["status"]) == (0, "completed")
     assert tree(new) == {"a.txt": "b\n", ".gitignore": ".pixirnb\n"}
+
+
+def test_a_check_of_changes_that_finds_none_says_that_they_are_merged_already(
+    tmp_path: Path,
+) -> None:
+    plant(tmp_path, {"a.txt": "a\n"})
+    git(tmp_path, "init", "--quiet")
+    step = isolated("a", "echo b > a.txt", verify=[{"git_changes": "*.txt"}])
+    run, outcome = ended(tmp_path, step)
+    assert outcome.status == "completed"
+    assert run.merge().status == "merged"
+    outcome = api.resume(run.id, from_="a", workspace=tmp_path).wait()
+    assert statuses(outcome)["a"] == "failed", "the check is no looser"
+    [check] = facts(run, "verification_recorded")[-1]["checks"]
+    assert "merged already (m1)" in check["evidence"]["saw"]
+    assert run.merge(undo=True).status == "undone"
+    outcome = api.resume(run.id, workspace=tmp_path).wait()
+    assert statuses(outcome)["a"] == "checkpoint_ready"
