@@ -46,7 +46,9 @@ def test_who_waits_for_a_root_goes_on_waiting_while_its_holder_is_at_work(tmp_pa
     if pid == 0:
         with locked([tmp_path]):
             os.write(hold, b"x")
-            time.sleep(4)  # one long call of git: twice as long as the other is patient without a sign
+            time.sleep(
+                4
+            )  # one long call of git: twice as long as the other is patient without a sign
         os._exit(0)
     os.read(held, 1)
     try:
