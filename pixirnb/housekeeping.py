@@ -11,9 +11,10 @@ Source: contract.md §7 (diagnostics), §9.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -51,7 +52,8 @@ from pixirnb.views.comparison import Side, comparison
 from pixirnb.views.drawing import edges_of
 from pixirnb.views.page import page
 from pixirnb.workspace.isolation import LocalFiles
-from pixirnb.workspace.tree_stores import forget_run
+from pixirnb.workspace.removal import remove_copies
+from pixirnb.workspace.tree_stores import forget_run, refuse_to_forget
 
 PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
 """Statuses a prune takes unless told which."""
@@ -303,17 +305,26 @@ def prune(
                 is_still = partial(_is_still, store.state, memo, run_id, seen.get(run_id))
                 remove_run(folder, is_still, let_go)
             except PixirnbError as error:
-                failed.append({"run_id": run_id, "code": error.code, "message": error.message})
+                failed.append({"run_id": run_id, "code": error.code, "message": error.sentences()})
                 continue
         told = {name: row[name] for name in ("run_id", "workflow", "status", "ended_at")}
         removed.append({**told, "bytes": size})
     return {
         "preview": is_preview,
         "runs": removed,
-        "kept": len(everything) - len(removed),
+        "kept": _kept(everything, removed, runs, is_preview=is_preview),
         "bytes": sum(row["bytes"] for row in removed),
         "failed": failed,
     }
+
+
+def _kept(
+    everything: Sequence[Row], removed: Sequence[Row], runs: Path, *, is_preview: bool
+) -> int:
+    """How many stay. One whose files the disk would not delete is neither removed nor there to be kept."""
+    if is_preview:
+        return len(everything) - len(removed)
+    return sum(os.path.lexists(runs / row["run_id"]) for row in everything)
 
 
 def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
@@ -328,7 +339,8 @@ def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | No
 
 def _let_go(state: Path, run_id: str) -> None:
     """Give up what is kept beside the folders of runs for one that is gone: its trees, and copies that nobody swept."""
-    for refused in LocalFiles(state, Roots.of(str(state), {})).sweep(run_id):
+    refuse_to_forget(state, run_id)
+    for refused in remove_copies(state / "isolated" / run_id, is_all=True):
         raise refused
     forget_run(state, run_id)
 

@@ -2,7 +2,8 @@
 
     runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──let go, delete──▶  nothing
 
-What bears the second name is no run to anybody. A removal that was killed in between is finished by the next one.
+What bears the second name is no run to anybody. Where what is kept elsewhere for it cannot be let go of, it gets its first name
+back. A removal that was killed in between is finished by the next one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,8 @@ def remove_run(
 ) -> None:
     """Remove a run folder that nobody holds. Links are removed, never followed.
 
-    `is_unchanged` is asked once the run is held, and `let_go` once it is no run any more.
+    `is_unchanged` is asked once the run is held, and `let_go` once it is no run any more; where that
+    raises, it is a run again.
     Raises HeldByAnother while someone else holds it, or another host did;
     Cannot (`run_changed`); StateUnusable for what is not ours, is gone, or cannot be written.
     """
@@ -63,7 +65,12 @@ def remove_run(
             folder.rename(aside)
         except OSError as error:
             raise unusable(folder, error) from error
-        let_go(folder.name)
+        try:
+            let_go(folder.name)
+        except PixirnbError:
+            with suppress(OSError):  # else it is the next removal's
+                aside.rename(folder)
+            raise
         _delete(aside)
 
 

@@ -80,7 +80,7 @@ def prune_text(document: Mapping[str, Any]) -> str:
     if rows:
         heads = ["status", "run", "workflow", "ended", "size"]
         lines += ["", *table(heads, rows, numeric=frozenset({4}), widest=66)]
-    lines += [f"  ! {line(entry.get('message'), 300)}" for entry in document.get("failed") or []]
+    lines += [f"  ! {line(entry.get('message'), 900)}" for entry in document.get("failed") or []]
     return plain("\n".join(lines), 60_000)
 
 
@@ -98,7 +98,7 @@ def prune_html(document: Mapping[str, Any]) -> str:
     ]
     heads = ["status", "run", "workflow", "ended", "size"]
     failed = "".join(
-        f"<li>{text(entry.get('message'), 300)}</li>" for entry in document.get("failed") or []
+        f"<li>{text(entry.get('message'), 900)}</li>" for entry in document.get("failed") or []
     )
     return cards.card(
         f"<p>{text(_pruned(document), 300)}</p>",

@@ -40,7 +40,7 @@ from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.refusals import refusing, workspace_gone
-from pixirnb.workspace.removal import remove_folder
+from pixirnb.workspace.removal import ASIDE, remove_copies, remove_folder
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.stray_merges import whole
 from pixirnb.workspace.tree_stores import (
@@ -49,9 +49,6 @@ from pixirnb.workspace.tree_stores import (
     tree_store,
     usual_method,
 )
-
-_ASIDE: Final = ".kept"
-"""Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
 
 _SIZED: Final = 50
 """Files of a clash whose sizes are asked for; more are not told of."""
@@ -143,7 +140,7 @@ class LocalFiles:
     def set_aside(self, given: Given) -> Path:
         """See `Files.set_aside`."""
         folder = self._state / "isolated" / given.order.run_id / given.order.name
-        aside = folder.with_name(folder.name + _ASIDE)
+        aside = folder.with_name(folder.name + ASIDE)
         remove_folder(aside)
         try:
             unbroken(folder.rename, aside)
@@ -156,17 +153,7 @@ class LocalFiles:
 
     def sweep(self, run_id: str) -> list[Cannot]:
         """See `Files.sweep`."""
-        folder = self._state / "isolated" / run_id
-        refused: list[Cannot] = []
-        for left in list(folder.iterdir()) if folder.is_dir() else []:
-            try:
-                if not left.name.endswith(_ASIDE):
-                    remove_folder(left)
-            except Cannot as error:
-                refused.append(error)
-        with suppress(OSError):  # something was set aside, or nothing is there
-            folder.rmdir()
-        return refused
+        return remove_copies(self._state / "isolated" / run_id)
 
     def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
         """See `Files.adopt`."""

@@ -67,14 +67,24 @@ def tree_store(state: Path, root: Path, method: str | None = None) -> TreeStore:
     return _STORES[method](state / _FOLDER / f"{key}-{method}", real)
 
 
+def refuse_to_forget(state: Path, run_id: str) -> None:
+    """Raise Cannot (`git_missing`) where stores of a state folder keep something for a run that they cannot let go of now."""
+    for folder, method in _stores(state):
+        if method == "git" and not is_usable() and names_of(folder, run_id).is_dir():
+            raise git_missing_to_forget(run_id)
+
+
 def forget_run(state: Path, run_id: str) -> None:
     """Let go of everything that the stores of a state folder keep for a run. Raises Cannot (`git_missing` …)."""
-    for folder in sorted((state / _FOLDER).glob("*-*")):
-        method = folder.name.rpartition("-")[2]
-        if method in _STORES and folder.is_dir():
-            if method == "git" and not is_usable():
-                if names_of(folder, run_id).is_dir():
-                    raise git_missing_to_forget(run_id)
-                continue
-            # What is forgotten are names in the folder: the root plays no part, and may be gone.
-            _STORES[method](folder, folder).forget(run_id)
+    refuse_to_forget(state, run_id)
+    for folder, method in _stores(state):
+        if method == "git" and not is_usable():
+            continue
+        # What is forgotten are names in the folder: the root plays no part, and may be gone.
+        _STORES[method](folder, folder).forget(run_id)
+
+
+def _stores(state: Path) -> list[tuple[Path, str]]:
+    """The folders of trees in a state folder, and how each keeps them."""
+    found = [(path, path.name.rpartition("-")[2]) for path in (state / _FOLDER).glob("*-*")]
+    return sorted((path, method) for path, method in found if method in _STORES and path.is_dir())
