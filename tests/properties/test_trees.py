@@ -5,6 +5,7 @@ What a merge must come to is worked out anew here, from the trees as values: fil
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pixirnb.testing.tree_merge_contract import apply_patch, held, taken
@@ -68,6 +69,15 @@ def test_what_was_taken_is_given_back_and_what_was_made_of_it_is_seen(
         assert taken(store, after) == left
 
 
+def leads_round(path: Path) -> bool:
+    """Whether it is a link that comes back to itself: `git apply` makes no folder of one, from a patch of git's own neither."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
 @given(st.data())
 @FEW
 def test_a_patch_makes_the_one_of_the_other(made: Made, data: st.DataObject) -> None:
@@ -83,6 +93,7 @@ def test_a_patch_makes_the_one_of_the_other(made: Made, data: st.DataObject) -> 
         ):
             folder = store.root.parent / f"patched-{begin is before}"
             lay_out(begin, folder)
+            assume(not any(leads_round(folder / path.rpartition("/")[0]) for path in end))
             apply_patch(patch, folder)
             assert read_back(folder) == end
 
