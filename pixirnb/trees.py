@@ -251,8 +251,10 @@ class Order:
     """By root: the user's files as a conflict before found them. What differs since was solved by a person."""
     solved: Solved = field(default_factory=dict)
     """What was solved before, when something else conflicted still."""
+    said_of: Mapping[str, str] | None = None
+    """By root: the user's files that `sides` was said of: a file that is another by now is asked about again. None: of now."""
     held: Mapping[str, str] | None = None
-    """By root: the user's files of which `sides` and `seen` were said; else unsolved. None: they are of now."""
+    """By root: what an edit since `seen` has to have come to, to count as solved. None: what it is now."""
     claimed: tuple[str, ...] = ()
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()

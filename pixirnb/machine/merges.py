@@ -5,12 +5,12 @@ Pure: whether it can be asked, and what exactly is asked. The engine carries it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.files import CONFLICT, last_merge
+from pixirnb.history.files import CONFLICT, last_merge, paths_of
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.actions import mergeable
@@ -60,7 +60,7 @@ def wish(
         return MergeWish((), None, last["merge"], by, request_id)
     steps, sides = chosen(said.get("steps"), plan, run), said.get("sides")
     names = {MINE, *steps}
-    if not _are_sides(sides, names):
+    if steps and not _are_sides(sides, names):
         raise _no_side(sides, names)
     return MergeWish(steps, sides, None, by, request_id)
 
@@ -150,8 +150,8 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
             return "waits for a decision", f"Look at what it left, then accept it: {accept}."
 
 
-def require_sides(value: Any, state: StepState) -> None:
-    """Refuse what names no side of the conflict a step waits for, or a file that is not in it.
+def require_sides(value: Any, state: StepState, run: RunState) -> None:
+    """Refuse what names no side of the conflict a step waits for, or a file that is not in it, or not changed by that side.
 
     None: the files as the person has made them. Raises InvalidArguments.
     """
@@ -161,6 +161,37 @@ def require_sides(value: Any, state: StepState) -> None:
         raise _no_side(value, names)
     if isinstance(value, Mapping):
         _require_in_conflict(value, clash)
+        for path, side in value.items():
+            _require_changed(side, [path], clash, run)
+    elif value:
+        told = [str(file["path"]) for file in clash.get("files") or ()]
+        if len(told) == clash.get("count"):
+            _require_changed(value, told, clash, run)
+
+
+def _require_changed(
+    side: str, paths: Sequence[str], clash: Mapping[str, Any], run: RunState
+) -> None:
+    """A step that left all of these files as they were has no side to take."""
+    known = [*clash["between"], *clash["steps"]]
+    possible = [n for n in known if n in clash["between"] or not _left_alone(n, paths, run)]
+    if side in {MINE, *possible}:
+        return
+    shown = ", ".join(f"`{path:.200}`" for path in paths[:_NAMED])
+    listed = "".join(f", `{name}`" for name in dict.fromkeys(possible) if name != MINE)
+    raise InvalidArguments(
+        f"`{side}` did not change {shown}.",
+        fix=f"A side of this conflict is `{MINE}`, your own files{listed}.",
+        code="not_a_side",
+    )
+
+
+def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
+    """Whether a step is known to have changed none of these files."""
+    captured = run.steps[step].captured if step in run.steps else None
+    if captured is None or captured["changes"]["more"] is not None:
+        return False
+    return not paths_of(captured) & set(paths)
 
 
 def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None:
@@ -246,26 +277,27 @@ class Word:
     clash: Mapping[str, Any] | None = None
     """The `merge_conflicted`: what was edited since is solved; None: nothing was met, or it is out of date."""
     sides: Sides = None
+    said_of: Mapping[str, str] | None = None
+    """By root: the user's files that a side was named for. It counts where they are still so; None: it was said just now."""
     held: Mapping[str, str] | None = None
-    """By root: the user's files that it was said of. It holds where they are still so; None: it was said just now."""
+    """By root: the user's files that a person said are right as they are. Edits count where they are still so; None: now."""
 
 
 def word_on(run: RunState, state: StepState) -> Word:
-    """What was said of the conflict that a step met: for the attempt that follows the word all of it, for later ones, also
-    after a resume, what is still about the same two sides."""
+    """What was said of the conflict that a step met, as far as it is still about the same two sides, also after a resume.
+
+    A side is named for a file as the conflict found it. That what was edited is right is said of the files as the attempt
+    after the word finds them; a later attempt knows these only where that one told what it began from.
+    """
     clash, said = state.clash, state.solution
-    if clash is None:
-        return Word()
-    if said is not None and state.attempt <= int(said["attempt"]) + 1:
-        return Word(clash, said.get("value") or None)
-    if _is_past(clash, state.clash_seq, run):
+    if clash is None or _is_past(clash, state.clash_seq, run):
         return Word()
     if said is None:
         return Word({**clash, "roots": []})  # nobody has said that what was edited is what is meant
-    sides, held = said.get("value") or None, state.solved_at
-    if held is None and sides:
-        held = {root["root"]: root["seen"] for root in clash["roots"]}
-    return Word(clash, sides, held)
+    seen = {root["root"]: root["seen"] for root in clash["roots"]}
+    is_first = state.attempt <= int(said["attempt"]) + 1
+    held = None if is_first else state.solved_at or {}
+    return Word(clash, said.get("value") or None, seen, held)
 
 
 def _is_past(clash: Mapping[str, Any], seq: int, run: RunState) -> bool:

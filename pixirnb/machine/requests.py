@@ -154,7 +154,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             code="value_not_taken",
         )
     if verdict == "accept" and (state.error or {}).get("kind") == CONFLICT:
-        merges.require_sides(value, state)
+        merges.require_sides(value, state, run)
     choices = (state.request or {}).get("choices") or []
     if verdict == "accept" and choices and value not in choices:
         shown = ", ".join(json.dumps(choice) for choice in choices)

@@ -296,8 +296,12 @@ class LocalFiles:
 
     def _stack(self, store: TreeStore, root: str, start: str, order: Order) -> Stack:
         seen = order.seen.get(root)
-        held = None if order.held is None else order.held.get(root, "")
-        return Stack(store, self._roots, root, start, order.sides, seen, order.solved, held)
+        said_of, held = (
+            None if trees is None else trees.get(root, "") for trees in (order.said_of, order.held)
+        )
+        return Stack(
+            store, self._roots, root, start, order.sides, seen, order.solved, said_of, held
+        )
 
     def _methods(self, order: Order) -> dict[str, str]:
         """By root, how its trees are kept. Raises Cannot (`git_missing`, `trees_mixed`)."""

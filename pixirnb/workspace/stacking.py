@@ -1,7 +1,8 @@
 """Merging the changes of several attempts into one tree, in order, with a person's word on what conflicts.
 
 A file in conflict is solved by naming a side for it, or by having been edited in the user's files since the conflict was told:
-then what is there now is what was meant. Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
+then what is there now is what was meant. A side counts for the whole file, also where it comes after those it clashes with.
+Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ class Stack:
     """The user's files as a conflict before found them."""
     carried: Solved = field(default_factory=dict)
     """What was solved before."""
+    said_of: str | None = None
+    """The user's files that `sides` was said of: it counts for a file that is still so. None: they are those of now."""
     held: str | None = None
-    """The user's files that `sides` and `seen` were said of, by a word of before: it holds for a file that is still so."""
+    """The user's files of which it was said that what was edited is right: for a file that is still so. None: those of now."""
     tree: str = ""
     """What it has come to."""
     put: list[Layer] = field(default_factory=list)
+    ahead: list[Layer] = field(default_factory=list)
+    """Layers that are still to come."""
     solved: dict[str, tuple[Entry | None, Entry | None]] = field(default_factory=dict)
     _known: dict[str, dict[str, Entry]] = field(default_factory=dict)
 
@@ -44,8 +49,9 @@ class Stack:
 
     def put_on(self, layers: Iterable[Layer]) -> Clash | None:
         """Merge layers in, one after the other; the clash that stops it, or None."""
-        for layer in layers:
-            if layer.root == self.root and (clash := self._put(layer)) is not None:
+        self.ahead += [layer for layer in layers if layer.root == self.root]
+        while self.ahead:
+            if (clash := self._put(self.ahead.pop(0))) is not None:
                 return clash
         return None
 
@@ -76,26 +82,25 @@ class Stack:
     def _solve(self, conflict: Conflict, layer: Layer, chosen: dict[str, Entry | None]) -> bool:
         path = conflict.path
         now = self._entries(self.start).get(path)
-        if self._holds(path, now):
-            side = self.sides
-            if isinstance(side, Mapping):
-                side = side.get(self.roots.shown(self.root, path))
-            if side:
-                return self._take_side(side, layer, path, chosen)
-            if self.seen is not None and now != self._entries(self.seen).get(path):
-                chosen[path] = now
-                return True
+        side = self.sides
+        if isinstance(side, Mapping):
+            side = side.get(self.roots.shown(self.root, path))
+        if side:
+            is_so = self._is_as_in(self.said_of, path, now)
+            return is_so and self._take_side(side, layer, path, chosen)
+        is_edited = self.seen is not None and now != self._entries(self.seen).get(path)
+        if is_edited and self._is_as_in(self.held, path, now):
+            chosen[path] = now
+            return True
         known = self.carried.get(self.roots.shown(self.root, path))
         if known is None or known[1] != now:
             return False
         chosen[path] = known[0]
         return True
 
-    def _holds(self, path: str, now: Entry | None) -> bool:
-        """Whether what was said is about the file as it is."""
-        if self.held is None:
-            return True
-        return bool(self.held) and now == self._entries(self.held).get(path)
+    def _is_as_in(self, tree: str | None, path: str, now: Entry | None) -> bool:
+        """Whether what was said of a file in the user's files then, `tree`, is about the file as it is."""
+        return tree is None or (bool(tree) and now == self._entries(tree).get(path))
 
     def _take_side(
         self, side: str, layer: Layer, path: str, chosen: dict[str, Entry | None]
@@ -106,18 +111,23 @@ class Stack:
         if side == MINE:
             chosen[path] = self._entries(self.start).get(path)
             return True
-        for before in reversed(self.put):
-            if before.step == side:
-                chosen[path] = self._entries(self.tree).get(path)
+        if any(before.step == side and self._changes(before, path) for before in self.put):
+            chosen[path] = self._entries(self.tree).get(path)
+            return True
+        for later in reversed(self.ahead):
+            if later.step == side and self._changes(later, path):
+                chosen[path] = self._entries(later.left).get(path)
                 return True
         return False
+
+    def _changes(self, layer: Layer, path: str) -> bool:
+        return self._entries(layer.base).get(path) != self._entries(layer.left).get(path)
 
     def _clash(self, layer: Layer, conflicts: Sequence[Conflict]) -> Clash:
         paths = [conflict.path for conflict in conflicts]
         other = MINE
         for before in self.put:
-            was, is_ = self._entries(before.base), self._entries(before.left)
-            if any(was.get(path) != is_.get(path) for path in paths):
+            if any(self._changes(before, path) for path in paths):
                 other = before.step
         return Clash(self.root, (other, layer.step), tuple(conflicts), self.start)
 

@@ -230,13 +230,14 @@ def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begin
     clashing(story, "c", ("a", "b"))
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value="a")])
     run = story.board.run
-    assert word_on(run, run.step("c")).held is None, "said just now"
+    word = word_on(run, run.step("c"))
+    assert (word.sides, word.said_of, word.held) == ("a", {".": "t0"}, None)
     story.end("c", "failed", error="exit_code")
     story = story.resume()
     run = story.board.run
     assert story.running == ["c"]
     word = word_on(run, run.step("c"))
-    assert (word.sides, word.held) == ("a", {".": "t0"})
+    assert (word.sides, word.said_of, word.held) == ("a", {".": "t0"}, {})
     story.end("c", "failed", error="exit_code")
     story = story.resume(Selection(from_="a"))
     done(story, "a", A)
@@ -287,9 +288,31 @@ def test_a_file_that_was_solved_before_or_that_the_log_could_not_name_has_a_side
     state = StepState(clash={"between": ["a", "b"], "steps": ["a", "b"], "count": 1})
     state.clash["files"] = [{"path": "x"}]  # type: ignore[index]
     state.clash["solved"] = [{"path": "y", "chosen": None, "was": None}]  # type: ignore[index]
-    require_sides({"y": "a"}, state)
+    run = begun().board.run
+    require_sides({"y": "a"}, state, run)
     state.clash["count"] = 2  # type: ignore[index]
-    require_sides({"z": "a"}, state)
+    require_sides({"z": "a"}, state, run)
+
+
+@pytest.mark.parametrize("value", ["b", {"x": "b"}])
+def test_a_step_that_left_the_files_in_conflict_as_they_were_is_no_side_of_it(value: Any) -> None:
+    story = done(done(begun(), "a", A), "b", [change("y")])
+    clashing(story, "c", ("workspace", "a"))
+    asked = Request("q", "decide", {"step": "c", "verdict": "accept", "value": value}, "ada")
+    with pytest.raises(InvalidArguments) as refused:
+        grant(asked, story.plan, story.board.run)
+    assert refused.value.message == "`b` did not change `x`."
+    assert "your own files, `a`" in (refused.value.fix or "")
+
+
+def test_a_word_said_just_before_one_side_was_merged_by_hand_is_out_of_date() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    story = story.resume(Selection(is_decision=True), facts=[story.decision("c")])
+    story.record(merged("m1", ["a"]))
+    assert word_on(story.board.run, story.board.run.step("c")) == Word()
 
 
 # --- merges that a person asks for ---

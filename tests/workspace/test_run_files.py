@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,16 +167,42 @@ def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) 
 
 def test_a_word_of_before_holds_while_the_users_file_is_as_it_was_then(ground: Ground) -> None:
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
-    held = dict(ground.given(name="c.1", layers=layers, sides="b").seen)
-    given = ground.given(name="c.2", layers=layers, sides="b", held=held)
+    then = dict(ground.given(name="c.1", layers=layers, sides="b").seen)
+    given = ground.given(name="c.2", layers=layers, sides="b", said_of=then)
     assert (given.workspace / "a.txt").read_text() == "B\n"
-    unheard = ground.order("c.3", layers=layers, sides="b", held={})
+    unheard = ground.order("c.3", layers=layers, sides="b", said_of={})
     assert isinstance(ground.files.give(unheard), Clash)
     (ground.flow / "a.txt").write_text("written since\n")
-    later = ground.order("c.4", layers=layers, sides="b", held=held)
+    for side in ("a", "b", "workspace", {"a.txt": "b"}):
+        later = ground.order("c.4", layers=layers, sides=side, seen=then, said_of=then)
+        assert isinstance(ground.files.give(later), Clash)
+        merge = ground.files.preview(replace(later, name="m1"))
+        assert isinstance(merge, Clash), "nothing that the user wrote since is written over"
+
+
+def test_an_own_solution_holds_while_it_is_what_was_said_to_be_right(ground: Ground) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    clash = ground.files.give(ground.order("c.1", layers=layers))
+    assert isinstance(clash, Clash)
+    (ground.flow / "a.txt").write_text("both\n")
+    seen = {clash.root: clash.seen}
+    held = dict(ground.given(name="c.2", layers=layers, seen=seen).seen)
+    unknown = ground.order("c.3", layers=layers, seen=seen, held={})
+    assert isinstance(ground.files.give(unknown), Clash)
+    given = ground.given(name="c.3", layers=layers, seen=seen, held=held)
+    assert (given.workspace / "a.txt").read_text() == "both\n"
+    (ground.flow / "a.txt").write_text("another thing\n")
+    later = ground.order("c.4", layers=layers, seen=seen, held=held)
     assert isinstance(ground.files.give(later), Clash)
-    merge = ground.files.preview(ground.order("m1", layers=layers, sides="b", held=held))
-    assert isinstance(merge, Clash), "nothing that the user wrote since is written over"
+
+
+def test_a_side_takes_only_what_its_step_changed(ground: Ground) -> None:
+    layers = (ground.layer("a", "b.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    third = ground.layer("c", "c.txt", "C\n")
+    (ground.flow / "a.txt").write_text("mine\n")
+    for side in ("a", "c"):
+        order = ground.order("d.1", layers=(*layers, third), sides=side)
+        assert isinstance(ground.files.give(order), Clash), "neither has an `a.txt` of its own"
 
 
 def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> None:

@@ -206,13 +206,13 @@ class SimulatedFiles:
         """The user's files with the layers of a root put on them; and the files that were solved."""
         content, solved = dict(self.shelf.trees[start]), set[str]()
         put: list[Layer] = []
-        for layer in order.layers:
-            if layer.root != root:
-                continue
+        layers = [layer for layer in order.layers if layer.root == root]
+        for place, layer in enumerate(layers):
+            ahead = layers[place + 1 :]
             merged, conflicts = self._merged(layer, content)
             left = []
             for conflict in conflicts:
-                if self._choose(conflict.path, layer, start, order, put, merged):
+                if self._choose(conflict.path, layer, start, order, (put, ahead), merged):
                     solved.add(conflict.path)
                 else:
                     left.append(conflict)
@@ -228,35 +228,43 @@ class SimulatedFiles:
         layer: Layer,
         start: str,
         order: Order,
-        put: Sequence[Layer],
+        beside: tuple[Sequence[Layer], Sequence[Layer]],
         merged: Content,
     ) -> bool:
         """Make a file in conflict what a person wants it to be; False where nobody has said."""
-        trees, side = self.shelf.trees, order.sides
-        if order.held is not None:
-            # A word of before is about the file as it was then.
-            then = trees.get(order.held.get(layer.root, ""))
-            if then is None or then.get(path) != trees[start].get(path):
-                return False
+        trees, side, now = self.shelf.trees, order.sides, self.shelf.trees[start].get(path)
         if isinstance(side, Mapping):
             side = side.get(path)
+        said_of = order.said_of if side else order.held
+        if said_of is not None:
+            # A word of before is about the file as it was then.
+            then = trees.get(said_of.get(layer.root, ""))
+            if then is None or then.get(path) != now:
+                return False
         seen = order.seen.get(layer.root)
-        is_edited = seen is not None and trees[seen].get(path) != trees[start].get(path)
+        is_edited = seen is not None and trees[seen].get(path) != now
         if side == layer.step:
             _put(merged, path, trees[layer.left].get(path))
         elif side == MINE or (not side and is_edited):
-            _put(merged, path, trees[start].get(path))
+            _put(merged, path, now)
         else:
-            return any(before.step == side for before in put)  # what is there is what they left
+            put, ahead = (
+                [each for each in layers if each.step == side and self._changes(each, path)]
+                for layers in beside
+            )
+            if not put and ahead:
+                _put(merged, path, trees[ahead[-1].left].get(path))
+            return bool(put or ahead)  # what is there is what those before left
         return True
 
+    def _changes(self, layer: Layer, path: str) -> bool:
+        return self.shelf.trees[layer.base].get(path) != self.shelf.trees[layer.left].get(path)
+
     def _other(self, conflicts: Sequence[Conflict], put: Sequence[Layer]) -> str:
-        trees, found = self.shelf.trees, MINE
-        for layer in put:
-            for conflict in conflicts:
-                if trees[layer.base].get(conflict.path) != trees[layer.left].get(conflict.path):
-                    found = layer.step
-        return found
+        for layer in reversed(put):
+            if any(self._changes(layer, conflict.path) for conflict in conflicts):
+                return layer.step
+        return MINE
 
     def _merged(self, layer: Layer, ours: Content) -> tuple[Content, list[Conflict]]:
         base, theirs = self.shelf.trees[layer.base], self.shelf.trees[layer.left]
