@@ -102,6 +102,17 @@ class Record:
         """Whether this process drives it now."""
         return self.live is not None and not self.live.ended.is_set()
 
+    def nothing_done(self, since: int) -> str:
+        """What a resume that found nothing to do is told as; `since`: the last event before it."""
+        told = [
+            str(event.data.get("message"))
+            for event in self.history()
+            if event.seq > since and event.kind == "warning_raised"
+        ]
+        if told:
+            return " ".join([*told, "Nothing else was to do: the run is completed."])
+        return "Nothing to do: the run is completed and nothing has changed."
+
     def compiled(self) -> Plan:
         """The plan the machine goes by."""
         if (live := self._course()) is not None:
