@@ -238,16 +238,20 @@ class Run(Record):
         """Bring the changes of isolated steps into the user's files: of those named, one by one or as a list, or of all ready.
 
         Three-way, whole or not at all; what is merged already is left out. `preview` changes nothing; `undo` takes the last
-        merge back; `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
+        merge back. Neither looks past one that a dead process left half done (`merge_unfinished`): a resume takes that back.
+        `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
         any process but a step's own. Raises InvalidArguments, Cannot (`merge_disturbed`, `merge_refused`, `merge_busy` …).
         """
         require_person("merge")
         chosen = dict(sides) if isinstance(sides, Mapping) else sides
+        if preview or undo:
+            merges.refuse_unfinished(self)
         said = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
         wish = grant(said, self.compiled(), self.state).merge
         if preview:
             return merges.previewed(self, wish)
         if wish is None or (wish.undoes is None and not wish.steps):
+            merges.refuse_unfinished(self)
             return MergeReport(self.id, "nothing", [])
         self._ask(said, lambda: courses.merge(self.store, self.id, said, take_over=take_over))
         return merges.reported(self, said.id, chosen)

@@ -53,6 +53,7 @@ from pixirnb.views.drawing import edges_of
 from pixirnb.views.page import page
 from pixirnb.workspace.isolation import LocalFiles
 from pixirnb.workspace.removal import remove_copies
+from pixirnb.workspace.stray_merges import tell_unfinished
 from pixirnb.workspace.tree_stores import forget_run, refuse_to_forget
 
 PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
@@ -150,6 +151,9 @@ def diagnose(
             sessions=_with_children(standing.run, around),
             strays=() if around.is_held else _strays(standing.run),
             untrusted=_untrusted(store.blobs(run_id), standing),
+            unfinished=tell_unfinished(
+                store.state / "merges", run_id, [each["merge"] for each in standing.run.merges]
+            ),
             has_workspace=Path(standing.run.workspace).is_dir(),
         )
     except UnknownRun as error:  # its folder is there: it died before its first event

@@ -13,9 +13,12 @@ from pixirnb.errors import PixirnbError
 from pixirnb.machine.merges import MergeReport, MergeWish, Sides
 from pixirnb.ports import Blobs
 from pixirnb.record import Record
+from pixirnb.store.lease import live_owner
 from pixirnb.trees import Clash
 from pixirnb.views.changes import patch_text
 from pixirnb.workspace.isolation import LocalFiles, require_workspace
+from pixirnb.workspace.stray_merges import refuse_unfinished as refuse_unfinished_merges
+from pixirnb.workspace.stray_merges import unfinished_merges
 
 
 def reported(record: Record, request_id: str, sides: Sides = None) -> MergeReport:
@@ -36,6 +39,17 @@ def reported(record: Record, request_id: str, sides: Sides = None) -> MergeRepor
         if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
             return _conflicted(record.id, event.data, blobs, sides=sides)
     return MergeReport(record.id, "nothing", [])
+
+
+def refuse_unfinished(record: Record) -> None:
+    """Raise Cannot (`merge_unfinished`) where a dead process left a merge of the run half done, or unrecorded."""
+    folder = record.store.folder(record.id)
+    known = {merge["merge"] for merge in record.state.merges}
+    merges = folder.parent.parent / "merges"
+    if unfinished_merges(merges, record.id, known) and live_owner(folder) is None:
+        # Asked again: who was at it may have come to an end in between.
+        known = {merge["merge"] for merge in record.state.merges}
+        refuse_unfinished_merges(merges, record.id, known)
 
 
 def previewed(record: Record, wish: MergeWish | None) -> MergeReport:

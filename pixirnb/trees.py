@@ -365,6 +365,10 @@ class Files(Protocol):
         """The data of merges that were done and may not be in the log; ones that were not finished are rolled back first."""
         ...
 
+    def taken_back(self) -> list[dict[str, Any]]:
+        """Half-done merges, of any run, that were put back since this was asked last: `{run_id, merge, files, edited}`."""
+        ...
+
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
         """Every file of the roots, `(root, path)`, with something that changes when it is written. No content is read."""
         ...

@@ -14,7 +14,7 @@ from typing import Any
 
 from pixirnb.engine.isolated import changes_of, conflict_facts, conflict_message, files_of, order_of
 from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.history.events import Draft
+from pixirnb.history.events import Draft, warning
 from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
@@ -78,7 +78,8 @@ class Merger:
                 steps=steps,
             )
             return facts, Ended("failed", CONFLICT, conflict_message(done, self.roots))
-        return self._facts(done[0]), Ended("completed")
+        back = taken_back(self.files, self.run.run_id)
+        return [*back, *self._facts(done[0])], Ended("completed")
 
     def of_wish(self, wish: MergeWish) -> list[Draft]:
         """Do what a person asks; no facts where there is nothing to do. Blocking. Raises Cannot, LogWriteFailed."""
@@ -98,9 +99,8 @@ class Merger:
             )
 
         done = self.files.merge(order, describe)
-        if isinstance(done, Clash):
-            return self._conflict(done, wish)
-        return self._facts(done[0])
+        found = self._conflict(done, wish) if isinstance(done, Clash) else self._facts(done[0])
+        return [*taken_back(self.files, self.run.run_id), *found]
 
     def preview(self, wish: MergeWish) -> Merging | Clash | None:
         """What a person's wish would come to; None where there is nothing to do. Blocking. Raises Cannot."""
@@ -116,7 +116,10 @@ class Merger:
         )
 
     def unrecorded(self) -> list[Draft]:
-        """The facts of merges that were done when their process died, before the log had them. Blocking. Raises Cannot."""
+        """The facts of merges that were done when their process died, before the log had them; half-done ones are put back.
+
+        Blocking. Raises Cannot.
+        """
         known = {merge["merge"] for merge in self.run.merges}
         facts: list[Draft] = []
         for data in self.files.unrecorded(self.run.run_id):
@@ -124,7 +127,7 @@ class Merger:
                 self.files.recorded(self.run.run_id, data["merge"])
             else:
                 facts += self._facts(data)
-        return facts
+        return [*taken_back(self.files, self.run.run_id), *facts]
 
     def _undone(self, wish: MergeWish, undoes: str) -> list[Draft]:
         name = self._next_name()
@@ -211,6 +214,25 @@ class Merger:
             "solved": list(merging.solved),
             "request_id": request_id,
         }
+
+
+def taken_back(files: Files, run_id: str) -> list[Draft]:
+    """The warnings of half-done merges that were put back for a run since that was asked last."""
+    return [_put_back(told, run_id) for told in files.taken_back()]
+
+
+def _put_back(told: Mapping[str, Any], run_id: str) -> Draft:
+    whose = "" if told["run_id"] == run_id else f" of {told['run_id']}"
+    count, edited = told["files"], told["edited"]
+    of_files = (
+        "1 file that it had changed is"
+        if count == 1
+        else f"{count:,} files that it had changed are"
+    )
+    what = f"{of_files} as before" if count else "it had changed nothing yet"
+    but = f"; {len(edited):,} that were edited since are left so" if edited else ""
+    message = f"A merge{whose} ({told['merge']}), cut off half way when its process died, was taken back: {what}{but}."
+    return warning("merge_taken_back", message, None)
 
 
 def merger_of(around: Surroundings) -> Merger:

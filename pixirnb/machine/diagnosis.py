@@ -94,6 +94,8 @@ class Surroundings:
     """Links deeper in the run folder, and files of other users."""
     sessions: tuple[SeenSession, ...] = ()
     """Every child session that the run names or that lies in its folder, by step, oldest attempt first."""
+    unfinished: tuple[tuple[str, str], ...] = ()
+    """Merges that its log knows nothing of, though their processes are gone: name, and how they stand."""
     has_workspace: bool = True
     """The folder its steps work in is there."""
 
@@ -222,6 +224,9 @@ def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
         told = f"{len(around.planted)} links or files of other users lie in the run folder and are not read."
         evidence = {"paths": list(around.planted[:_LISTED])} | rest_of(around.planted, _LISTED)
         yield Finding("symlink_refused", "blocked", told, None, evidence)
+    for merge, said in () if around.is_held else around.unfinished:
+        action = _resume(run, around)
+        yield Finding("merge_unfinished", "warning", said, None, {"merge": merge}, action)
     if not around.has_workspace:
         told = "The folder its steps work in is not there: it can be shown here, and not resumed."
         yield Finding("workspace_missing", "warning", told, None, {"workspace": run.workspace})

@@ -203,7 +203,7 @@ class Inquiries:
     def _done(
         self, wish: Callable[[Mapping[str, Any]], Run], message: Mapping[str, Any]
     ) -> dict[str, Any]:
-        driven = self.run.live
+        driven, before = self.run.live, self.run.state.seq
         after = wish(message)
         is_new = after.id != self.run.id
         if is_new and self.on_forked is not None:
@@ -215,7 +215,7 @@ class Inquiries:
         outcome = after.outcome
         sentence = outcome.summary
         if after.is_no_op:
-            sentence = "Nothing to do: the run is completed and nothing has changed."
+            sentence = after.nothing_done(before)
         merged, self._merged = self._merged, None
         return {
             **({} if merged is None else {"merge": merged}),

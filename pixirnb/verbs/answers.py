@@ -129,13 +129,12 @@ def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> An
     return Answer("prompt", document, is_json=is_json)
 
 
-def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = False) -> Answer:
+def outcome_answer(
+    run: Run, *, exit_code: int | None = None, is_json: bool = False, notes: tuple[str, ...] = ()
+) -> Answer:
     """How a run stands, as an answer; the exit code is its status's unless told otherwise."""
     found: RunOutcome = run.outcome
     code = EXIT_OF.get(found.status, EXIT_CANNOT) if exit_code is None else exit_code
-    notes = (
-        ("Nothing to do: the run is completed and nothing has changed.",) if run.is_no_op else ()
-    )
     return Answer(
         "outcome",
         found.document(),

@@ -60,7 +60,7 @@ def resume(
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = _notes(pinned, workflow, choice)
         return Answer("resume", document, lines=notes, is_json=is_json(common))
-    listeners = desk.listeners() if tail else ()
+    listeners, before = desk.listeners() if tail else (), opened.state.seq
     resumed = api.resume(
         opened.folder,
         **asked,
@@ -69,7 +69,8 @@ def resume(
         attended=is_attended(desk, common),
     )
     if resumed.is_no_op:
-        return outcome_answer(resumed, is_json=is_json(common))
+        notes = (resumed.nothing_done(before),)
+        return outcome_answer(resumed, is_json=is_json(common), notes=notes)
     return Underway(resumed, tail, is_json(common))
 
 

@@ -10,6 +10,7 @@ Source: contract.md §8; docs/adr/0015-files-flow.md.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -35,14 +36,14 @@ from pixirnb.trees import (
     TreeStore,
     backwards,
 )
-from pixirnb.workspace.application import Part, apply, finished, left_over, roll_back
+from pixirnb.workspace.application import Part, apply, finished, left_over
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.refusals import refusing, workspace_gone
 from pixirnb.workspace.removal import ASIDE, remove_copies, remove_folder
 from pixirnb.workspace.stacking import Stack
-from pixirnb.workspace.stray_merges import whole
+from pixirnb.workspace.stray_merges import put_back, refuse_half_done, whole
 from pixirnb.workspace.tree_stores import (
     method_named,
     store_for_reversal,
@@ -67,6 +68,7 @@ class LocalFiles:
         self._usual: str | None = None
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
+        self._put_back: deque[dict[str, Any]] = deque()
 
     # --- isolated attempts --------------------------------------------------------------------------------------
 
@@ -87,7 +89,8 @@ class LocalFiles:
         solved = dict(order.solved)
         for root in order.roots:
             store = self._store(root, methods[root])
-            with whole([self._folder(root)], self._merges):
+            with whole([self._folder(root)], self._merges) as met:
+                self._put_back.extend(met)
                 start = store.snapshot(self._belonging(root, order.claimed))
             stack = self._stack(store, root, start, order)
             seen[root] = start
@@ -166,6 +169,7 @@ class LocalFiles:
     def preview(self, order: Order) -> Merging | Clash:
         """See `Files.preview`."""
         with naming_steps(order), self._refusing():
+            refuse_half_done(self._folders(order), self._merges)
             return self._merged(order)
 
     def merge(
@@ -185,6 +189,7 @@ class LocalFiles:
     def preview_undo(self, order: Order, merge: Mapping[str, Any]) -> Merging | Clash:
         """See `Files.preview_undo`."""
         with naming_steps(order, undone=str(merge["merge"])), self._refusing():
+            refuse_half_done(self._folders(order), self._merges)
             return self._merged(backwards(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
@@ -203,7 +208,14 @@ class LocalFiles:
                 if left.state == "done":
                     found.append(left.about["data"])
                 else:
-                    roll_back(left, partial(store_for_reversal, self._state))
+                    self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
+        return found
+
+    def taken_back(self) -> list[dict[str, Any]]:
+        """See `Files.taken_back`."""
+        found = []
+        while self._put_back:
+            found.append(self._put_back.popleft())
         return found
 
     def _carried_out(
@@ -212,8 +224,9 @@ class LocalFiles:
         found: Callable[[], Merging | Clash],
         describe: Callable[[Merging], dict[str, Any]],
     ) -> tuple[dict[str, Any], Merging] | Clash:
-        folders = [self._folder(root) for root in order.roots]
-        with whole(folders, self._merges):
+        folders = self._folders(order)
+        with whole(folders, self._merges) as met:
+            self._put_back.extend(met)
             merging = found()
             if isinstance(merging, Clash):
                 return merging
@@ -322,6 +335,9 @@ class LocalFiles:
 
     def _folder(self, root: str) -> Path:
         return Path(self._roots.named(root).folder)
+
+    def _folders(self, order: Order) -> list[Path]:
+        return [self._folder(root) for root in order.roots]
 
     def _journal(self, run_id: str, merge: str) -> Path:
         return self._merges / f"{run_id}.{merge}.json"

@@ -99,6 +99,27 @@ def half_done(root: Path, name: str, run_id: str | None) -> Cannot:
     )
 
 
+def cut_off(run_id: str, root: str = "") -> Cannot:
+    """A merge whose process died stands half done, and who asks now does not take it back."""
+    where = f" into {shown(root)}" if root else ""
+    return Cannot(
+        f"A merge of {run_id}{where} was cut off half way: its process died. Nothing was changed now.",
+        fix=f"Take it back first with `resume {run_id}`, then do this again.",
+        code="merge_unfinished",
+        details={"root": root or None, "run_id": run_id},
+    )
+
+
+def unrecorded(run_id: str, merge: str) -> Cannot:
+    """A merge was done, and its process died before the log had it."""
+    return Cannot(
+        f"The merge {merge} of {run_id} was done, and its process died before it was recorded. Nothing was changed now.",
+        fix=f"Have it recorded first with `resume {run_id}`, then do this again.",
+        code="merge_unfinished",
+        details={"root": None, "run_id": run_id},
+    )
+
+
 def workspace_gone(folder: str, run_id: str) -> Cannot:
     """A run remembers its workspace by where it lay; where it was moved, a link leads there as well as a folder."""
     return Cannot(

@@ -16,7 +16,10 @@ ASIDE: Final = ".kept"
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder of ours with all in it, also what a step has made read-only. Raises Cannot; all else in it is gone then."""
+    """Delete a folder of ours with all in it, also what a step has made read-only.
+
+    Raises Cannot where something in it stays; all else is gone then.
+    """
     if not os.path.lexists(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)

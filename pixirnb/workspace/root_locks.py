@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb import values
 from pixirnb.durability import keep_names, put_durably
@@ -99,8 +99,10 @@ class _Patience:
 
 
 @contextmanager
-def locked(roots: Sequence[Path], *, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Hold the locks of roots, what a dead process left there taken back first.
+def locked(
+    roots: Sequence[Path], *, patience_s: float = PATIENCE_S
+) -> Iterator[list[dict[str, Any]]]:
+    """Hold the locks of roots, what a dead process left there taken back first: these merges, as `told` tells them.
 
     A thread that holds a root may ask for it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
     `patience_s` seconds, or does not end in `LONGEST_S`; `merge_unfinished`
@@ -113,9 +115,8 @@ def locked(roots: Sequence[Path], *, patience_s: float = PATIENCE_S) -> Iterator
         with held(wanted, patience=patience):
             linked = _linked(wanted - own)
             if linked <= wanted:
-                for root in sorted(wanted - own):
-                    _recover(root)
-                yield
+                found = [_recover(root) for root in sorted(wanted - own)]
+                yield [each for each in found if each is not None]
                 return
         # A merge of several roots is taken back as one: all of them are wanted, and in one order, so that two who wait
         # for each other's do not come to be.
@@ -185,19 +186,33 @@ def taken_back(
     return result
 
 
-def _recover(root: str) -> None:
-    """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held."""
+def told(journal: Journal, files: int, edited: Sequence[str]) -> dict[str, Any]:
+    """A merge that was taken back: `{run_id, merge, files, edited}`. `files`: how many it had changed."""
+    data = journal.about.get("data") or {}
+    return {
+        "run_id": journal.about.get("run_id"),
+        "merge": data.get("merge"),
+        "files": files,
+        "edited": list(edited),
+    }
+
+
+def _recover(root: str) -> dict[str, Any] | None:
+    """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held.
+
+    A merge that was taken back is `told`.
+    """
     path = _place(root, ".json")
     record = _record(path)
     if record is None:
-        return
+        return None
     journal = journals.read(record.journal)
     place = Path(root)
     is_known = journal is not None and any(w.staging == record.staging for w in journal.works)
     try:
         if journal is not None and is_known and journal.state == "pending":
-            taken_back(record.journal, journal, None)
-            return
+            count = staging.touched_files(journal.works)
+            return told(journal, count, taken_back(record.journal, journal, None).edited)
         if is_known:
             staging.remove(place, record.staging)
         elif (place / record.staging).is_dir():
@@ -210,6 +225,7 @@ def _recover(root: str) -> None:
         forget(place, record.journal)
     except OSError as error:
         raise refused(error) from error
+    return None
 
 
 def _linked(roots: set[str]) -> set[str]:

@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -173,6 +173,15 @@ def laid_out_again(store: TreeStore, work: Work) -> bool:
 def is_touched(top: int, work: Work) -> bool:
     """Whether a file of a root is as the merge leaves it. Raises OSError."""
     return any(_is_changed(top, op) for op in work.ops)
+
+
+def touched_files(works: Iterable[Work]) -> int:
+    """How many files of roots are as a merge leaves them; a root that cannot be looked at has none."""
+    count = 0
+    for work in works:
+        with suppress(OSError), descent.opened(work.root) as top:
+            count += sum(_is_changed(top, op) for op in work.ops)
+    return count
 
 
 def begin(work: Work) -> None:

@@ -47,7 +47,7 @@ def store(tmp_path: Path) -> FileStore:
 
 
 def prune(store: FileStore) -> dict[str, Any]:
-    return housekeeping.prune(store, dict, Wish(), is_preview=False)
+    return housekeeping.prune(store, lambda run_id: {"run_id": run_id}, Wish(), is_preview=False)
 
 
 def trees_of(store: FileStore, root: Path) -> Path:

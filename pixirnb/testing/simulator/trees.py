@@ -167,6 +167,10 @@ class SimulatedFiles:
         """Merges of a run that its log may not have."""
         return [data for (run, _), data in self.shelf.done.items() if run == run_id]
 
+    def taken_back(self) -> list[dict[str, Any]]:
+        """None: here a merge is whole or not begun."""
+        return []
+
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
         """Every file of the user's, with what is in it."""
         return {
