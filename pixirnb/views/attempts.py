@@ -53,6 +53,7 @@ def _document(made: Try, *, is_over: bool) -> dict[str, Any]:
         else {
             "class": line(made.retry.get("retry_class"), 40),
             "delay_ms": made.retry.get("delay_ms"),
+            "by": line(made.retry["by"], 80) if made.retry.get("by") else None,
         },
         "checkpoint_status": None if made.verdict is None else line(made.verdict["status"], 40),
         "exit_code": ended.get("exit_code"),

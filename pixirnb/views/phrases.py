@@ -47,7 +47,7 @@ _ACTIONS: Final = {
     "abort": "stop the run",
 }
 _CLASHING: Final = {
-    "decide_step": "try {step} again once the files are put right in your folder (`merge RUN --preview` shows both"
+    "decide_step": "try {step} again once the files are put right in your folder (`merge {run_id} --preview` shows both"
     " sides); or `--value SIDE`: one side counts",
 }
 """The same of a step that waits for a conflict to be solved."""
@@ -104,7 +104,9 @@ def reason_phrase(reason: Any) -> str:
 def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
     """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved."""
     if isinstance(action, Mapping) and action.get("step") in clashing:
-        return _phrase({**_ACTIONS, **_CLASHING}, action, "action")
+        cell = str(action.get("cell") or "").split()
+        run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
+        return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
     return _phrase(_ACTIONS, action, "action")
 
 
@@ -210,4 +212,5 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
     if phrase is None:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
     seam = line(entry.get("seam") or "", 40)
+    phrase = phrase.replace("{run_id}", line(entry.get("run_id") or "", 60))
     return phrase.replace("{seam}", seam).replace("{step}", step or "a step")

@@ -27,9 +27,11 @@ class Try:
     ended: dict[str, Any] | None = None
     """Data of its `attempt_ended`."""
     retry: dict[str, Any] | None = None
-    """Data of the `retry_planned` that followed."""
+    """Data of the `retry_planned` that followed; with `by` where a person's word was the reason."""
     verdict: dict[str, Any] | None = None
     """Data of the `checkpoint_decided` that followed."""
+    said_by: str | None = None
+    """Who accepted it, when it was a person's turn."""
     is_lost: bool = False
     """It was under way when a later process took the run up."""
 
@@ -90,7 +92,9 @@ class Tries:
             return
         last = made[-1]
         if event.kind == "retry_planned":
-            last.retry = {**data, "at": event.at}
+            last.retry = {**data, "at": event.at, "by": last.said_by}
+        elif event.kind == "decision_recorded":
+            last.said_by = data["by"] if data["verdict"] == "accept" else None
         elif last.attempt == data["attempt"]:
             if event.kind == "attempt_started":
                 last.started_at = event.at
@@ -104,5 +108,6 @@ _KINDS = frozenset(
     {
         *("run_started", "run_resumed", "run_forked", "step_scheduled", "attempt_started"),
         *("attempt_ended", "retry_planned", "checkpoint_decided", "decision_requested"),
+        "decision_recorded",
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from pathlib import Path
@@ -95,6 +96,33 @@ def test_a_conflict_is_shown_from_both_sides_and_solved_by_naming_one(run: Run) 
     text = (Path(run.state.workspace) / "a.txt").read_text(encoding="utf-8")
     assert text == "uno\ntwo\n"
     assert api.open_run(run.folder).outcome.step("land").checkpoint_status == "checkpoint_ready"
+
+
+def test_what_can_be_done_about_a_conflict_names_the_run(rested: Run) -> None:
+    told = said(Inquiries(rested), ask="run")["actions"]
+    (decide,) = [each["phrase"] for each in told if each["action"] == "decide_step"]
+
+    assert f"`merge {rested.id} --preview`" in decide
+
+
+def test_an_attempt_that_followed_a_word_says_whose_it_was(run: Run) -> None:
+    asking = Inquiries(run)
+    said(asking, do="decide", step="land", verdict="accept", note="as it is")
+    run.wait()
+    first, second = said(asking, ask="step", step="land")["attempts"]
+
+    assert first["retry"]["by"] == getpass.getuser()
+    assert second["retry"] is None
+
+
+def test_lines_of_what_is_no_text_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "b.dat").write_bytes(b"\0a")
+    make = {"id": "a", "run": "printf '\\0b' > b.dat", "workspace": "isolated", "write_set": ["*"]}
+    found = api.start({"name": "binary", "steps": [make]}, workspace=tmp_path)
+    found.wait()
+    (file,) = said(Inquiries(found), ask="merge", steps=["a"])["patch"]["files"]
+
+    assert (file["note"], file["added"], file["deleted"]) == ("not text", None, None)
 
 
 def test_a_merge_is_looked_at_first_and_then_done_and_undone(run: Run) -> None:
