@@ -24,6 +24,11 @@ steps:
   - {id: api, workspace: isolated, write_set: [a.txt], run: "sed -i s/one/uno/ a.txt"}
   - {id: land, merge: [types, api], depends_on: [types, api]}
 """
+MANY = """%%workflow many --run
+steps:
+  - {id: many, workspace: isolated, write_set: ["**"],
+     run: "mkdir d; for n in $(seq 61); do echo $n > d/$n; done; printf '\\\\0' > bin.dat"}
+"""
 NARROW = 700
 
 
@@ -73,13 +78,18 @@ def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app
     opener = part.get_by_role("button", name="Merge …")
     expect(opener).to_be_focused()
     opener.press("Enter")
-    card.get_by_role("button", name="Merge", exact=True).click()
+    expect(card.get_by_role("button", name="Merge", exact=True)).to_be_focused()
+    notebook.page.keyboard.press("Enter")
     expect(part).to_contain_text("In your files since merge m1.")
     assert text_of(notebook, "a.txt").startswith("ONE\n")
 
-    part.get_by_role("button", name="Undo the merge …").click()
-    part.get_by_role("button", name="Take it back").click()
+    # Whoever went by keys goes on where they were.
+    expect(part.get_by_role("button", name="Undo the merge …")).to_be_focused()
+    notebook.page.keyboard.press("Enter")
+    expect(part.get_by_role("button", name="Take it back")).to_be_focused()
+    notebook.page.keyboard.press("Enter")
     expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part.get_by_role("button", name="Merge …")).to_be_focused()
     assert text_of(notebook, "a.txt").startswith("one\n")
     assert [each["merge"] for each in events(notebook.folder, "merge_applied")] == ["m1", "m2"]
 
@@ -92,13 +102,17 @@ def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_ch
     clash = panel.get_by_role("region", name="Conflict", exact=True)
     expect(clash.get_by_role("region", name="a.txt as api has it")).to_contain_text("uno")
     expect(clash.get_by_role("region", name="a.txt as types has it")).to_contain_text("ONE")
-    expect(clash.get_by_label("my own solution")).to_be_checked()
+    expect(clash.get_by_role("radio")).to_have_count(3)
+    expect(clash.locator("input:checked")).to_have_count(0)
+    expect(
+        clash.get_by_label("your file as it stands now, and not that of types, nor that of api")
+    ).to_be_visible()
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.use_theme("JupyterLab Dark")
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.screenshot("conflict-dark")
 
-    clash.get_by_label("that of api").check()
+    clash.get_by_role("radio", name=re.compile("^that of api")).check()
     clash.get_by_label("Note").fill("theirs is newer")
     clash.get_by_role("button", name="Try again").click()
     window.expect_status("completed")
@@ -106,6 +120,84 @@ def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_ch
     assert text_of(notebook, "a.txt").startswith("uno\n")
     (word,) = events(notebook.folder, "decision_recorded")
     assert (word["value"], word["note"]) == ({"a.txt": "api"}, "theirs is newer")
+
+
+def test_trying_again_with_nothing_solved_says_which_file_is_as_it_was(opened: Opening) -> None:
+    notebook, window = clashed(opened)
+    panel = window.panel("land")
+    clash = panel.get_by_role("region", name="Conflict", exact=True)
+    expect(clash.get_by_role("region", name="a.txt as api has it")).to_be_visible()
+    clash.get_by_label("Note").fill("not yet")
+    again = clash.get_by_role("button", name="Try again")
+    again.press("Enter")
+    expect(clash).to_contain_text(
+        "a.txt is as it was when this was asked. Edit it in your own folder"
+    )
+    expect(clash.get_by_label("Note")).to_have_value("not yet")
+    expect(again).to_be_focused()
+    expect(panel.get_by_text("Tried again by")).to_be_attached()
+    notebook.screenshot("conflict-unsolved")
+
+    mine = notebook.folder / "a.txt"
+    mine.write_text(mine.read_text(encoding="utf-8").replace("one", "both"), encoding="utf-8")
+    again.press("Enter")
+    window.expect_status("completed")
+    assert text_of(notebook, "a.txt").startswith("both\n")
+    expect(panel).to_be_focused()
+
+
+def test_an_undo_that_conflicts_is_recorded_and_taken_back_once_the_file_is_put_right(
+    opened: Opening,
+) -> None:
+    notebook, window = clashed(opened)
+    part = changes(window.panel("types"))
+    part.get_by_role("button", name="Merge …").click()
+    part.get_by_role("button", name="Merge", exact=True).click()
+    expect(part).to_contain_text("In your files since merge m1.")
+    mine = notebook.folder / "a.txt"
+    mine.write_text("final\n", encoding="utf-8")
+
+    part.get_by_role("button", name="Undo the merge …").click()
+    card = part.get_by_role("region", name="Take the last merge back")
+    expect(card).to_contain_text("These files were changed since they were merged.")
+    expect(card.get_by_role("radio")).to_have_count(0)
+    notebook.screenshot("undo-conflict")
+    take = card.get_by_role("button", name="Take it back")
+    take.click()
+    expect(card).to_contain_text("The conflict is recorded; nothing was changed.")
+    expect(take).to_be_focused()
+    take.press("Enter")
+    expect(card).to_contain_text("a.txt is as it was when this was asked.")
+    notebook.screenshot("undo-unsolved")
+
+    mine.write_text("mine\n", encoding="utf-8")
+    take.press("Enter")
+    expect(card).to_have_count(0)
+    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part.get_by_role("button", name="Merge …")).to_be_focused()
+    assert text_of(notebook, "a.txt") == "mine\n"
+
+
+def test_a_merge_of_many_files_has_its_button_in_sight(opened: Opening) -> None:
+    notebook = opened([MANY])
+    notebook.page.set_viewport_size({"width": 1400, "height": 900})
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    part = changes(window.panel("many"))
+    part.get_by_role("button", name="Merge …").click()
+    expect(part.get_by_role("button", name="Merge", exact=True)).to_be_focused()
+    expect(part.get_by_role("button", name="Merge", exact=True)).to_be_in_viewport(ratio=1)
+    expect(part.get_by_role("button", name="Merge", exact=True)).to_be_visible()
+    lines = part.get_by_role("region", name="Merge into your files").locator(
+        ".pixirnb-file > summary, .pixirnb-bare"
+    )
+    expect(lines).to_have_count(62)
+    expect(lines.filter(has_text="bin.dat")).to_contain_text("not text")
+    expect(lines.filter(has_text="bin.dat")).not_to_contain_text("+0")
+    signs = lines.locator(".pixirnb-sign")
+    left = {round((signs.nth(place).bounding_box() or {"x": -1})["x"]) for place in range(62)}
+    assert len(left) == 1
+    notebook.screenshot("merge-many")
 
 
 def test_seams_are_listed_with_the_run_and_resolved_with_a_note(opened: Opening) -> None:
@@ -158,10 +250,11 @@ def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Open
     window.root.get_by_role("button", name="Merge …").first.click()
     card = window.root.get_by_role("region", name="Merge into your files")
     expect(card).to_contain_text("in different ways")
-    card.get_by_label("that of types").check()
+    card.get_by_role("radio", name=re.compile("^that of types")).check()
     notebook.screenshot("merge-sides")
     card.get_by_role("button", name="Merge so").click()
     expect(card).to_be_hidden()
+    expect(window.root.locator(":focus")).to_have_count(1)
     expect(part).to_contain_text("In your files since merge m1.")
     assert text_of(notebook, "a.txt").startswith("ONE\n")
 
@@ -170,6 +263,9 @@ def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     notebook, window = clashed(opened)
     part = changes(window.panel("types"))
     expect(part).to_contain_text("Apart from your files until it is merged.")
+    part.get_by_role("button", name="Merge …").click()
+    card = part.get_by_role("region", name="Merge into your files")
+    expect(card.get_by_role("button", name="Merge", exact=True)).to_be_focused()
     run = run_folder(notebook.folder).name
     done = subprocess.run(
         [sys.executable, "-m", "pixirnb", "merge", run, "types"],
@@ -179,3 +275,9 @@ def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     assert done.returncode == 0, done.stderr
     expect(part).to_contain_text("In your files since merge m1.")
     expect(window.root.get_by_text("1 merge", exact=True)).to_be_visible()
+
+    # The card that was open offers nothing that is done already.
+    expect(card).to_contain_text("There is nothing to merge")
+    expect(card.get_by_role("button", name="Merge", exact=True)).to_have_count(0)
+    card.get_by_role("button", name="Close").click()
+    expect(part.get_by_role("button", name="Undo the merge …")).to_be_focused()

@@ -24,6 +24,8 @@ class Changes {
     if (step !== this.step) {
       this.remark.clear();
       fill(this.card);
+    } else {
+      this.offer?.again();
     }
     this.shown = shown;
     this.step = step;
@@ -49,13 +51,20 @@ class Changes {
   }
 
   deeds({ merge, undo }) {
-    const open = (words, wish) => button(words, () => new MergeOffer(this.panel.view, wish, { remark: this.remark }).open(this.card), { title: "First shows what would be done to your files" });
+    const open = (words, wish) => button(words, () => this.look(wish), { title: "First shows what would be done to your files" });
     return [merge ? open("Merge …", merge) : null, undo ? open("Undo the merge …", undo) : null];
+  }
+
+  look(wish) {
+    // What opened the card may be gone when it closes: another button may stand there, or none.
+    const spare = () => this.head.querySelector("button") ?? this.remark.root.querySelector("button") ?? this.panel.root;
+    this.offer = new MergeOffer(this.panel.view, wish, { remark: this.remark, spare });
+    this.offer.open(this.card);
   }
 
   file(file, hasPatch) {
     const head = fileHead(FILE_SIGNS[file.change] ?? "?", file);
-    if (!hasPatch) return h("div", { class: "pixirnb-beside" }, head);
+    if (!hasPatch) return bare(head);
     const body = h("div", {});
     this.bodies.set(file.path, body);
     const element = fold(head, { kind: "pixirnb-file" }, body);
@@ -97,10 +106,15 @@ function fileHead(sign, { path, added, deleted, mode }) {
   ];
 }
 
+/** The line of a file that has no diff to open; it begins where the others do. */
+function bare(head) {
+  return h("div", { class: "pixirnb-bare" }, head);
+}
+
 /** A file of a patch that is known already, its diff folded. */
 function diffOf(file) {
-  const head = fileHead(file.sign, { ...file, mode: file.note });
-  return file.hunks.length ? fold(head, { kind: "pixirnb-file" }, hunksOf(file)) : h("div", { class: "pixirnb-beside" }, head);
+  const head = fileHead(file.sign, { ...file, mode: file.added === null ? "" : file.note });
+  return file.hunks.length ? fold(head, { kind: "pixirnb-file" }, hunksOf(file)) : bare(head);
 }
 
 /** The hunks of a file, one block that scrolls by itself. */

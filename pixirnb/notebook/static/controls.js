@@ -153,6 +153,9 @@ class Controls {
     const shown = JSON.stringify([reasons, warnings, actions, checkpoints, seams, merges]);
     if (shown === this.moreShown) return;
     this.moreShown = shown;
+    const merged = JSON.stringify(merges);
+    if (merged !== this.merged) this.offer?.again();
+    this.merged = merged;
     refill(this.more, [
       reasons.length ? this.fold("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, proseOf(each))))) : null,
       seams.length ? this.fold("seams", seamsTitle(seams), seamsOf(seams, stage, { remark: this.remark, choose: (name) => stage.choose(stage.place.get(name)), wake: () => this.inquire() })) : null,
@@ -169,7 +172,8 @@ class Controls {
   }
 
   merge(wish) {
-    new MergeOffer(this.view, wish, this.around).open(this.card);
+    this.offer = new MergeOffer(this.view, wish, this.around);
+    this.offer.open(this.card);
   }
 
   warning({ text, step }) {
@@ -193,7 +197,7 @@ class Controls {
           : wish && wish.do !== "decide"
           ? wishButton(stage, "Do it", wish, { doing: "Asking …", remark })
           : null;
-    return h("li", {}, h("span", { class: "pixirnb-grow" }, capital(phrase), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(stage, view, "Put into a cell", cell, { remark }) : null);
+    return h("li", {}, h("span", { class: "pixirnb-grow" }, proseOf(capital(phrase)), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(stage, view, "Put into a cell", cell, { remark }) : null);
   }
 
   checkpoint({ name, at, reason, note, ready, forecast }) {
@@ -242,7 +246,7 @@ class Controls {
     this.graphTools.hidden = stage.tab !== "graph";
     const count = stage.scene.conflict_count;
     this.conflicts.hidden = !count;
-    say(this.conflicts, `Conflicts ${count.toLocaleString("en-US")}`);
+    say(this.conflicts, `Kept apart ${count.toLocaleString("en-US")}`);
     this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
     this.whole.hidden = stage.scene.sheets.length < 2;
     this.whole.setAttribute("aria-pressed", String(stage.sheet > 0));

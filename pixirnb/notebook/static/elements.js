@@ -56,6 +56,11 @@ function icon(mark, size = 14) {
   );
 }
 
+/** Whether a button cannot be pressed now. */
+function isBarred(element) {
+  return element.disabled || element.getAttribute("aria-disabled") === "true";
+}
+
 /** A button that shows words. `pressed` makes it a switch. */
 function button(words, click, { title = null, pressed = null, kind = "", disabled = false } = {}) {
   return h(
@@ -66,7 +71,7 @@ function button(words, click, { title = null, pressed = null, kind = "", disable
       title,
       "aria-pressed": pressed === null ? null : String(pressed),
       disabled,
-      on: { click },
+      on: { click: (event) => isBarred(event.currentTarget) || click(event) },
     },
     words,
   );

@@ -16,8 +16,7 @@ class Forecast extends Offer {
     this.tell(
       run,
       answer.is_nothing ? "Close" : "Not now",
-      h("p", { role: "status" }, proseOf(answer.sentence)),
-      h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))),
+      { said: h("p", { role: "status" }, proseOf(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
     );
   }
 

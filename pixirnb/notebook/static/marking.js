@@ -76,7 +76,7 @@ function refill(element, ...children) {
   const name = held ? nameOf(held) : "";
   fill(element, ...children);
   if (!held) return element;
-  const all = [...element.querySelectorAll(FOCUSABLE)].filter((each) => !each.disabled);
+  const all = [...element.querySelectorAll(FOCUSABLE)].filter((each) => !isBarred(each) && (each.checkVisibility?.() ?? true));
   const next = all.find((each) => nameOf(each) === name) ?? all[Math.min(Math.max(place, 0), all.length - 1)];
   (next ?? element.closest("[tabindex]"))?.focus({ preventScroll: true });
   return element;

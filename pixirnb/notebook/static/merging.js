@@ -1,7 +1,8 @@
 // Bringing changes into the user's files. First what it would come to, then one button; where two sides changed a file in different ways, both are
 // shown side by side, and whose version counts is chosen for each.
 
-const SOLVED = ""; // the choice that names no side: as it stands in the user's own files
+const MINE = "workspace"; // the side that is the user's own files
+const ENDED = new Set(["checkpoint_ready", "failed", "held"]); // marks of a step whose conflict is over
 
 /** What a merge would do to the user's files. `wish` is the message that does it. */
 class MergeOffer extends Offer {
@@ -9,63 +10,117 @@ class MergeOffer extends Offer {
     const { do: _, ...asked } = wish;
     super(view, { ask: "merge", ...asked }, { name: wish.undo ? "Take the last merge back" : "Merge into your files", remark, spare });
     this.wish = wish;
+    this.recorded = new Set(); // a look is told nowhere: once it was wanted, the log has how these files were
+    this.isSent = false;
   }
 
-  draw(answer) {
+  /** Ask anew, where it is still open: what it was told of may be out of date. */
+  again() {
+    if (this.root.isConnected && !this.isSent) this.ask();
+  }
+
+  draw(answer, remarks = null) {
+    const { undo } = this.wish;
     const isClash = answer.status === "conflict";
-    const choice = isClash ? new Sides(answer.conflicts, answer.sides) : null;
-    const act = answer.status === "nothing" || (isClash && this.wish.undo)
-      ? null
-      : button(isClash ? "Merge so" : this.wish.undo ? "Take it back" : "Merge", () => this.send(act, choice), { kind: "pixirnb-primary" });
-    this.tell(
-      act,
-      answer.status === "nothing" ? "Close" : "Not now",
-      h("p", { role: "status" }, markBadge(this.stage, answer.mark), " ", answer.sentence),
+    const choice = (this.choice = isClash && !undo ? new Sides(answer.conflicts, answer.sides, this.choice?.chosen()) : null);
+    const words = undo ? "Take it back" : isClash ? "Merge so" : "Merge";
+    const act = answer.status === "nothing" ? null : button(words, () => this.send(act), { kind: "pixirnb-primary" });
+    const said = [
+      h("p", { role: "status" }, markBadge(this.stage, answer.mark), " · ", answer.sentence),
+      choice?.root,
+      isClash ? h("p", { role: remarks ? "status" : null }, remarks ?? this.advice()) : null,
+    ];
+    const details = [
+      choice ? null : answer.conflicts.map((file) => h("div", { class: "pixirnb-clash" }, clashOf(file))),
       answer.patch.files.map((file) => diffOf(file)),
       answer.patch.sentence ? h("p", { class: "pixirnb-mute" }, answer.patch.sentence) : null,
-      choice?.root,
-      isClash && !this.wish.undo ? h("p", { class: "pixirnb-mute" }, "A file that you have put right in your own folder counts as solved. The others need a side.") : null,
-    );
+    ];
+    this.tell(act, act ? "Not now" : "Close", { said, details, first: isClash && !remarks ? this.root : act });
   }
 
-  async send(trigger, choice) {
-    const sides = choice?.read() ?? null;
-    const done = await grant(this.stage, sides ? { ...this.wish, sides } : this.wish, { trigger, doing: "Merging …", remark: this.remark });
+  /** What to do about a conflict that was looked at. */
+  advice() {
+    return this.wish.undo
+      ? "These files were changed since they were merged. “Take it back” has the conflict recorded; then put them right in your own folder, and take it back once more. A file that you have edited since then stays as you left it."
+      : null;
+  }
+
+  /** The same of one that was met: nothing was done, since these files are not solved. */
+  unsolved(files) {
+    const others = files.length === 1 ? "it" : "them";
+    const edit = [" Edit ", others, " in your own folder"];
+    const what = this.wish.undo ? ", then take it back." : ", or choose a side, and merge again.";
+    const known = files.filter(({ path }) => this.recorded.has(path));
+    if (known.length) return [...unchanged(known), ...edit, what];
+    return ["The conflict is recorded; nothing was changed. From now on a file that you edit counts as solved: ", namesOf(files.map(({ path }) => path), 4), ".", ...edit, what];
+  }
+
+  async send(trigger) {
+    const sides = this.choice?.read() ?? null;
+    this.isSent = true;
+    const done = await grant(this.stage, sides ? { ...this.wish, sides } : this.wish, { trigger, doing: this.wish.undo ? "Taking it back …" : "Merging …", remark: this.remark });
+    this.isSent = false;
     if (!done) return;
     if (done.merge?.status === "conflict") {
-      this.draw(done.merge);
+      this.draw(done.merge, this.unsolved(done.merge.conflicts));
+      this.recorded = new Set(done.merge.conflicts.map(({ path }) => path));
       return;
     }
-    this.close();
     this.remark.say(done.merge?.sentence ?? done.sentence);
+    this.close();
   }
 }
 
-/** Files in conflict, each with both sides and the choice whose version counts. */
+/** Files that a person was to solve and that nobody has touched. */
+function unchanged(files) {
+  const are = files.length === 1 ? "is as it was" : "are as they were";
+  return [namesOf(files.map(({ path }) => path), 4), ` ${are} when this was asked.`];
+}
+
+/** Files in conflict, each with both sides and the choice whose version counts. Nothing is chosen beforehand. */
 class Sides {
-  constructor(files, sides) {
+  /** `chosen`: sides by path that were chosen before. */
+  constructor(files, sides, chosen = {}) {
     this.files = files;
-    this.choices = files.map((file) => this.choice(file, sides));
-    this.root = h("div", {}, files.map((file, place) => h("div", { class: "pixirnb-clash" }, clashOf(file), this.choices[place].root)));
+    this.choices = files.map((file) => this.choice(file, sides, chosen[file.value]));
+    this.root = h(
+      "div",
+      {},
+      h("p", { class: "pixirnb-mute" }, "To solve a file yourself, edit it in your own folder; then your file is the one that counts."),
+      files.map((file, place) => h("div", { class: "pixirnb-clash" }, clashOf(file), this.choices[place].root)),
+    );
   }
 
-  choice({ path }, sides) {
+  choice(file, sides, chosen) {
     // The name ties the radios together; it says nothing of the run.
     const group = `pixirnb-side-${++Sides.number}`;
-    const options = [{ name: SOLVED, words: "my own solution: I have put this file right in my folder" }, ...sides.map(({ name, words }) => ({ name, words: `${name === words ? `that of ${words}` : "my file as it stands"}, without the changes of the other side` }))];
-    const radios = options.map((_, place) => h("input", { type: "radio", name: group, checked: place === 0 }));
-    const labels = options.map(({ words }, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, words)));
+    const met = file.sides.length ? file.sides : sides;
+    const options = [...sides.filter(({ name }) => name === MINE), ...met.filter(({ name }) => name !== MINE)];
+    const radios = options.map(({ name }) => h("input", { type: "radio", name: group, checked: name === chosen }));
+    const labels = options.map((side, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, sideWords(side, met))));
     return {
-      root: h("fieldset", { class: "pixirnb-choices" }, h("legend", {}, "Whose version of ", h("code", {}, path), " counts"), labels),
-      read: () => options[radios.findIndex((radio) => radio.checked)]?.name ?? SOLVED,
+      root: h("fieldset", { class: "pixirnb-choices pixirnb-sides" }, h("legend", {}, "Whose version of ", h("code", {}, file.path), " counts"), labels),
+      read: () => options[radios.findIndex((radio) => radio.checked)]?.name ?? null,
     };
   }
 
-  /** `{path: side}` of the files for which a side was chosen; null where there is none. */
-  read() {
-    const named = this.files.map(({ value }, place) => [value, this.choices[place].read()]).filter(([, side]) => side !== SOLVED);
-    return named.length ? Object.fromEntries(named) : null;
+  /** `{path: side}` of the files for which a side was chosen. */
+  chosen() {
+    return Object.fromEntries(this.files.map(({ value }, place) => [value, this.choices[place].read()]).filter(([, side]) => side !== null));
   }
+
+  /** The same; null where there is none. */
+  read() {
+    const named = this.chosen();
+    return Object.keys(named).length ? named : null;
+  }
+}
+
+/** A side as a choice says it, and what it leaves out; `met` are the sides that clash. */
+function sideWords({ name, words }, met) {
+  const others = met.filter((each) => each.name !== name).map((each) => (each.name === MINE ? "your own" : `that of ${each.words}`));
+  const without = others.length ? `, and not ${others.join(", nor ")}` : "";
+  return name === MINE ? `your file as it stands now${without}` : `that of ${words}${without}`;
 }
 
 Sides.number = 0;
@@ -95,32 +150,50 @@ class Clash {
     this.panel = panel;
     this.stage = panel.stage;
     this.remark = new Remark();
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Conflict", hidden: true });
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Conflict", hidden: true, on: { input: () => this.keep() } });
     this.shown = "";
   }
 
   /** From the panel's answer; `moment` is the event it is of, null for now. */
-  draw({ step, clash }, moment) {
-    const shown = JSON.stringify([step, clash]);
+  draw({ step, clash, attempt, mark }, moment) {
+    const shown = JSON.stringify([step, clash, attempt, clash ? null : mark.key]);
     if (shown === this.shown) return;
+    const hadFocus = this.root.contains(document.activeElement);
     this.shown = shown;
+    this.step = step;
+    this.attempt = attempt;
     this.remark.clear();
     this.root.hidden = !clash;
     this.root.classList.toggle("pixirnb-asking", Boolean(clash?.is_open));
     if (!clash) {
+      this.choice = null;
       fill(this.root);
+      if (ENDED.has(mark.key)) this.drafts.delete(step);
+      if (hadFocus) this.panel.root.focus({ preventScroll: true });
       return;
     }
-    this.put(step, clash, clash.files);
+    this.put(clash, clash.files);
     this.load(step, clash, moment);
   }
 
-  put(step, clash, files) {
-    const choice = clash.is_open ? new Sides(files, clash.sides) : null;
-    const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
-    const accept = button("Try again", () => this.send(clash.wishes.accept, accept, choice, note), { kind: "pixirnb-primary", title: "With your files as they are now, and the sides chosen above" });
-    const reject = button("Give it up", () => this.send(clash.wishes.reject, reject, null, note), { title: "The step fails, and the seam stays open" });
+  /** What was typed and chosen, by step: it is kept while the step is tried again, and where an output is drawn anew. */
+  get drafts() {
+    return (this.stage.clashes ??= new Map());
+  }
+
+  keep() {
+    if (this.choice) this.drafts.set(this.step, { ...this.drafts.get(this.step), sides: this.choice.chosen(), note: this.note.value });
+  }
+
+  put(clash, files) {
+    const draft = clash.is_open ? this.drafts.get(this.step) : null;
+    const choice = (this.choice = clash.is_open ? new Sides(files, clash.sides, draft?.sides) : null);
+    const note = (this.note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" }));
+    note.value = draft?.note ?? "";
+    const accept = button("Try again", () => this.send(clash.wishes.accept, accept), { kind: "pixirnb-primary", title: "With your files as they are now, and the sides chosen above" });
+    const reject = button("Give it up", () => this.send(clash.wishes.reject, reject), { title: "The step fails, and the seam stays open" });
     this.pair = [accept, reject];
+    const known = draft?.tried && this.attempt > draft.attempt ? files.filter(({ path }) => draft.tried.includes(path)) : [];
     refill(
       this.root,
       h("p", { class: "pixirnb-asked" }, markIcon(this.stage, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, clash.sentence)),
@@ -129,29 +202,37 @@ class Clash {
       clash.is_open
         ? h(
             "form",
-            { class: "pixirnb-form", "aria-label": `Solve the conflict of ${step}`, on: { submit: (event) => event.preventDefault() } },
+            { class: "pixirnb-form", "aria-label": `Solve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
+            known.length ? h("p", { role: "status" }, unchanged(known), ` Edit ${known.length === 1 ? "it" : "them"} in your own folder, or choose a side, and try again.`) : null,
             h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, " – for the record")), note),
             h("div", { class: "pixirnb-beside" }, accept, reject),
           )
         : null,
       this.remark.root,
     );
+    const isHere = document.activeElement === this.panel.root || this.root.contains(document.activeElement);
+    if (!clash.is_open || !this.isAwaited) return;
+    this.isAwaited = false;
+    if (isHere) accept.focus(); // who pressed the button goes on there
   }
 
   async load(step, clash, moment) {
     const asked = this.shown;
     const message = await this.stage.ask({ ask: "conflict", step, at: moment });
     if (asked !== this.shown || !message.ok) return; // the files are named all the same
-    if (message.answer.files.some(({ pieces }) => pieces.length)) this.put(step, clash, message.answer.files);
+    if (message.answer.files.some(({ pieces }) => pieces.length)) this.put(clash, message.answer.files);
   }
 
-  async send(wish, trigger, choice, note) {
-    const value = choice?.read();
-    const words = note.value.trim();
-    for (const each of this.pair) each.disabled = true;
+  async send(wish, trigger) {
+    const isAccepted = wish.verdict === "accept";
+    const value = isAccepted ? this.choice.read() : null;
+    const words = this.note.value.trim();
     const said = { ...wish, ...(value ? { value } : {}), ...(words ? { note: words } : {}) };
-    const answer = await grant(this.stage, said, { trigger, doing: "Saying it …", remark: this.remark });
+    // Before it is said: the step may have met the same conflict again before the answer is here.
+    if (isAccepted) this.drafts.set(this.step, { ...this.drafts.get(this.step), attempt: this.attempt, tried: this.choice.files.map(({ path }) => path) });
+    this.isAwaited = isAccepted;
+    const answer = await grant(this.stage, said, { trigger, doing: "Saying it …", remark: this.remark, others: this.pair });
     if (answer) this.panel.wake();
-    else for (const each of this.pair) each.disabled = false;
+    else this.isAwaited = false;
   }
 }

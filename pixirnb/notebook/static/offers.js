@@ -51,23 +51,39 @@ class Offer extends Card {
   }
 
   async ask() {
+    const asked = (this.asked = {});
+    this.rest();
     fill(this.root, h("p", { class: "pixirnb-mute" }, "Asking what it would do …"), this.buttons());
     this.root.setAttribute("aria-busy", "true");
     const message = await this.stage.ask(this.question);
+    if (this.asked !== asked) return;
     this.root.removeAttribute("aria-busy");
     if (message.ok) this.draw(message.answer);
     else this.fail(message.error);
   }
 
-  /** Show what it would come to, and the button that does it; without one it can only be put away. */
-  tell(act, words, ...children) {
-    refill(this.root, h("h4", {}, this.name), ...children, this.buttons(act, words));
-    (act ?? this.root).focus({ preventScroll: true });
+  /** Whoever has the focus here keeps it while what stands here changes. */
+  rest() {
+    if (this.root.contains(document.activeElement)) this.root.focus({ preventScroll: true });
+  }
+
+  /**
+   * Show what it would come to, and the button that does it; without one it can only be put away. The buttons stand before `details`,
+   * which may be long. `first` is what has the focus then.
+   */
+  tell(act, words, { said, details = [], first = act }) {
+    this.rest();
+    fill(this.root, h("h4", {}, this.name), said, this.buttons(act, words), details);
+    if (!this.root.contains(document.activeElement)) return; // somebody went on meanwhile
+    const target = first ?? this.root;
+    target.focus({ preventScroll: true });
     this.root.scrollIntoView({ block: "nearest" });
+    target.scrollIntoView({ block: "nearest" });
   }
 
   fail(error) {
-    refill(
+    this.rest();
+    fill(
       this.root,
       h("h4", {}, this.name),
       h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, proseOf(error.message)), " ", proseOf(error.fix)),

@@ -264,7 +264,7 @@ class Panel {
           others.map(({ phrase, cell, wish, forecast }) => {
             if (forecast && wish) return button(`${capital(phrase)} …`, () => this.forecast(capital(phrase), forecast));
             if (wish && wish.do !== "decide") return wishButton(stage, capital(phrase), wish, { doing: "Asking …", remark });
-            return cellButton(stage, view, `Cell: ${phrase}`, cell, { remark, title: `Puts this into a cell: ${cell}` });
+            return cellButton(stage, view, ["Cell: ", proseOf(phrase)], cell, { remark, title: `Puts this into a cell: ${cell}` });
           }),
         ].flat().filter(Boolean);
     this.deeds.hidden = !made.length;

@@ -65,9 +65,7 @@ class Permission {
   async send(request, wish, trigger, note, doing) {
     const words = note.value.trim();
     const pair = this.buttons.get(request);
-    for (const each of pair) each.disabled = true;
-    const answer = await grant(this.stage, words ? { ...wish, note: words } : wish, { trigger, doing, remark: this.remark });
-    if (!answer) for (const each of pair) each.disabled = false;
+    await grant(this.stage, words ? { ...wish, note: words } : wish, { trigger, doing, remark: this.remark, others: pair });
     this.panel.wake(0); // who was refused may have been too late: it says who was there before
   }
 }

@@ -140,15 +140,11 @@ class Question {
       ...(given === undefined ? {} : { value: given }),
       ...(note.value.trim() ? { note: note.value.trim() } : {}),
     };
-    for (const each of this.pair) each.disabled = true;
     const doing = verdict === "accept" ? "Accepting …" : "Rejecting …";
-    const answer = await grant(this.stage, wish, { trigger, doing, remark: this.remark });
-    if (answer) {
-      this.stage.draft = null;
-      this.panel.wake();
-    } else {
-      for (const each of this.pair) each.disabled = false;
-    }
+    const answer = await grant(this.stage, wish, { trigger, doing, remark: this.remark, others: this.pair });
+    if (!answer) return;
+    this.stage.draft = null;
+    this.panel.wake();
   }
 }
 

@@ -142,7 +142,7 @@ function attemptOf(each, panel) {
     {},
     h("div", { class: "pixirnb-beside" }, h("b", { class: "pixirnb-count" }, `${each.attempt}`), markBadge(panel.stage, each.mark), h("span", { class: "pixirnb-mute" }, facts), h("span", { class: "pixirnb-right" }, see)),
     error ? h("p", { class: "pixirnb-mute pixirnb-clamp" }, `${error.kind}: ${error.message}`) : null,
-    retry ? h("p", { class: "pixirnb-mute" }, `Tried again after ${spanOf(retry.delay_ms)}, as ${retry.class.replaceAll("_", " ")}.`) : null,
+    retry ? h("p", { class: "pixirnb-mute" }, retry.by ? `Tried again by ${retry.by}.` : `Tried again after ${spanOf(retry.delay_ms)}, as ${retry.class.replaceAll("_", " ")}.`) : null,
   );
 }
 

@@ -45,17 +45,21 @@ class Remark {
   }
 }
 
-/** Send a wish. Meanwhile `trigger` shows `doing`; resolves to the answer, or to null where it was refused. */
-async function grant(stage, wish, { trigger, doing, remark }) {
-  const words = trigger.textContent;
+/**
+ * Send a wish. Meanwhile `trigger` shows `doing`, and neither it nor `others` can be pressed; resolves to the answer, or to null where
+ * it was refused or is under way already. They are not disabled: a button that is loses the focus, and nobody could give it back.
+ */
+async function grant(stage, wish, { trigger, doing, remark, others = [] }) {
+  if (isBarred(trigger)) return null;
+  const words = [...trigger.childNodes];
   remark.clear();
-  trigger.disabled = true;
+  for (const each of [trigger, ...others]) each.setAttribute("aria-disabled", "true");
   trigger.setAttribute("aria-busy", "true");
   trigger.textContent = doing;
   const settle = () => {
-    trigger.disabled = false;
+    for (const each of [trigger, ...others]) each.removeAttribute("aria-disabled");
     trigger.removeAttribute("aria-busy");
-    trigger.textContent = words;
+    trigger.replaceChildren(...words);
   };
   const message = await stage.ask(wish);
   if (!message.ok) {
