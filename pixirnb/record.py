@@ -169,7 +169,7 @@ class Record:
         except KeyError:
             raise InvalidArguments(
                 f"{self.id} has no step and no merge `{of}`.",
-                fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+                fix=self._known(plan),
                 code="unknown_step",
             ) from None
 
@@ -274,6 +274,12 @@ class Record:
             return self.store.read_session(self.id, name)
 
         return SessionView(self.id, name, read, is_open, standing)
+
+    def _known(self, plan: Plan) -> str:
+        """What there is to look at by a name."""
+        told = f"Its steps: {', '.join(list(plan.index)[:8])}."
+        merges = [merge["merge"] for merge in self.state.merges][-8:]
+        return f"{told} Its merges: {', '.join(merges)}." if merges else told
 
     def _course(self) -> LiveRun | None:
         if (live := self.live) is not None and live.is_outdated():

@@ -201,14 +201,16 @@ def changes_of(taken: Taken, roots: Roots, blobs: Blobs) -> dict[str, Any]:
         for root, changes in taken.changes.items()
         for fact in facts_of(changes)
     ]
-    more = None
+    more, lines = None, {}
     if len(files) > FILES_SHOWN:
         more = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
+        lines = {key: sum(file[key] or 0 for file in files) for key in ("added", "deleted")}
     return {
         "patch": blobs.put(taken.patch) if taken.patch else None,
         "files": files[:FILES_SHOWN],
         "count": len(files),
         "more": more,
+        **lines,
     }
 
 

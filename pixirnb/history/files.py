@@ -54,6 +54,10 @@ class Changes(TypedDict):
     """All of them."""
     more: str | None
     """Blob of the whole list as JSON where it is longer than what stands here."""
+    added: NotRequired[int]
+    """Lines of all files, where `files` is not all of them."""
+    deleted: NotRequired[int]
+    """Lines of all files, where `files` is not all of them."""
 
 
 class PathList(TypedDict):

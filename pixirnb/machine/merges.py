@@ -54,7 +54,7 @@ def wish(
         if last is None:
             raise InvalidArguments(
                 "No merge of this run stands, so there is none to take back.",
-                fix="See what was merged with `pixirnb show RUN`.",
+                fix=f"See what was merged and taken back: `pixirnb diff {run.run_id}`.",
                 code="nothing_to_undo",
             )
         return MergeWish((), None, last["merge"], by, request_id)

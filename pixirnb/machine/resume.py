@@ -104,6 +104,8 @@ def plan_resume(
             entry = _entry(step, "hold", _WHY[standing])
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else _WHY[standing]
+            if why == "held" and not _is_held(state) and _is_taken_back(run, step.id):
+                why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
@@ -210,6 +212,12 @@ def _is_undecided(run: RunState, name: str) -> bool:
 
 def _is_held(state: StepState) -> bool:
     return state.checkpoint_status == "held"
+
+
+def _is_taken_back(run: RunState, name: str) -> bool:
+    """Whether the last merge that a step did was taken back."""
+    done = [merge for merge in run.merges if merge["step"] == name]
+    return bool(done) and bool(done[-1]["undone"])
 
 
 def _changed(

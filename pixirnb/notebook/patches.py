@@ -27,7 +27,7 @@ def patch_of(seen: Seen, step: str) -> dict[str, Any]:
     if found["patch"] is None:
         return {"step": step, "files": [], "sentence": "It has changed nothing."}
     text, left_out = patch_text(found["patch"], seen.run.store.blobs(seen.run.id).beginning)
-    return {"step": step, **patch_document(named(patched(text), found["files"]), left_out)}
+    return {"step": step, **patch_document(named(patched(text), found), left_out, found["patch"])}
 
 
 def conflict_of(seen: Seen, step: str) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def merge_document(report: MergeReport) -> dict[str, Any]:
         "steps": [line(step, 80) for step in report.steps],
         "phrase": changes_phrase(report.changes),
         "patch": patch_document(
-            named(patched(report.changes.get("patch_text") or ""), report.changes["files"]),
+            named(patched(report.changes.get("patch_text") or ""), report.changes),
             report.changes.get("patch_cut") or 0,
         ),
         "between": [side_name(side) for side in report.between],

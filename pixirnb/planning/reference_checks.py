@@ -143,7 +143,7 @@ def check_targets(
                     "reference_not_ancestor",
                     _at(step, parts, reference),
                     f"{reference.text} names a step that `{step.id}` does not depend on",
-                    f"add `{reference.name}` to depends_on of `{step.id}`"
+                    f"let `{step.id}` depend on `{reference.name}`"
                     if target != position
                     else "a step cannot refer to itself",
                 )

@@ -6,6 +6,7 @@ Paths are those of the relay file. Nothing raises: what cannot be read is a mist
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -198,6 +199,12 @@ class Reading:
             )
 
 
+def _plain(name: str) -> str:
+    """`u` for `ü`: letters without their marks, where they have some."""
+    apart = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Each name once, with a safe one that no other has; names that are safe already keep themselves."""
     asked = list(dict.fromkeys(names))
@@ -207,7 +214,7 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
         if is_step_id(name):
             found[name] = name
             continue
-        stem = _UNSAFE.sub("-", name).lstrip("_-")[:_LONGEST].rstrip("-") or "unnamed"
+        stem = _UNSAFE.sub("-", _plain(name)).lstrip("_-")[:_LONGEST].rstrip("-") or "unnamed"
         safe, number = stem, 1
         while safe in used:
             number += 1

@@ -8,6 +8,7 @@ be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ MODES: Final[Mapping[str | None, str]] = {
 }
 """Modes of files, in words."""
 _PATH: Final = 200
+_LIST_ROOM: Final = 256 * 1024 * 1024
+"""Bytes of a whole list of files: more than any tree has."""
 
 Beginning = Callable[[str, int], tuple[bytes, int]]
 """The first bytes of a blob, and how many it has."""
@@ -38,7 +41,7 @@ _NONE: Final[Mapping[str, Any]] = {"patch": None, "files": [], "count": 0, "more
 def diff_document(
     plan: Plan, run: RunState, of: str | None, read: Beginning, *, with_patch: bool = True
 ) -> dict[str, Any]:
-    """What one step or merge (`of`) changed, or every isolated step that left changes.
+    """What one step or merge (`of`) changed, or every isolated step that left changes. Without patches all files are listed.
 
     Raises KeyError where `of` is neither a step of the plan nor a merge of the run.
     """
@@ -58,11 +61,13 @@ def diff_document(
         each["patch_text"], each["patch_cut"] = None, 0
         if with_patch and each["changes"]["patch"] is not None:
             each["patch_text"], each["patch_cut"] = patch_text(each["changes"]["patch"], read)
+        if not with_patch and (more := each["changes"]["more"]) is not None:
+            each["changes"] = {**each["changes"], "files": _whole_list(more, read)}
     return {
         "run_id": run.run_id,
         "of": of,
         "changes": entries,
-        "merges": merge_documents(run),
+        "merges": [each for each in merge_documents(run) if of is None or _is_about(each, of)],
         "sentence": "" if entries else _nothing(plan, of),
     }
 
@@ -73,6 +78,16 @@ def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
     if size > len(data):
         data = data[: data.rfind(b"\n") + 1] or data
     return data.decode("utf-8", "replace"), size - len(data)
+
+
+def _whole_list(blob: str, read: Beginning) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(read(blob, _LIST_ROOM)[0])
+    return found
+
+
+def _is_about(merge: Mapping[str, Any], of: str) -> bool:
+    """Whether a merge, told as `merge_documents` tells it, is that one, took it back, or brought or was done by that step."""
+    return of in (merge["merge"], merge["undoes"], merge["step"], *merge["steps"])
 
 
 def merge_documents(run: RunState) -> list[dict[str, Any]]:
@@ -100,7 +115,9 @@ def count_of(changes: Mapping[str, Any]) -> int:
 
 
 def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
-    """Lines added and deleted, of the files that are named."""
+    """Lines added and deleted; of the files that are named, where the log does not say those of all."""
+    if _has_totals(changes):
+        return _lines(changes, "added"), _lines(changes, "deleted")
     files = [file for file in changes.get("files") or () if isinstance(file, Mapping)]
     return sum(_lines(file, "added") for file in files), sum(
         _lines(file, "deleted") for file in files
@@ -108,13 +125,18 @@ def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def changes_phrase(changes: Mapping[str, Any]) -> str:
-    """`3 files, +10 -2`; of more files than are named the lines are not known."""
+    """`3 files, +10 -2`; `and more` in old logs, which do not say the lines of more files than they name."""
     count = count_of(changes)
     if not count:
         return "no files"
     added, deleted = lines_of(changes)
-    more = " and more" if count > len(changes.get("files") or ()) else ""
+    is_whole = _has_totals(changes) or count <= len(changes.get("files") or ())
+    more = "" if is_whole else " and more"
     return f"{plural(count, 'file')}, +{added:,} -{deleted:,}{more}"
+
+
+def _has_totals(changes: Mapping[str, Any]) -> bool:
+    return all(isinstance(changes.get(key), int) for key in ("added", "deleted"))
 
 
 def _lines(file: Mapping[str, Any], key: str) -> int:
@@ -126,7 +148,7 @@ def stat_row(file: Mapping[str, Any]) -> list[str]:
     """`[sign, path, lines, mode]` of a FileChange."""
     sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
     is_text = file.get("added") is not None or file.get("deleted") is not None
-    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "no text"
+    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "not text"
     return [sign, spelled(str(file.get("path")), _PATH), count, mode_phrase(file.get("mode"))]
 
 

@@ -138,7 +138,7 @@ def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[s
             }
             for side in _sides(conflict)
         ],
-        "pieces": [] if marked is None else [_piece(each) for each in pieces(shown)],
+        "pieces": [] if marked is None else _shown(pieces(shown)),
         "cut": max(0, cut),
     }
 
@@ -161,16 +161,26 @@ def conflict_rows(document: Mapping[str, Any], room: int) -> Iterator[str]:
         yield f"  … {more}: see the file itself"
 
 
-def _piece(piece: Piece) -> dict[str, list[str]]:
+def _shown(found: Sequence[Piece]) -> list[dict[str, list[str]]]:
+    last = len(found) - 1
+    return [
+        _piece(each, is_first=place == 0 < last, is_last=place == last > 0)
+        for place, each in enumerate(found)
+    ]
+
+
+def _piece(piece: Piece, *, is_first: bool, is_last: bool) -> dict[str, list[str]]:
     if piece.is_clash:
         return {
             "ours": [spelled(row, _WIDTH) for row in piece.ours],
             "theirs": [spelled(row, _WIDTH) for row in piece.theirs],
         }
     rows = piece.both
-    if len(rows) > 2 * CONTEXT + 1:
-        hidden = f"… {len(rows) - 2 * CONTEXT:,} lines that are the same …"
-        rows = (*rows[:CONTEXT], hidden, *rows[-CONTEXT:])
+    # Before the first difference only the end is near one, after the last only the beginning.
+    above, below = 0 if is_first else CONTEXT, 0 if is_last else CONTEXT
+    if len(rows) > above + below + 1:
+        hidden = f"… {len(rows) - above - below:,} lines that are the same …"
+        rows = (*rows[:above], hidden, *rows[len(rows) - below :])
     return {"both": [spelled(row, _WIDTH) for row in rows]}
 
 

@@ -51,12 +51,13 @@ def table(
     numeric: frozenset[int] = frozenset(),
     indent: str = "  ",
     widest: int = 40,
+    most: int = ROWS,
 ) -> list[str]:
-    """Lines of a table. The last column is as wide as it is; the others at most `widest`. At most `ROWS` rows."""
+    """Lines of a table. The last column is as wide as it is; the others at most `widest`. At most `most` rows."""
     last = len(heads) - 1
     shown = [
         [line(cell, 300 if place == last else widest) for place, cell in enumerate(row)]
-        for row in rows[:ROWS]
+        for row in rows[:most]
     ]
     lined = [list(heads), *shown] if any(heads) else shown
     sizes = [max((width(row[place]) for row in lined), default=0) for place in range(len(heads))]
@@ -68,6 +69,6 @@ def table(
         )
         for row in lined
     ]
-    if len(rows) > ROWS:
-        lines.append(f"{indent}and {plural(len(rows) - ROWS, 'more row')}")
+    if len(rows) > most:
+        lines.append(f"{indent}and {plural(len(rows) - most, 'more row')}")
     return [entry.rstrip() for entry in lines]

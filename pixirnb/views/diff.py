@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pixirnb.views.cards import card, table
 from pixirnb.views.changes import MODES, changes_phrase, count_of, mode_phrase, stat_row
+from pixirnb.views.columns import ROWS
 from pixirnb.views.columns import table as lined
 from pixirnb.views.marks import count_mark
 from pixirnb.views.markup import code, prose, text, verbatim
@@ -65,7 +66,8 @@ def diff_text(document: Mapping[str, Any], *, is_painted: bool = False) -> str:
             rows.append("")
         rows.append(_painted(_headline(entry), "head", is_painted=is_painted))
         rows += [f"  {each}" for each in _asides(entry)]
-        shown, room = entry_lines(entry, room, is_painted=is_painted)
+        of_run = {**entry, "run_id": document.get("run_id")}
+        shown, room = entry_lines(of_run, room, is_painted=is_painted)
         rows += shown
     if not rows:
         rows.append(line(document.get("sentence") or "No changes."))
@@ -82,7 +84,7 @@ def diff_html(document: Mapping[str, Any]) -> str:
     for entry in document.get("changes") or []:
         parts.append(f"<h4>{text(_headline(entry), 400)}</h4>")
         parts += [f'<p class="pixirnb-mute">{prose(each)}</p>' for each in _asides(entry)]
-        shown, room = entry_html(entry, room)
+        shown, room = entry_html({**entry, "run_id": document.get("run_id")}, room)
         parts.append(shown)
     if not parts:
         parts.append(f"<p>{prose(document.get('sentence') or 'No changes.')}</p>")
@@ -136,13 +138,15 @@ def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tup
     """The files of an entry and its patch, `{changes, patch_text, patch_cut}`, and the lines of `room` that are left."""
     changes = entry["changes"]
     files = changes.get("files") or []
-    rows = lined(["", "", "", ""], [stat_row(file) for file in files], widest=_PATH)
+    rows = lined(
+        ["", "", "", ""], [stat_row(file) for file in files], widest=_PATH, most=len(files)
+    )
     hidden = count_of(changes) - len(files)
     if hidden > 0:
-        rows.append(f"  and {plural(hidden, 'file')} more")
+        rows.append(f"  {_hidden(hidden, entry)}")
     if entry.get("patch_text") is None:
         return rows, room
-    patch = named(patched(entry["patch_text"], lines=max(room, 0)), files)
+    patch = named(patched(entry["patch_text"], lines=max(room, 0)), changes)
     for file in patch.files:
         rows += ["", _painted(_file_head(file), "head", is_painted=is_painted)]
         for hunk in file.hunks:
@@ -162,9 +166,11 @@ def entry_html(entry: Mapping[str, Any], room: int) -> tuple[str, int]:
     changes = entry["changes"]
     files = changes.get("files") or []
     if entry.get("patch_text") is None:
-        rows = [[text(cell, _PATH + 20) for cell in stat_row(file)] for file in files]
-        return table(["", "", "", ""], rows), room
-    patch = named(patched(entry["patch_text"], lines=max(room, 0)), files)
+        rows = [[text(cell, _PATH + 20) for cell in stat_row(file)] for file in files[:ROWS]]
+        hidden = count_of(changes) - len(rows)
+        more = f'<p class="pixirnb-mute">{prose(_hidden(hidden, entry))}</p>' if hidden > 0 else ""
+        return table(["", "", "", ""], rows) + more, room
+    patch = named(patched(entry["patch_text"], lines=max(room, 0)), changes)
     parts = []
     for file in patch.files:
         body = "".join(_hunk_html(hunk) for hunk in file.hunks)
@@ -226,6 +232,13 @@ def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -
     blob = entry["changes"].get("patch")
     where = f" The whole patch is blob {line(blob, 80)}." if blob else ""
     return f"Not shown: {', '.join(told)}.{where}"
+
+
+def _hidden(count: int, entry: Mapping[str, Any]) -> str:
+    run_id = line(entry.get("run_id") or "RUN", 60)
+    return (
+        f"and {plural(count, 'file')} more: `pixirnb diff {run_id} --stat` in a terminal lists all"
+    )
 
 
 def _merge_row(merge: Mapping[str, Any]) -> list[str]:

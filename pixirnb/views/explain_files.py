@@ -36,7 +36,13 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 def file_sentences(step: PlannedStep, run: RunState, state: StepState) -> list[str]:
     """Sentences about files; none of a step that has to do with no copies, merges or seams."""
-    told = [_left(state), _given(state), _outside(state), _brought(state), _undone(step, run)]
+    told = [
+        _left(state),
+        _given(state),
+        _outside(state),
+        _brought(state),
+        _undone(step, run, state),
+    ]
     return [sentence for sentence in told if sentence] + _seams(step, run)
 
 
@@ -78,9 +84,19 @@ def _brought(state: StepState) -> str:
     return f"{told}: {changes_phrase(brought['changes'])}{by_hand}."
 
 
-def _undone(step: PlannedStep, run: RunState) -> str:
+def taken_back(step: PlannedStep, run: RunState, state: StepState) -> str | None:
+    """The merge of a step that has to do it anew, as somebody took it back; None of any other."""
+    if state.stage != "idle" or state.checkpoint_status is not None:
+        return None
+    done = [m for m in run.merges if m["step"] == step.id]
+    return str(done[-1]["merge"]) if done and done[-1]["undone"] else None
+
+
+def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
     undone = [m["merge"] for m in run.merges if m["step"] == step.id and m["undone"]]
-    return f"Merge {line(undone[-1], 20)}, which it had done, was taken back." if undone else ""
+    if not undone or taken_back(step, run, state) is not None:
+        return ""  # there it is the first thing that is said
+    return f"Merge {line(undone[-1], 20)}, which it had done, was taken back."
 
 
 def _seams(step: PlannedStep, run: RunState) -> list[str]:

@@ -39,6 +39,7 @@ _MARKS: Final[Mapping[str, Mark]] = {
     "nothing": Mark("planned", "nothing to merge", "=", "idle"),
     "conflict": Mark("needs_orchestrator", "conflict", "◆", "ask"),
 }
+_UNDOABLE: Final = Mark("planned", "can be taken back", "○", "idle")
 _PREVIEWED: Final = Mark("needs_orchestrator", "would conflict", "◆", "ask")
 
 
@@ -46,6 +47,8 @@ def merge_mark(document: Mapping[str, Any]) -> Mark:
     """How a merge's report looks."""
     if document.get("status") == "conflict" and document.get("preview"):
         return _PREVIEWED
+    if document.get("status") == "clean" and document.get("undoes"):
+        return _UNDOABLE
     known = _MARKS.get(str(document.get("status")))
     return known or Mark("unknown", line(document.get("status"), 40) or "unknown", "?", "idle")
 
@@ -108,7 +111,7 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
     lines.append(f"  {merge_sentence(document)}")
     changes = document.get("changes") or {}
     if changes.get("files"):
-        entry = _entry(changes)
+        entry = _entry(changes, document)
         lines += ["", *entry_lines(entry, PREVIEWED, is_painted=False)[0]]
     conflicts = document.get("conflicts") or []
     for conflict in conflicts[:_FILES]:
@@ -128,7 +131,7 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
 def merge_html(document: Mapping[str, Any]) -> str:
     """A merge's report for a notebook."""
     changes = document.get("changes") or {}
-    entry = _entry(changes)
+    entry = _entry(changes, document)
     brought = entry_html(entry, PREVIEWED)[0] if changes.get("files") else ""
     conflicts = document.get("conflicts") or []
     told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
@@ -147,9 +150,9 @@ def merge_html(document: Mapping[str, Any]) -> str:
     )
 
 
-def _entry(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(changes: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
     shown = {key: changes.get(key) for key in ("patch_text", "patch_cut")}
-    return {"changes": changes, **shown}
+    return {"run_id": document.get("run_id"), "changes": changes, **shown}
 
 
 def _aside(document: Mapping[str, Any]) -> str:

@@ -88,19 +88,20 @@ def is_clashing(state: StepState) -> bool:
     return state.clash is not None and (state.error or {}).get("kind") == CONFLICT
 
 
-def patch_document(patch: Patch, left_out: int) -> dict[str, Any]:
+def patch_document(patch: Patch, left_out: int, blob: str | None = None) -> dict[str, Any]:
     """A patch for the browser: `{files: [{path, sign, note, hunks: [{head, lines: [[kind, text], …]}]}], sentence}`."""
     cut = [plural(patch.cut, "line")] if patch.cut else []
     cut += [plural(patch.files_cut, "file")] if patch.files_cut else []
     cut += [f"{left_out:,} bytes"] if left_out else ["the rest"] if patch.is_cut else []
+    where = f" The whole is blob {line(blob, 80)} of the run." if blob else ""
     return {
         "files": [
             {
                 "path": spelled(file.path, _PATH),
                 "sign": {"added": "A", "deleted": "D"}.get(file.change, "M"),
                 "note": "not text" if file.is_binary else mode_phrase(file.modes),
-                "added": file.added,
-                "deleted": file.deleted,
+                "added": None if file.is_binary else file.added,
+                "deleted": None if file.is_binary else file.deleted,
                 "hunks": [
                     {
                         "head": hunk_words(hunk),
@@ -111,9 +112,7 @@ def patch_document(patch: Patch, left_out: int) -> dict[str, Any]:
             }
             for file in patch.files
         ],
-        "sentence": f"Not shown: {', '.join(cut)}. The blob of the run has the whole."
-        if cut
-        else "",
+        "sentence": f"Not shown: {', '.join(cut)}.{where}" if cut else "",
     }
 
 

@@ -10,7 +10,8 @@ cleaned by whoever shows them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -110,7 +111,7 @@ class _File:
 def patched(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
     """Read a patch; at most `files` of its files and `lines` lines of them are kept. Never raises."""
     # Only a newline ends a line: a form feed or a line separator is a character of the file.
-    rows = text[:LOOKED_AT].split("\n")
+    rows = text[:LOOKED_AT].removesuffix("\n").split("\n")
     # Lines of hunks bear a sign, so that none of them looks like the head of a file.
     starts = [place for place, row in enumerate(rows) if row.startswith(_HEAD)]
     found: list[PatchedFile] = []
@@ -132,15 +133,38 @@ def patched(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
     )
 
 
-def named(patch: Patch, changes: Iterable[Mapping[str, Any]]) -> Patch:
-    """The patch with its files called as `changes` (a list of FileChange) calls them: `repos.NAME:PATH` in a repository.
+def named(patch: Patch, changes: Mapping[str, Any]) -> Patch:
+    """The patch with its files called as `changes` (a Changes) calls them: `repos.NAME:PATH` in a repository, and counted as
+    there: of a patch that is cut, what came after is counted as not shown.
 
     A patch of one root does not say which it is.
     """
-    full = [str(change.get("path") or "") for change in changes]
-    called = {_local(path): path for path in reversed(full)} | {path: path for path in full}
-    told = (replace(file, path=called.get(file.path, file.path)) for file in patch.files)
-    return replace(patch, files=tuple(told))
+    known = {str(file.get("path") or ""): file for file in changes.get("files") or ()}
+    called = {_local(path): path for path in reversed(known)} | {path: path for path in known}
+    told = [replace(file, path=called.get(file.path, file.path)) for file in patch.files]
+    times = Counter(file.path for file in told)
+    # What is another kind of file now stands in a patch twice, deleted and made.
+    whole = [
+        _whole(each, known.get(each.path, {})) if times[each.path] == 1 else each for each in told
+    ]
+    count = changes.get("count")
+    missing = count - len(times) if told and isinstance(count, int) else 0
+    return replace(
+        patch,
+        files=tuple(whole),
+        cut=sum(file.cut for file in whole),
+        files_cut=max(patch.files_cut, missing),
+    )
+
+
+def _whole(file: PatchedFile, change: Mapping[str, Any]) -> PatchedFile:
+    """The file with the lines that the log knows of, where it knows of more than the patch has."""
+    added, deleted = (
+        max(seen, said) if isinstance(said := change.get(key), int) else seen
+        for key, seen in (("added", file.added), ("deleted", file.deleted))
+    )
+    cut = file.cut + added - file.added + deleted - file.deleted
+    return replace(file, added=added, deleted=deleted, cut=cut)
 
 
 def _local(path: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from pixirnb.history.events import Event, Kind
+from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import ASKED, DECIDED
@@ -133,10 +134,11 @@ def _told(event: Event) -> list[Any]:
         case "step_scheduled" | "attempt_started" | "decision_requested":
             return [_number(data["attempt"])]
         case "attempt_ended":
-            # By itself: a clean end is not yet known to be good, any other did not leave what it should.
+            # By itself: a clean end is not yet known to be good, any other did not leave what it should, or met a conflict.
             status = data["status"]
-            checkpoint = None if status == "completed" else "failed"
-            mark = _mark(checkpoint, status)
+            is_clash = (data.get("error") or {}).get("kind") == CONFLICT
+            unready = "needs_orchestrator" if is_clash else "failed"
+            mark = _mark(None if status == "completed" else unready, status)
             return [_number(data["attempt"]), mark, _number(data["elapsed_ms"])]
         case "retry_planned":
             return [_number(data["attempt"]), _number(data["delay_ms"])]

@@ -350,6 +350,7 @@ def test_the_last_merge_that_stands_is_the_one_that_is_taken_back() -> None:
     with pytest.raises(InvalidArguments) as refused:
         wished(story, undo=True)
     assert refused.value.code == "nothing_to_undo"
+    assert f"`pixirnb diff {story.board.run.run_id}`" in str(refused.value.fix)
     story.record(merged("m1", ["a"]), merged("m2", ["b"]))
     assert wished(story, undo=True).undoes == "m2"
     story.record(merged("m3", ["b"], undoes="m2"))

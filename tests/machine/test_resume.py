@@ -8,6 +8,7 @@ import pytest
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
+from pixirnb.testing.file_facts import captured, change, merged
 from pixirnb.testing.histories import Rehearsal, plan_of
 
 CHAIN: list[dict[str, Any]] = [
@@ -303,3 +304,14 @@ def test_behind_a_verdict_that_was_torn_off_nothing_is_said_to_be_reused_before_
     cut = max(e.seq for e in again.events if e.kind == "attempt_ended")
     torn = Rehearsal(play.plan, again.events[:cut])
     assert torn.entries()["b"] == ("rerun", "upstream_changed")
+
+
+def test_a_merge_step_whose_merge_was_taken_back_reruns_as_not_ready_and_was_never_held() -> None:
+    made = {"id": "a", "run": "x", "workspace": "isolated", "write_set": ["a"]}
+    story = begun(made, {"id": "land", "merge": ["a"], "depends_on": ["a"]})
+    story.record(captured("a", files=[change("a")])).end("a")
+    story.record(merged("m1", ["a"], step="land", by="land")).end("land")
+    story.record(merged("m2", [], undoes="m1"))
+
+    entry = plan_resume(story.plan, story.board.run, Selection())[1]
+    assert (entry["step_id"], entry["action"], entry["reason"]) == ("land", "rerun", "partial")

@@ -167,6 +167,8 @@ def test_every_mistake_of_a_broken_file_is_told_at_once_where_it_stands() -> Non
         ("cycle", f"{STEPS}[5].dependsOn", 30),
         ("wrong_type", f"{STEPS}[5].timeoutMs", 31),
     ]
+    (fix,) = [each.fix for each in problems_of(loaded) if each.code == "reference_not_ancestor"]
+    assert "depends_on" not in fix, "the key is another in such a file"
 
 
 def test_a_key_that_nothing_reads_is_a_warning_that_says_which_was_meant() -> None:

@@ -187,28 +187,30 @@ def test_a_name_that_is_no_id_gets_one_and_all_that_names_it_follows() -> None:
         shell("build it!"),
         shell("build-it"),
         shell("ü"),
+        shell("長"),
         shell("x" * 80),
         {
             "name": "end",
             "agent": "der Agent",
             "task": "See {{steps.build it!.output}}.",
-            "dependsOn": ["build it!", "ü", "x" * 80],
+            "dependsOn": ["build it!", "ü", "長", "x" * 80],
         },
     ]
     found = native(*steps, agents=[{**AGENT, "name": "der Agent"}])
     assert [step.id for step in found.steps] == [
         "build-it-2",
         "build-it",
+        "u",
         "unnamed",
         "x" * 64,
         "end",
     ]
     end = found.steps[-1]
     assert isinstance(end, AgentStep)
-    assert (end.agent, end.depends_on) == ("der-Agent", ("build-it-2", "unnamed", "x" * 64))
+    assert (end.agent, end.depends_on) == ("der-Agent", ("build-it-2", "u", "unnamed", "x" * 64))
     assert end.task == "See {{ steps.build-it-2.output }}."
     renamed = [note.path for note in found.places.notes if note.code == "relay_renamed"]
-    assert renamed == ["agents[0].name", *(f"{STEPS}[{place}].name" for place in (0, 2, 3))]
+    assert renamed == ["agents[0].name", *(f"{STEPS}[{place}].name" for place in (0, 2, 3, 4))]
 
 
 def test_a_path_outside_becomes_a_repository_and_one_inside_stays() -> None:

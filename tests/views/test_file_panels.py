@@ -171,6 +171,17 @@ def test_both_sides_of_a_text_are_taken_apart() -> None:
     assert told["words"] == "both changed the same lines"
 
 
+def test_of_what_both_sides_share_only_what_is_near_a_difference_is_shown() -> None:
+    same = "".join(f"{n}\n" for n in range(30))
+    clash = "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n"
+    told = conflict_document({"path": "a"}, same + clash + same + clash + same)["pieces"]
+
+    hidden = "… {} lines that are the same …"
+    assert told[0] == {"both": [hidden.format(27), "27", "28", "29"]}
+    assert told[2] == {"both": ["0", "1", "2", hidden.format(24), "27", "28", "29"]}
+    assert told[4] == {"both": ["0", "1", "2", hidden.format(27)]}
+
+
 def test_no_name_and_no_content_reaches_a_browser_uncleaned() -> None:
     for text in HOSTILE:
         files = [change(text), change(f"b{text}", "deleted", None, None, mode=["100755", None])]

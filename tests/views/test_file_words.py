@@ -107,9 +107,9 @@ def test_an_explanation_says_where_the_work_lies() -> None:
     assert "Merge m1 brought the changes of `types`, `api` into your files" in land
     assert "Seam `s1` is resolved" in types
     back = undone()
-    assert "Merge m1, which it had done, was taken back." in explain(
-        back.plan, fold(back.events), "land"
-    )
+    again = explain(back.plan, fold(back.events), "land")
+    assert again[0] == "`land` is to be done again: merge m1, which it had done, was taken back."
+    assert "selected" not in " ".join(again)
     alone = met(files=[], built_on=["api"], outside=["x"])
     told = explain(alone.plan, fold(alone.events), "types")
     assert "It worked in a copy of your files and changed nothing there." in told
@@ -138,6 +138,9 @@ def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
     assert [each["step"] for each in diff_of(play, "api")["changes"]] == ["api"]
     assert diff_of(play, "land")["changes"][0]["merge"] == "m1"
     assert diff_of(play, "m1")["changes"][0]["changes"]["count"] == 2
+    assert "merges" not in diff_text(diff_of(play, "plain")), "it has to do with none of them"
+    assert [each["merge"] for each in diff_of(undone(), "types")["merges"]] == ["m1"]
+    assert [each["merge"] for each in diff_of(undone(), "m1")["merges"]] == ["m1", "m2"]
     for of, words in (("plain", "shared workspace"), ("land", "not merged anything")):
         document = diff_of(met(), of)
         assert document["changes"] == []
@@ -219,7 +222,9 @@ BROUGHT = merged("m1", ["types"], files=[change("src/a.py"), change("b", "delete
             "Brought the changes of types, api into your files as m1: 2 files, +1 -3.",
         ),
         (reported("clean", preview=True), "Nothing was changed."),
+        (reported("clean", preview=True), "can be merged"),
         (reported("clean", preview=True, undoes="m1"), "Would take m1 back out of your files"),
+        (reported("clean", preview=True, undoes="m1"), "can be taken back"),
         (reported("nothing", steps=[]), "There is nothing to merge"),
         (reported("undone", undoes="m1"), "Took m1 back out of your files"),
         (reported("a_status_to_come"), "a_status_to_come"),

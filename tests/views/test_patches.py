@@ -105,7 +105,7 @@ def test_files_of_several_roots_bear_their_names() -> None:
 
 def test_a_patch_of_one_repository_is_named_by_what_the_log_says_changed() -> None:
     one = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-    found = named(patched(one), [{"path": "repos.cloud:x.py"}])
+    found = named(patched(one), {"files": [{"path": "repos.cloud:x.py"}]})
 
     assert [file.path for file in found.files] == ["repos.cloud:x.py"]
 

@@ -175,6 +175,13 @@ def test_it_tells_what_the_attempts_of_a_timeline_came_to() -> None:
     assert [marks[mark] for _, mark, _ in told(play, "attempt_ended", "ship")] == ["failed"]
 
 
+def test_an_attempt_that_met_a_conflict_asks_and_did_not_fail() -> None:
+    play = Rehearsal(plan_of(SPEC)).begin().end("make", "failed", error="merge_conflict")
+    ((_, mark, _),) = told(play, "attempt_ended", "make")
+
+    assert STEP_MARKS[mark].key == "needs_orchestrator"
+
+
 def test_a_resume_tells_how_much_it_reuses_and_each_step_it_reused() -> None:
     play = Rehearsal(plan_of(SPEC)).begin().end("make").resume()
     tape = Tape(play.plan)
