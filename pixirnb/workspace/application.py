@@ -25,7 +25,7 @@ from pixirnb.workspace import descent, reversal, root_locks, staging
 from pixirnb.workspace import journal as journals
 from pixirnb.workspace.exchange import exchange, move
 from pixirnb.workspace.journal import Journal, Left, Op, Work, left_over
-from pixirnb.workspace.refusals import disturbed, in_the_way, refused, with_kept
+from pixirnb.workspace.refusals import disturbed, in_the_way, naming, refused, with_kept
 from pixirnb.workspace.root_locks import Record, locked
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _act(
 ) -> None:
     """One file; what came out of its place is looked at."""
     try:
-        with descent.parent(top, op.path) as (at, name):
+        with naming(op.path), descent.parent(top, op.path) as (at, name):
             trade(at, name, op)
     except staging.ASTRAY as error:
         raise _why_not(work, top, op) from error

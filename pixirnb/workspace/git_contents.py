@@ -30,7 +30,7 @@ def digest_of(path: Path, root: Path, object_format: str) -> Entry | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise unreadable(str(path), root, error.strerror or str(error)) from error
+        raise unreadable(os.path.relpath(path, root), root, error.strerror or str(error)) from error
 
 
 def _regular(path: Path, object_format: str) -> Entry | None:

@@ -17,6 +17,7 @@ from pixirnb.trees import MOST_BYTES, Entry, mark_of
 from pixirnb.workspace.git_changes import index_lines
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.listing import over_limit, unreadable
+from pixirnb.workspace.refusals import shown
 
 _ATTEMPTS: Final = 3
 _YOUNG_NS: Final = 2 * 10**9
@@ -104,8 +105,8 @@ def _require_room(
     if size > MOST_BYTES:
         largest = max(new, key=lambda path: files[path].st_size)
         raise over_limit(
-            f"{root} has {size:,} bytes of new or changed files; {MOST_BYTES:,} is the most, "
-            f"and the largest is {largest}"
+            f"{shown(str(root))} has {size:,} bytes of new or changed files; {MOST_BYTES:,} is the most, "
+            f"and the largest is {shown(largest)}"
         )
 
 

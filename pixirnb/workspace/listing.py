@@ -19,6 +19,7 @@ from pixirnb.trees import LARGEST_FILE, MOST_FILES
 from pixirnb.workspace.belonging import Rules
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.git_repository import broken
+from pixirnb.workspace.refusals import shown
 
 Asker = Callable[[Path], Git]
 """How git is called for a folder, the root or one within that is a repository of its own."""
@@ -115,10 +116,12 @@ class Listing:
         if stat.S_IFMT(status.st_mode) not in _REGULAR:
             return
         if status.st_size > LARGEST_FILE:
-            raise over_limit(f"{path} has {status.st_size:,} bytes; {LARGEST_FILE:,} is the most")
+            raise over_limit(
+                f"{shown(path)} has {status.st_size:,} bytes; {LARGEST_FILE:,} is the most"
+            )
         self.files[path] = status
         if len(self.files) > MOST_FILES:
-            raise over_limit(f"{self.root} has more than {MOST_FILES:,} files")
+            raise over_limit(f"{shown(str(self.root))} has more than {MOST_FILES:,} files")
 
     def _status(self, path: str) -> os.stat_result | None:
         """What is there; None where nothing is, or only by way of a link."""
@@ -162,7 +165,7 @@ def over_limit(what: str) -> Cannot:
 def unreadable(path: str, root: Path, why: str) -> Cannot:
     """The Cannot for a file or folder that may not be read."""
     return Cannot(
-        f"{path} in {root} cannot be read: {why}",
+        f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
         fix="make it readable, or leave it out with `never_copy` or a .gitignore",
         code="snapshot_unreadable",
         details={"path": path, "root": str(root)},

@@ -18,6 +18,7 @@ from pixirnb.errors import Cannot
 from pixirnb.planning.paths import Pattern, overlap
 from pixirnb.trees import LARGEST_FILE, MOST_BYTES, MOST_FILES, Belonging
 from pixirnb.workspace.belonging import Rules
+from pixirnb.workspace.refusals import shown
 
 LEFT_OUT: Final = frozenset(
     {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
@@ -108,13 +109,13 @@ def refuse_too_much(sizes: dict[str, int], stored: int) -> None:
 
 def too_large(path: str, size: int) -> Cannot:
     """The Cannot for one file past the limit."""
-    return _past("file", f"`{path}` has {size:,} bytes, {LARGEST_FILE:,} is the most", size)
+    return _past("file", f"{shown(path)} has {size:,} bytes, {LARGEST_FILE:,} is the most", size)
 
 
 def unreadable(path: Path, error: OSError) -> Cannot:
     """The Cannot for a file or folder that the system does not let us read."""
     return Cannot(
-        f"`{os.fsencode(path).decode(errors='replace')}` cannot be read for a snapshot: {error.strerror or error}",
+        f"{shown(str(path))} cannot be read for a snapshot: {error.strerror or error}",
         fix="make it readable, or keep it out with `never_copy`",
         code="snapshot_unreadable",
         details={"path": os.fsencode(path).decode(errors="replace"), "errno": error.errno},

@@ -71,6 +71,16 @@ def refused(error: OSError) -> Cannot:
     )
 
 
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Have what the system refuses name a file or folder of the user's, whatever it is called where it waits."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = path, None
+        raise
+
+
 def unfinished(journal: Path, root: Path, said: str) -> Cannot:
     """A merge could neither be finished nor taken back."""
     return Cannot(
@@ -134,7 +144,7 @@ def workspace_gone(folder: str, run_id: str) -> Cannot:
 def unusable(path: Path, error: OSError) -> Cannot:
     """The disk refuses a store of trees, or a folder that a step is to work in."""
     return Cannot(
-        f"{path} cannot be used: {error.strerror or error}",
+        f"{shown(str(path))} cannot be used: {error.strerror or error}",
         fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
         code="tree_store_unusable",
         details={"path": str(path), "errno": error.errno},

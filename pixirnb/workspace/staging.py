@@ -28,7 +28,7 @@ from pixirnb.trees import EXECUTABLE, LINK, Change, Entry, TreeStore
 from pixirnb.workspace import descent, flushing
 from pixirnb.workspace.belonging import KEPT, MERGING, is_reserved
 from pixirnb.workspace.journal import Op, Work
-from pixirnb.workspace.refusals import disturbed, in_the_way, unsafe
+from pixirnb.workspace.refusals import disturbed, in_the_way, naming, unsafe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,8 @@ def surveyed(store: TreeStore, root: Path, changes: Sequence[Change], staging: s
         for number, change in enumerate(changes):
             _refuse_path(root, change.path)
             try:
-                is_expected = _is_expected(store, root, top, change, leaving, seen)
+                with naming(change.path):
+                    is_expected = _is_expected(store, root, top, change, leaving, seen)
             except ASTRAY:
                 is_expected = False
             if not is_expected and not seen.is_told:
@@ -124,7 +125,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
     is_flushed_at_once = flushing.is_for_many(len(work.ops))
     with (
         descent.opened(work.root) as top,
-        _made(top, work.staging + NEW) as folder,
+        _made(work.root, top, work.staging + NEW) as folder,
         _contents(store) as write,
     ):
         for op in work.ops:
@@ -133,7 +134,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
                 continue
             laying = _Laying(store, write, folder, is_synced=not is_flushed_at_once)
             try:
-                with _source(top, op) as source:
+                with naming(op.path), _source(top, op) as source:
                     laying.lay(op.after, op.name, like=_like(top, op), source=source)
             except ASTRAY as error:
                 raise disturbed(work.root, [op.path]) from error
@@ -159,7 +160,7 @@ def laid_out_again(store: TreeStore, work: Work) -> bool:
         if not is_touched(top, work):
             return False
         changed = [op for op in work.ops if op.before is not None and _is_changed(top, op)]
-        with _made(top, work.staging + AGAIN) as folder, _contents(store) as write:
+        with _made(work.root, top, work.staging + AGAIN) as folder, _contents(store) as write:
             laying = _Laying(store, write, folder)
             for op in changed:
                 assert op.before is not None
@@ -269,8 +270,9 @@ def kind_of(found: os.stat_result) -> str:
 
 
 @contextmanager
-def _made(top: int, name: str) -> Iterator[int]:
-    unbroken(os.mkdir, name, 0o700, dir_fd=top)
+def _made(root: Path, top: int, name: str) -> Iterator[int]:
+    with naming(str(root)):
+        unbroken(os.mkdir, name, 0o700, dir_fd=top)
     with descent.below(top, name) as folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         ignoring = os.open(".gitignore", flags, 0o600, dir_fd=folder)

@@ -381,10 +381,25 @@ def test_a_folder_that_may_not_be_written_is_refused_and_nothing_is_touched(
         error = bench.refused({"a": bench.text("A"), "locked/b": bench.text("B")})
         now = (bench.root / "a").read_text(), (bench.root / "locked/b").read_text()
         (bench.root / "locked").chmod(0o755)
+        assert "(`locked/b`)" in error.message, error.message
         return f"{error.code} {now}"
 
     (open_place / "root").mkdir()
     assert unprivileged(open_place, act) == "merge_refused ('a', 'b')"
+
+
+def test_a_root_that_may_not_be_written_is_named_itself(open_place: Path) -> None:
+    def act() -> str:
+        bench = Bench(MemoryTrees(open_place / "root"), open_place / "journals")
+        bench.has(a="a")
+        bench.journals.mkdir()
+        bench.root.chmod(0o555)
+        error = bench.refused({"a": bench.text("A")})
+        bench.root.chmod(0o755)
+        return error.message
+
+    (open_place / "root").mkdir()
+    assert f"(`{open_place / 'root'}`)" in unprivileged(open_place, act)
 
 
 def test_a_file_that_may_not_be_read_is_refused(open_place: Path) -> None:
@@ -397,6 +412,7 @@ def test_a_file_that_may_not_be_read_is_refused(open_place: Path) -> None:
         (bench.root / "b").chmod(0)
         with locked([bench.root]), pytest.raises(Cannot) as caught:
             apply([Part(bench.store, before, after)], bench.journal, {})
+        assert "`b`" in caught.value.message, caught.value.message
         return f"{caught.value.code} {(bench.root / 'a').read_text()}"
 
     (open_place / "root").mkdir()

@@ -338,7 +338,8 @@ def test_what_may_not_be_read_is_named(closed: str, files: list[str], mode: str)
             text=True,
             cwd="/",
         )
-    assert done.stdout.splitlines()[0].startswith(f"snapshot_unreadable: {closed}")
+    assert done.stdout.splitlines()[0].startswith(f"snapshot_unreadable: `{closed}")
+    assert f"\n`{closed}" in done.stdout, "the name of a file is no beginning of a sentence"
     assert done.stdout.splitlines()[-1] == "left out"
 
 
@@ -361,6 +362,7 @@ try:
     store.snapshot(Belonging())
 except Cannot as error:
     print(error)
+    print(error.sentences())
 tree = store.snapshot(Belonging(never_copy=(closed,)))
 print("left out" if closed not in store.entries(tree) else "taken")
 (store.root / closed).chmod(0o700)
