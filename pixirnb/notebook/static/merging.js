@@ -86,7 +86,7 @@ class Sides {
     this.root = h(
       "div",
       {},
-      h("p", { class: "pixirnb-mute" }, "To solve a file yourself, edit it in your own folder; then your file is the one that counts."),
+      h("p", { class: "pixirnb-mute" }, "To solve a file yourself, edit it in your own folder, then choose your file."),
       files.map((file, place) => h("div", { class: "pixirnb-clash" }, clashOf(file), this.choices[place].root)),
     );
   }
