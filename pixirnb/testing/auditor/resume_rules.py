@@ -135,7 +135,8 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "failed":
                 is_true = was in {"failed", "retrying"}
             case "partial":
-                is_true = was in {"partial", "needs_orchestrator"}
+                is_taken_back = was == "idle" and before.is_undone
+                is_true = was in {"partial", "needs_orchestrator"} or is_taken_back
             case "held":
                 is_true = was in {"held", "asking", "idle"}
             case "upstream_changed":
