@@ -31,9 +31,13 @@ class Seen:
     tree: str
     marks: dict[str, object]
     """By path; None for a file too young to go by."""
+    is_lent: bool
+    """Whether the tree is one of the user's history: what is linked in from there is never pruned."""
 
     @classmethod
-    def of(cls, tree: str, files: Mapping[str, os.stat_result], began: int) -> Seen:
+    def of(
+        cls, tree: str, files: Mapping[str, os.stat_result], began: int, *, is_lent: bool
+    ) -> Seen:
         """`began`: when looking at them began, in nanoseconds since the epoch."""
         old = began - _YOUNG_NS
         return cls(
@@ -42,6 +46,7 @@ class Seen:
                 path: mark_of(status) if max(status.st_mtime_ns, status.st_ctime_ns) < old else None
                 for path, status in files.items()
             },
+            is_lent,
         )
 
     def is_as(self, files: Mapping[str, os.stat_result]) -> bool:

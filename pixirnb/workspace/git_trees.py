@@ -64,11 +64,15 @@ class GitTrees:
             files = self._listing(repository, belonging).of_what_belongs()
             if self._seen is not None and self._seen.is_as(files):
                 tree = self._seen.tree
-                if git_keeping.renew(store, tree) or git_keeping.has(git, tree):
+                if (
+                    git_keeping.renew(store, tree)
+                    or self._seen.is_lent
+                    or git_keeping.has(git, tree)
+                ):
                     return tree
             tree = self._recorded(repository, git, files)
-            git_keeping.renew(store, tree)
-            self._seen = Seen.of(tree, files, began)
+            is_lent = not git_keeping.renew(store, tree)
+            self._seen = Seen.of(tree, files, began, is_lent=is_lent)
             return tree
 
     def marks(self, belonging: Belonging) -> dict[str, object]:
