@@ -131,13 +131,14 @@ def test_what_is_put_right_for_an_undo_solves_no_other_conflict(
     assert command("merge", run_id, "api").code == 4
 
 
-def test_a_merge_that_brought_no_files_is_passed_over_by_an_undo(
+def test_a_merge_that_brought_no_files_is_taken_back_like_any_other(
     run_id: str, tmp_path: Path
 ) -> None:
     command("merge", run_id, "types")
     nothing = command("merge", run_id, "api", "--side", "workspace", "--json").document()
     assert (nothing["merge"], nothing["changes"]["count"]) == ("m2", 0)
 
+    assert "Took m2 back" in command("merge", run_id, "--undo").out
     assert "Took m1 back" in command("merge", run_id, "--undo").out
     assert command("merge", run_id, "--undo").code == 2
 
