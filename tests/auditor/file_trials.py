@@ -12,6 +12,7 @@ from files_on_trial import (
     changes,
     clashing,
     declaring,
+    disturbed,
     flowing,
     meeting,
     open_seam,
@@ -263,6 +264,12 @@ TRIALS: list[Trial] = [
         "ready, and half of it is missing",
         of(flowing),
         lambda x: x.change(_MERGE, steps=["a", "b"], attempts={"a": 1, "b": 1}),
+    ),
+    (
+        "solved_by_word",
+        "by an edit that came too late",
+        of(disturbed),
+        lambda x: x.change(_MERGE, solved=["x/1"]),
     ),
     (
         "undo_is_of_the_last",

@@ -172,6 +172,17 @@ def clashing() -> Tape:
     return play(tape, "z")
 
 
+def disturbed() -> Tape:
+    """The files of a merge step clash; the attempt after a person's word meets something else, and a later one merges."""
+    tape = works(begun(spec(apart("a"), merging("m", "a"), shell("z"))), "a", "x/1")
+    tape.record(*clash(tape, "m", "a"))
+    tape.decide("m")
+    tape.end("m", "failed", error="merge_disturbed")
+    tape = play(tape, "z").resume()
+    told = merged(tape, "m.3", "a", step="m", solved=[])
+    return tape.record(told, *tape.ending("m"))
+
+
 def stuck() -> Tape:
     """The same, before anybody has solved it."""
     steps = (apart("a"), apart("c", "a", write_set=["z/**"]))

@@ -15,8 +15,8 @@ from pixirnb.testing.auditor.audit import RULES
 
 BUGS = bugs()
 RULE_NAMES = {rule.name for rule in RULES}
-BY_THE_SIMULATOR = {"course_ends", "loop_holds"}
-"""What it sees without the auditor: a course that goes on for ever, a loop that breaks."""
+BY_THE_SIMULATOR = {"course_ends", "loop_holds", "word_holds"}
+"""What it sees without the auditor: a course that goes on for ever, a loop that breaks, a word on other files than these."""
 FLOORS = ("machine/", "store/", "engine/", "history/", "courses.py", "resumption.py")
 
 

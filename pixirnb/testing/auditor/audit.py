@@ -145,6 +145,7 @@ RULES: Final[tuple[Rule, ...]] = (
         merge_rules.merges_what_is_ready,
         merge_rules.merges_whole,
         merge_rules.merge_step_merges,
+        merge_rules.solved_by_word,
         merge_rules.undo_is_of_the_last,
         merge_rules.outcome_changes,
         merge_rules.outcome_seams,

@@ -15,6 +15,7 @@ from pixirnb.testing.auditor.ledger import (
     seams_at,
 )
 from pixirnb.testing.auditor.record import Course, Record
+from pixirnb.testing.auditor.standing import CONFLICT
 
 
 def _brought(record: Record) -> Iterator[Merge]:
@@ -78,6 +79,39 @@ def merge_step_merges(record: Record) -> Iterator[Finding]:
             left = mergeable_at(record, course, fact.place, step.step.merge)
             if left:
                 yield fact.seq, step.id, f"It is ready, and {left} are not merged."
+
+
+def solved_by_word(record: Record) -> Iterator[Finding]:
+    """What a person edited counts as solved in the attempt of a merge step after their word; a later attempt asks again."""
+    for merge in _brought(record):
+        data, place = merge.fact.data, merge.fact.place
+        step, solved = data["step"], data.get("solved") or []
+        if step is None or not solved:
+            continue
+        clash, word = _word_on(record, step, place)
+        value = None if word is None else word["value"]
+        if isinstance(value, str) and value:
+            continue
+        known = {file["path"] for file in (clash or {}).get("solved") or ()} | set(value or ())
+        attempt = record.standing(step, place).attempt
+        left = [path for path in solved if path not in known]
+        if left and (word is None or attempt > word["attempt"] + 1):
+            yield merge.fact.seq, step, f"Attempt {attempt} took {left} as solved by no word."
+
+
+def _word_on(record: Record, step: str, place: int) -> tuple[dict[str, Any] | None, ...]:
+    """The last conflict of a step before `place`, and the decision that it began again by."""
+    clash = said = word = None
+    for fact in record.facts[:place]:
+        if fact.step != step:
+            continue
+        if fact.kind == "merge_conflicted":
+            clash, word = fact.data, None
+        elif fact.kind == "decision_recorded":
+            said = fact.data
+        elif fact.kind == "retry_planned" and fact.data["retry_class"] == CONFLICT:
+            word = said
+    return clash, word
 
 
 def undo_is_of_the_last(record: Record) -> Iterator[Finding]:

@@ -28,6 +28,8 @@ class Disk:
         """The user's folder, as it was at first."""
         self.folders: dict[Path, Content] = {WORKSPACE: {path: f"{path} 1" for path in PATHS}}
         self._edits = 1
+        self.is_in_the_way = False
+        """The next merge meets something that keeps it from being carried out."""
 
     def touch(self, paths: Sequence[str]) -> None:
         """Somebody changes files of the user's."""

@@ -134,3 +134,28 @@ def with_merges(chance: Random, acts: list[Document]) -> None:
         acts.insert(place, act)
         if not act["undo"] and chance.random() < 0.4:
             acts.insert(place + 1, {"form": "merge", "gap": 1.0, "run": act["run"], "undo": True})
+
+
+def with_clash(chance: Random, written: Document, known: dict[str, list[Document]]) -> None:
+    """One step writes a file that another deletes, and a third merges both."""
+    sides = {"warm": _BUSY[1], "cold": f"-{_BUSY[1]}"}
+    for name, path in sides.items():
+        step: Document = {"id": name, "run": ["work"], "workspace": "isolated", "timeout": "20s"}
+        written["steps"].append({**step, "write_set": [_BUSY[1], f"w/{name}"]})
+        known[name] = [{"lasts": chance.choice([0.5, 2.0]), "writes": [path]}]
+    written["steps"].append({"id": "settle", "merge": [*sides], "depends_on": [*sides]})
+
+
+def with_words(chance: Random, acts: list[Document]) -> None:
+    """A person says a word on a conflict and goes on editing: before the attempt after it, and after one that was disturbed."""
+    told: list[Document] = [{"form": "resume", "gap": 40.0}]
+    for _ in range(2):
+        word: Document = {"form": "record", "gap": 1.0, "pick": chance.choice([0, 1, 2, 2])}
+        told.append({**word, "verdict": "accept", "value": None, "on": "conflict", "permit": False})
+        for disturbs in (chance.random() < 0.6, False):
+            act: Document = {"form": "resume", "gap": 1.0, "disturb": disturbs}
+            if disturbs or chance.random() < 0.5:
+                act["touch"] = list(_BUSY)
+            told.append(act)
+    place = chance.randint(1, len(acts))
+    acts[place:place] = told

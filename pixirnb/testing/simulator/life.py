@@ -111,7 +111,7 @@ class _Player:
         self.ids = world.chance("ids")
         self.asked = 0
         self.has_just_died = False
-        self.records = Records(self.store, self.witness)
+        self.records = Records(self.store, self.witness, self.shelf.trees)
 
     def play(self, workflow: Workflow) -> Life:
         """All acts, then the way to rest."""
@@ -182,6 +182,7 @@ class _Player:
             self.process = self._born()
         self.loop.run_until_complete(asyncio.sleep(float(act.get("gap", 1.0))))
         self.disk.touch(act.get("touch") or [])
+        self.disk.is_in_the_way = bool(act.get("disturb"))
         if "lose_blob" in act and run_id:
             self.records.lose_blob(run_id, int(act["lose_blob"]))
 

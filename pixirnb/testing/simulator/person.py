@@ -118,6 +118,11 @@ class Operator:
 def decision(op: Document, plan: Plan, run: RunState) -> Document:
     """What is said, of a step that waits for a word; of any step where none does."""
     waiting = [step.id for step in plan.steps if run.step(step.id).awaits_human]
+    if op.get("on") == "conflict":
+        clashing = [
+            name for name in waiting if (run.step(name).error or {}).get("kind") == CONFLICT
+        ]
+        waiting = clashing or waiting
     step = _picked(waiting or list(plan.index), op)
     choices = (run.step(step).request or {}).get("choices") or []
     pick = int(op.get("pick", 0))

@@ -16,7 +16,9 @@ from pixirnb.resumption import pinned_plan
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.auditor.breaches import Breach, Sighting
+from pixirnb.testing.simulator.files import Content
 from pixirnb.testing.simulator.witness import Witness
+from pixirnb.testing.simulator.words import misapplied
 
 _REQUESTS: Final = (
     re.compile(rb'"request_id":"([^"/]+)"'),  # what an agent asks has a slash in its id
@@ -30,6 +32,8 @@ class Records:
 
     store: MemoryStore
     witness: Witness
+    trees: Mapping[str, Content]
+    """Every tree of its files that there ever was."""
     lost: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Run to the blobs it lost: the auditor may still read them."""
     _plans: dict[bytes, Plan] = field(default_factory=dict)
@@ -126,6 +130,8 @@ class Records:
         twice = _handled_twice(bytes(run.data))
         if twice is not None:
             self.witness.breach("handled_once", f"The request {twice} was handled twice.")
+        if (told := misapplied(self.store.read(run_id).events, self.trees)) is not None:
+            self.witness.breach("word_holds", told)
         # A fork could not copy what its source had lost: all that ever was lost may still be read.
         lost = {name: data for each in self.lost.values() for name, data in each.items()}
         blobs = {**lost, **run.blobs.stored}

@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.testing.simulator.behaviours import behaviours, with_wishes
 from pixirnb.testing.simulator.files import PATHS
-from pixirnb.testing.simulator.isolation import with_files, with_merges
+from pixirnb.testing.simulator.isolation import with_clash, with_files, with_merges, with_words
 from pixirnb.testing.simulator.workflows import workflow
 from pixirnb.testing.simulator.world import Document, World
 
@@ -38,6 +38,10 @@ def world(seed: int) -> World:
             if "task" in step:
                 with_wishes(chance(f"wishes {step['id']}"), known[step["id"]])
     with_files(chance("files"), written, known, is_quiet=is_quiet)
+    words = chance("words")
+    has_words = not is_quiet and words.random() < 0.2
+    if has_words:
+        with_clash(words, written, known)
     drawn = chance("acts")
     inputs = {"n": drawn.randint(0, 3)} if drawn.random() < 0.4 else {}
     edits = chance("edits")
@@ -45,6 +49,8 @@ def world(seed: int) -> World:
     if not is_quiet:
         _permissions(chance("permissions"), acts)
         with_merges(chance("merges"), acts)
+        if has_words:
+            with_words(words, acts)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
 

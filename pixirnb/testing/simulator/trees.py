@@ -200,6 +200,9 @@ class SimulatedFiles:
         if isinstance(found, Clash):
             return found
         data = describe(found)
+        if self.shelf.disk.is_in_the_way:
+            self.shelf.disk.is_in_the_way = False
+            raise Cannot("A pipe is in the way.", fix="Move it.", code="merge_disturbed")
         for root, tree in found.after.items():
             self.shelf.disk.folders[self._of_user(root)] = dict(self.shelf.trees[tree])
         self.shelf.done[order.run_id, order.name] = data
