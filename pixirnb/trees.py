@@ -261,6 +261,8 @@ class Order:
     """Ignored files and folders that are copied along, `sub/folder` or `repos.NAME:folder`."""
     kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By root: how the run keeps what steps left there, by step. A run goes on as it began."""
+    is_anew: bool = False
+    """A person wants the step run again: without the git that keeps what others left, what it leaves is copied."""
 
 
 @dataclass(frozen=True, slots=True)

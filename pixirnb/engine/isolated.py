@@ -264,7 +264,8 @@ def _order(step: PlannedStep, state: StepState, around: Surroundings) -> Order:
         merges.word_on(around.run, state),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
-    return replace(order, claimed=claimed, carry=carry, kept=_kept(step.id, around.run))
+    kept, is_anew = _kept(step.id, around.run), state.reason == "selected"
+    return replace(order, claimed=claimed, carry=carry, kept=kept, is_anew=is_anew)
 
 
 def _kept(step_id: str, run: RunState) -> dict[str, dict[str, str]]:

@@ -28,11 +28,11 @@ def tree_missing(digest: str, details: Mapping[str, Any]) -> Cannot:
 def git_missing(run_id: str, steps: Sequence[str], *, is_undo: bool = False) -> Cannot:
     """The Cannot for trees that git keeps, where there is none. `steps` left them; where `is_undo`, these are merges."""
     who = ", ".join(steps) if is_undo else _listed(steps)
-    again = "" if is_undo else f", or run what left them again without git: {_again(run_id, steps)}"
+    more = f", then likewise {_listed(steps[1:])}" if len(steps) > 1 else ""
+    again = f", or do it anew without: {_again(run_id, steps[:1])}{more}"
     return Cannot(
-        f"The files that {who} changed are kept by git, and there is no git of release {_OLDEST} or later here. "
-        "Nothing was changed.",
-        fix=f"Install git {_OLDEST} or later{again}.",
+        f"What {who} changed is kept by git, and git {_OLDEST} or later is not here. Nothing was changed.",
+        fix=f"Install git {_OLDEST} or later{'' if is_undo else again}.",
         code="git_missing",
         details={"steps": list(steps)},
     )

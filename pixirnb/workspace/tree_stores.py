@@ -37,7 +37,7 @@ def method_named(order: Order, root: str) -> str | None:
     named = needed or order.kept.get(root, {})
     methods = set(named.values())
     if "git" in methods and not is_usable():
-        if needed or methods == {"git"}:
+        if needed or (methods == {"git"} and not order.is_anew):
             is_undo = any(not each.attempt for each in order.layers)
             by_git = [step for step, method in named.items() if method == "git"]
             raise git_missing(order.run_id, by_git, is_undo=is_undo)

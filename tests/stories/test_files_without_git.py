@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from filestory import isolated, land, lines, plant, tree
+from filestory import said as with_git
 from storyline import facts, python, spec
 
 from pixirnb import api
@@ -107,3 +108,26 @@ def test_a_run_that_began_without_git_goes_on_without_it_when_git_is_there(
     assert tree(home) == before | brought
     assert api.open_run(run.id, state=home / ".pixirnb").merge(undo=True).status == "undone"
     assert tree(home) == before | {"go": ""}
+
+
+def test_where_git_went_each_step_is_made_again_by_the_command_that_is_named(
+    tmp_path: Path, tools: Path
+) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n", ".gitignore": "story.json\n"})
+    steps = (
+        isolated("one", "echo 1 > one.txt", write_set=["one.txt"]),
+        isolated("two", "echo 2 > two.txt", write_set=["two.txt"]),
+        isolated("both", "cat one.txt two.txt", "one", "two", posture="read_only"),
+    )
+    (home / "story.json").write_text(json.dumps(spec(*steps)))
+    code, document = with_git(home, "run", "story.json")
+    assert (code, document["status"]) == (0, "completed")
+    run = api.open_run(document["run_id"], state=home / ".pixirnb")
+    said(home, tools, "resume", run.id, "--from", "both")
+    error = facts(run, "attempt_ended")[-1]["error"]
+    assert error["kind"] == "git_missing"
+    for step in ("one", "two"):
+        assert f"`resume {run.id} --from {step}`" in error["message"]
+        code, document = said(home, tools, "resume", run.id, "--from", step)
+        error = facts(run, "attempt_ended")[-1]["error"]
+    assert (code, document["status"]) == (0, "completed")

@@ -119,7 +119,9 @@ def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: G
             ground.files().undo(Order(RUN, "m9", (".",)), merge, lambda _: {})
         assert (told.value.code, told.value.details["steps"]) == ("git_missing", ["m1"])
         assert "resume" not in told.value.fix
-        # Run again, it has nothing of git's to build on, and its files are copied.
+        # Run again, it has nothing of git's to build on, and its files are copied; also where others are git's still.
+        beside = ground.captured("one", "a.txt", "3\n", kept={".": {"two": "git"}}, is_anew=True)
+        assert beside.method == "copy"
         again = ground.captured("one", "a.txt", "3\n")
         assert again.method == "copy"
     assert (ground.flow / "a.txt").read_text() == "2\n"
