@@ -37,6 +37,7 @@ from pixirnb.trees import (
     layers_of,
 )
 from pixirnb.work import Ended
+from pixirnb.workspace.refusals import shown
 
 FILES_SHOWN: Final = 200
 PATHS_SHOWN: Final = 100
@@ -73,8 +74,22 @@ def take(given: Given, attempt: Attempt, around: Surroundings) -> list[Draft]:
         return _captured(given, files, attempt, around)
     except Cannot as error:
         aside = files.set_aside(given)
-        said = f"{sentence(error.message)} What it left lies in {aside}."
-        raise replace(error, message=said) from error
+        said, fix = _why_not_taken(error, given)
+        raise replace(error, message=f"{said} What it left lies in {aside}.", fix=fix) from error
+
+
+def _why_not_taken(error: Cannot, given: Given) -> tuple[str, str]:
+    """What kept the files of an attempt from being taken, and what to do: its folder is not there for a next attempt."""
+    path, why = str(error.details.get("path")), error.details.get("why")
+    if error.code != "snapshot_unreadable" or why is None:
+        return sentence(error.message), error.fix
+    for folder in given.folders.values():
+        path = path.removeprefix(f"{folder}/")
+    return (
+        f"The step left {shown(path)}, which cannot be read: {why}.",
+        "have the step leave its files readable for you (`chmod -R u+rwX`), or leave them out with `never_copy` or a "
+        ".gitignore; then run it again",
+    )
 
 
 def drop(given: Given, step: str, around: Surroundings) -> list[Draft]:

@@ -81,8 +81,6 @@ class LocalFiles:
         methods = self._methods(order)
         top = self._state / "isolated" / order.run_id / order.name
         remove_folder(top)
-        for folder in (top.parent.parent, top.parent):
-            unbroken(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         folders = self._laid_out(top, order.roots)
         seen: dict[str, str] = {}
         base: dict[str, str] = {}
@@ -99,6 +97,8 @@ class LocalFiles:
             if clash is not None:
                 return self._told(clash, order, methods, seen, solved)
             base[root] = stack.tree
+        for folder in (top.parent.parent, top.parent):
+            unbroken(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
             store, folder = self._store(root, methods[root]), folders[root]

@@ -168,5 +168,5 @@ def unreadable(path: str, root: Path, why: str) -> Cannot:
         f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
         fix="make it readable, or leave it out with `never_copy` or a .gitignore",
         code="snapshot_unreadable",
-        details={"path": path, "root": str(root)},
+        details={"path": path, "root": str(root), "why": why},
     )

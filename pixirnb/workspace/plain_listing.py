@@ -118,7 +118,11 @@ def unreadable(path: Path, error: OSError) -> Cannot:
         f"{shown(str(path))} cannot be read for a snapshot: {error.strerror or error}",
         fix="make it readable, or keep it out with `never_copy`",
         code="snapshot_unreadable",
-        details={"path": os.fsencode(path).decode(errors="replace"), "errno": error.errno},
+        details={
+            "path": os.fsencode(path).decode(errors="replace"),
+            "errno": error.errno,
+            "why": error.strerror or str(error),
+        },
     )
 
 
