@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pixirnb.history.files import CONFLICT, OUTSIDE, open_seams
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.reasons import seams_of
 from pixirnb.planning.plan import Plan, PlannedStep
 
 Action = Literal[
@@ -108,8 +109,7 @@ def _seams(plan: Plan, run: RunState) -> list[dict[str, Any]]:
             seam["between"][-1],
             f"%pixir decide {run.run_id} {seam['id']} accept --note WHY",
         )
-        for seam in open_seams(run.seams)
-        if seam["between"][-1] in plan.index
+        for seam in open_seams(seams_of(plan, run))
     ]
 
 

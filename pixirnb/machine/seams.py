@@ -16,6 +16,7 @@ from pixirnb.history.events import Draft
 from pixirnb.history.files import open_seams, paths_of
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import Board, Moment
+from pixirnb.machine.reasons import seams_of
 from pixirnb.planning.plan import Plan
 
 SHOWN: Final = 50
@@ -139,8 +140,8 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
     step, state = plan.steps[index], run.step(plan.steps[index].id)
     built_on = set((state.captured or {}).get("built_on") or ())
     facts: list[Draft] = []
-    for seam in open_seams(run.seams):
-        sides = [name for name in seam["between"] if name in plan.index]
+    for seam in open_seams(seams_of(plan, run)):
+        sides = [name for name in seam["between"] if name != "workspace"]
         if not sides or not all(plan.index[name] in before for name in sides):
             continue
         names_it = bool(seam["note"]) and seam["note"] in step.spec.seams

@@ -310,8 +310,8 @@ def test_a_merge_step_whose_merge_was_taken_back_reruns_as_not_ready_and_was_nev
     made = {"id": "a", "run": "x", "workspace": "isolated", "write_set": ["a"]}
     story = begun(made, {"id": "land", "merge": ["a"], "depends_on": ["a"]})
     story.record(captured("a", files=[change("a")])).end("a")
-    story.record(merged("m1", ["a"], step="land", by="land")).end("land")
-    story.record(merged("m2", [], undoes="m1"))
+    story.record(merged("land.1", ["a"], step="land", by="land")).end("land")
+    story.record(merged("m2", [], undoes="land.1"))
 
     entry = plan_resume(story.plan, story.board.run, Selection())[1]
     assert (entry["step_id"], entry["action"], entry["reason"]) == ("land", "rerun", "partial")

@@ -135,8 +135,8 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "failed":
                 is_true = was in {"failed", "retrying"}
             case "partial":
-                is_taken_back = was == "idle" and before.is_undone
-                is_true = was in {"partial", "needs_orchestrator"} or is_taken_back
+                is_undone = was == "idle" and _is_undone(record, course, step.id, before)
+                is_true = was in {"partial", "needs_orchestrator"} or is_undone
             case "held":
                 is_true = was in {"held", "asking", "idle"}
             case "upstream_changed":
@@ -159,6 +159,12 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 continue  # in_flight and what changed have rules of their own
         if not is_true:
             yield course.opening.seq, step.id, f"To {action} because {reason}; it stood {was}."
+
+
+def _is_undone(record: Record, course: Course, step: str, before: Standing) -> bool:
+    """Whether the merge that the last attempt of a merge step made was taken back before a course."""
+    made = (merge for merge in record.ledger.merges if merge.name == f"{step}.{before.attempt}")
+    return any(not merge.stands(course.opening.place) for merge in made)
 
 
 def _is_undecided(record: Record, course: Course, name: str) -> bool:
