@@ -30,7 +30,7 @@ const SECTIONS = [
       return isTold && !tail.length ? null : [isTold ? null : error.kind, error.message, tail];
     },
     make: ([kind, message, tail]) => [
-      kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, message) : null),
+      kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, proseOf(message)) : null),
       tail.length ? block(painted(tail), "The last it printed", "pixirnb-tail") : null,
     ],
   },
@@ -40,7 +40,7 @@ const SECTIONS = [
     pick: ({ left }) => left,
     make: (left) => [
       h("p", {}, `Attempt ${left.attempt}: ${left.status.replaceAll("_", " ")}. `, left.summary),
-      left.error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, left.error.kind), h("span", {}, left.error.message)) : null,
+      left.error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, left.error.kind), h("span", {}, proseOf(left.error.message))) : null,
     ],
   },
   { name: "Changes", own: "changes" },
