@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -60,3 +62,14 @@ def traces(folder: Path) -> dict[str, tuple[int, int, int, str]]:
         digest = hashlib.blake2b(content, digest_size=8).hexdigest()
         found[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, digest)
     return found
+
+
+@contextmanager
+def only_on_path(folder: Path) -> Iterator[None]:
+    """Let programs, git among them, be found in `folder` alone."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before

@@ -9,15 +9,13 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.testing.repositories import commit, git, make_repository
+from pixirnb.testing.repositories import commit, git, make_repository, only_on_path
 from pixirnb.testing.tree_merge_contract import LINES, held
 from pixirnb.testing.tree_strategies import lay_out, read_back
 from pixirnb.trees import EXECUTABLE, FILE, Belonging
@@ -267,17 +265,6 @@ def test_each_root_has_a_store_of_its_own_under_all_its_names(tmp_path: Path) ->
     forget_run(tmp_path / "other", "r-1")
     refs = (tmp_path / "state" / "trees").glob("*/git/refs/pixirnb/**/*")
     assert [path for path in refs if path.is_file()] == []
-
-
-@contextmanager
-def only_on_path(folder: Path) -> Iterator[None]:
-    """Let programs be found in `folder` alone."""
-    before = os.environ["PATH"]
-    os.environ["PATH"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
 
 
 @pytest.mark.parametrize("version", [None, "git version 2.37.1", "git version 2.38.0 (Apple)"])

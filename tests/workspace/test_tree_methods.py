@@ -6,8 +6,6 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +13,12 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.roots import Roots
-from pixirnb.testing.repositories import make_repository
+from pixirnb.testing.repositories import make_repository, only_on_path
 from pixirnb.trees import Given, Layer, Merging, Order
 from pixirnb.workspace.isolation import LocalFiles
 from pixirnb.workspace.tree_stores import forget_run, tree_store
 
 RUN = "r-1"
-
-
-@contextmanager
-def no_git(folder: Path) -> Iterator[None]:
-    """Let no program be found."""
-    before = os.environ["PATH"]
-    os.environ["PATH"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
 
 
 class Ground:
@@ -86,7 +73,7 @@ def ground(tmp_path: Path) -> Ground:
 
 
 def test_what_was_captured_without_git_goes_on_without_it_once_git_is_there(ground: Ground) -> None:
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         one = ground.captured("one", "a.txt", "2\n")
     assert one.method == "copy"
     two = ground.captured("two", "b.txt", "b\n", layers=(one,))
@@ -104,7 +91,7 @@ def test_what_was_captured_without_git_goes_on_without_it_once_git_is_there(grou
 def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: Ground) -> None:
     one = ground.captured("one", "a.txt", "2\n")
     merge = ground.merged("m1", one)
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         for order in (
             Order(RUN, "two.1", (".",), (one,)),
             Order(RUN, "two.1", (".",), kept={".": {"one": "git"}}),
@@ -132,7 +119,7 @@ def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: G
 def test_where_an_old_log_names_both_each_is_read_where_it_is_and_they_are_not_mixed(
     ground: Ground,
 ) -> None:
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         one = ground.captured("one", "a.txt", "2\n")
     two = ground.captured("two", "b.txt", "b\n")
     assert (one.method, two.method) == ("copy", "git")
@@ -152,7 +139,7 @@ def test_where_an_old_log_names_both_each_is_read_where_it_is_and_they_are_not_m
 
 
 def test_a_fork_keeps_the_trees_of_both(ground: Ground) -> None:
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         one = ground.captured("one", "a.txt", "2\n")
     two = ground.captured("two", "b.txt", "b\n")
     for layer in (one, two):
@@ -165,7 +152,7 @@ def test_a_fork_keeps_the_trees_of_both(ground: Ground) -> None:
 
 def test_without_git_a_run_is_forgotten_that_git_keeps_nothing_of(ground: Ground) -> None:
     ground.captured("one", "a.txt", "2\n")
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         order = Order("r-2", "one.1", (".",))
         files = ground.files()
         given = files.give(order)
@@ -207,7 +194,7 @@ def killed(ground: Ground, layer: Layer) -> Path:
 def test_half_a_merge_is_taken_back_by_the_store_it_was_begun_with(
     ground: Ground, *, is_staging_lost: bool
 ) -> None:
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         layer = ground.captured("one", "a.txt", "2\n")
         staging = killed(ground, layer)
     if is_staging_lost:
@@ -219,7 +206,7 @@ def test_half_a_merge_is_taken_back_by_the_store_it_was_begun_with(
 
 def test_half_a_merge_that_git_began_is_taken_back_without_it(ground: Ground) -> None:
     killed(ground, ground.captured("one", "a.txt", "2\n"))
-    with no_git(ground.nothing):
+    with only_on_path(ground.nothing):
         assert ground.files().unrecorded(RUN) == []
     assert (ground.flow / "a.txt").read_text() == "1\n"
     assert list(ground.flow.glob(".pixirnb-*")) == []
