@@ -38,7 +38,7 @@ def after_settling(moment: Moment, index: int) -> list[Draft]:
     before = _ancestors(plan, index)
     is_ready = status == "checkpoint_ready"
     facts = _resolved_by_step(plan, run, index, before) if is_ready else []
-    known = list(run.seams.values())
+    known = list(seams_of(plan, run).values())
     wanted: list[dict[str, Any]] = []
     for note, reason in _notes(moment, index):
         others = _declaring(plan, run, index, note)
@@ -101,7 +101,7 @@ def clash(
 ) -> list[Draft]:
     """The seam of a merge that conflicts, unless it is open already; `step`: the one that could not go on."""
     between = sides if step is None else list(dict.fromkeys((*sides, step)))
-    if any(set(seam["between"]) >= set(between) for seam in open_seams(run.seams)):
+    if any(set(seam["between"]) >= set(between) for seam in open_seams(seams_of(plan, run))):
         return []
     seam = {"reason": "conflict", "between": between, "note": "", "paths": paths, "count": count}
     return _opened(plan, run, [{**seam, "step": step}])

@@ -147,9 +147,8 @@ class LocalFiles:
         remove_folder(aside)
         try:
             unbroken(folder.rename, aside)
-        except (
-            OSError
-        ):  # the disk gives no name: it stays under the one it has, until the run is taken up again
+        except OSError:
+            # The disk gives no name: it stays under the one it has, until the run is taken up again.
             self._kept.add(folder)
             return folder
         return aside

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import Cannot
-from pixirnb.workspace.refusals import shown
+from pixirnb.workspace.refusals import refusing, shown
 
 ASIDE: Final = ".kept"
 """Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
@@ -47,9 +47,14 @@ def remove_folder(folder: Path) -> None:
 
 
 def remove_copies(folder: Path, *, is_all: bool = False) -> list[Cannot]:
-    """Delete the copies of a run's attempts in `folder`, but what was set aside unless `is_all`; what could not be is told."""
+    """Delete the copies of a run's attempts in `folder`, but what was set aside unless `is_all`; what could not be is told.
+
+    Raises Cannot where nobody can look into it.
+    """
     refused: list[Cannot] = []
-    for left in sorted(folder.iterdir()) if folder.is_dir() else []:
+    with refusing(folder):
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+    for left in found:
         try:
             if is_all or not left.name.endswith(ASIDE):
                 remove_folder(left)

@@ -265,3 +265,22 @@ def test_seams_of_steps_that_left_the_workflow_left_the_outcome() -> None:
     later = story.resume(plan=plan_of({"name": "t", "steps": [step("a")]}))
     assert later.outcome().ok
     assert later.outcome().seam_obligations == []
+
+
+def test_seams_of_steps_that_left_are_offered_to_nobody_and_hide_none_of_those_that_stayed() -> (
+    None
+):
+    merge = {"id": "land", "merge": ["a", "b"], "depends_on": ["a", "b"]}
+    story = begun(step("a"), step("b"), merge)
+    done(story, "a", "a/x")
+    done(story, "b", "b/x")
+    plan, run = story.plan, story.board.run
+    story.record(*seams.clash(plan, run, ["a", "b"], ["shared.txt"], 1, step="land"))
+    assert open_now(story) == {"s1": ["a", "b", "land"]}
+    later = story.resume(plan=plan_of({"name": "t", "steps": [step("a"), step("b"), step("c")]}))
+    offered = [each["action"] for each in later.outcome().next_actions]
+    assert "resolve_seam" not in offered
+    plan, run = later.plan, later.board.run
+    [fact] = seams.clash(plan, run, ["a", "b"], ["shared.txt"], 1, step=None)
+    later.record(fact)
+    assert [seam["between"] for seam in later.outcome().seam_obligations] == [["a", "b"]]

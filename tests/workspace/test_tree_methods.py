@@ -32,6 +32,11 @@ class Ground:
         self.nothing = folder / "nothing"
         self.nothing.mkdir()
 
+    def move(self, place: Path) -> None:
+        """The project is found elsewhere, its state folder with it."""
+        self.flow = self.flow.rename(place)
+        self.state = self.flow / ".pixirnb"
+
     def files(self) -> LocalFiles:
         """As a new process has them."""
         return LocalFiles(self.state, Roots.of(str(self.flow), {}))
@@ -217,8 +222,7 @@ def test_over_half_a_merge_in_a_folder_that_was_moved_nothing_is_merged(
 ) -> None:
     layer = ground.captured("one", "a.txt", "2\n")
     staging = killed(ground, layer)
-    ground.flow = ground.flow.rename(tmp_path / "moved")
-    ground.state = ground.flow / ".pixirnb"
+    ground.move(tmp_path / "moved")
     other = Order("r-2", "m1", (".",), (layer,))
     for ask in (ground.files().give, lambda order: ground.files().merge(order, lambda _: {})):
         with pytest.raises(Cannot) as told:
@@ -237,8 +241,7 @@ def test_half_a_merge_whose_run_is_gone_is_a_matter_for_a_person(
 ) -> None:
     layer = ground.captured("one", "a.txt", "2\n")
     staging = killed(ground, layer)
-    ground.flow = ground.flow.rename(tmp_path / "moved")
-    ground.state = ground.flow / ".pixirnb"
+    ground.move(tmp_path / "moved")
     (ground.state / "merges" / f"{RUN}.m1.json").unlink()
     with pytest.raises(Cannot) as told:
         ground.merged("m2", layer)
