@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.step_state import StepState, forget, reset
+from pixirnb.ids import attempt_name
 
 if TYPE_CHECKING:
     from pixirnb.history.state import RunState
@@ -244,6 +245,12 @@ def last_merge(merges: Merges) -> dict[str, Any] | None:
     """The merge that can be taken back: the last that stands, also where it left every file as it was."""
     standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
     return standing[-1] if standing else None
+
+
+def taken_back(merges: Merges, step: str, attempt: int) -> str | None:
+    """The merge that an attempt of a merge step did, where somebody took it back."""
+    name = attempt_name(step, attempt)
+    return name if any(m["merge"] == name and m["undone"] for m in merges) else None
 
 
 def open_seams(seams: Seams) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import ResumeAction, ResumeReason, ResumeStep
+from pixirnb.history.files import taken_back
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.ids import attempt_name
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -105,7 +105,8 @@ def plan_resume(
             entry = _entry(step, "hold", _WHY[standing])
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else _WHY[standing]
-            if why == "held" and not _is_held(state) and _is_taken_back(run, step.id, state):
+            is_undone = taken_back(run.merges, step.id, state.attempt) is not None
+            if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
@@ -213,12 +214,6 @@ def _is_undecided(run: RunState, name: str) -> bool:
 
 def _is_held(state: StepState) -> bool:
     return state.checkpoint_status == "held"
-
-
-def _is_taken_back(run: RunState, name: str, state: StepState) -> bool:
-    """Whether what the last attempt of a merge step did was taken back."""
-    last = attempt_name(name, state.attempt)
-    return any(merge["merge"] == last and merge["undone"] for merge in run.merges)
 
 
 def _changed(

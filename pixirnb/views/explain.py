@@ -14,7 +14,7 @@ from pixirnb.machine.board import claim_of
 from pixirnb.planning.conflicts import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.dialogue import asked_for
-from pixirnb.views.explain_files import file_sentences, taken_back, waits_for_files
+from pixirnb.views.explain_files import file_sentences, to_do_again, waits_for_files
 from pixirnb.views.phrases import error_phrase, held_phrase, resume_phrase
 from pixirnb.views.plain import line, plural
 from pixirnb.views.spans import span
@@ -68,7 +68,7 @@ def _standing(
         return f"{name} was ready before; whether it can be kept shows when its dependencies are."
     if status == "held":
         return f"{name} was held: {_held(step, state)}."
-    if (merge := taken_back(step, run, state)) is not None:
+    if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} is to be done again: merge {line(merge, 20)}, which it had done, was taken back."
     if state.open_requests and status in {None, "needs_orchestrator"}:
         return _asking(run, step, state, is_over=is_over)
@@ -180,7 +180,7 @@ def _lost(state: StepState) -> str:
 
 def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
     """What the last resume made of it."""
-    if state.reason is None or taken_back(step, run, state) is not None:
+    if state.reason is None or to_do_again(step, run, state) is not None:
         return ""
     if state.recheck:
         return "The resume keeps it if what it depends on comes out unchanged."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pixirnb.history.files import taken_back
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
@@ -84,17 +85,16 @@ def _brought(state: StepState) -> str:
     return f"{told}: {changes_phrase(brought['changes'])}{by_hand}."
 
 
-def taken_back(step: PlannedStep, run: RunState, state: StepState) -> str | None:
-    """The merge of a step that has to do it anew, as somebody took it back; None of any other."""
+def to_do_again(step: PlannedStep, run: RunState, state: StepState) -> str | None:
+    """The merge that a step has to do anew, as somebody took it back; None of any other step."""
     if state.stage != "idle" or state.checkpoint_status is not None:
         return None
-    done = [m for m in run.merges if m["step"] == step.id]
-    return str(done[-1]["merge"]) if done and done[-1]["undone"] else None
+    return taken_back(run.merges, step.id, state.attempt)
 
 
 def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
     undone = [m["merge"] for m in run.merges if m["step"] == step.id and m["undone"]]
-    if not undone or taken_back(step, run, state) is not None:
+    if not undone or to_do_again(step, run, state) is not None:
         return ""  # there it is the first thing that is said
     return f"Merge {line(undone[-1], 20)}, which it had done, was taken back."
 

@@ -60,8 +60,8 @@ def landed() -> Rehearsal:
     play = met()
     files = [change("src/a.py", added=3, deleted=1), change("src/new.py", "added", 9)]
     steps = ["types", "api"]
-    brought = merged("m1", steps, step="land", by="land", files=files)
-    found = after_merge(play.board.run, "m1", steps, step="land", by="land")
+    brought = merged("land.1", steps, step="land", by="land", files=files)
+    found = after_merge(play.board.run, "land.1", steps, step="land", by="land")
     return play.record(brought, *found, *play.ending("land"))
 
 
@@ -69,7 +69,7 @@ def undone() -> Rehearsal:
     """As `landed`, and a person has taken it back."""
     play = landed()
     files = [change("src/a.py", added=1, deleted=3), change("src/new.py", "deleted", 0, 9)]
-    return play.record(merged("m2", [], files=files, undoes="m1"))
+    return play.record(merged("m2", [], files=files, undoes="land.1"))
 
 
 def seen(play: Rehearsal, step: str, *, upto: int | None = None) -> dict[str, Any]:

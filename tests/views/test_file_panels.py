@@ -46,8 +46,8 @@ def test_merged_changes_name_their_merge_and_only_the_last_can_be_taken_back() -
     play = landed()
     types, land = seen(play, "types")["files"], seen(play, "land")["files"]
 
-    assert types["merge"] == land["merge"] == "m1"
-    assert types["sentence"] == "In your files since merge m1."
+    assert types["merge"] == land["merge"] == "land.1"
+    assert types["sentence"] == "In your files since merge land.1."
     assert land["phrase"] == "2 files, +12 -1"
     assert (
         types["wishes"] == land["wishes"] == {"merge": None, "undo": {"do": "merge", "undo": True}}
@@ -70,8 +70,8 @@ def test_a_merge_taken_back_leaves_its_steps_to_be_merged_again() -> None:
     assert seen(play, "types")["files"]["wishes"]["merge"] is not None
     assert seen(play, "land")["files"] is None
     (back, first) = controls_of(play)["merges"]
-    assert (back["merge"], back["undoes"], back["wish"]) == ("m2", "m1", None)
-    assert (first["merge"], first["undone"], first["wish"]) == ("m1", True, None)
+    assert (back["merge"], back["undoes"], back["wish"]) == ("m2", "land.1", None)
+    assert (first["merge"], first["undone"], first["wish"]) == ("land.1", True, None)
 
 
 def test_a_step_in_the_users_own_files_has_no_such_part() -> None:
@@ -123,7 +123,7 @@ def test_seams_come_open_ones_first_with_the_word_that_resolves_them() -> None:
     assert [seam["seam"] for seam in controls_of(play)["seams"]] == ["s1", "s2"]
     after = seen(landed(), "api")["seams"][0]
     assert (after["is_open"], after["wish"]) == (False, None)
-    assert after["resolution"] == "brought back together in m1, by land"
+    assert after["resolution"] == "brought back together in land.1, by land"
 
 
 def test_an_open_seam_stands_before_one_that_was_resolved_earlier() -> None:

@@ -53,9 +53,9 @@ def test_every_event_about_files_is_a_sentence() -> None:
         "◇ seam s2 opened: your files, api and land: a merge conflicted, src/a.py",
     ]
     assert lines_of(undone(), "merge_applied", "seam_resolved") == [
-        "⊕ m1 by land: changes of types, api brought back: 2 files, +12 -1",
-        "◇ seam s1 resolved by land: brought back together in m1, by land",
-        "⊕ m2 by ada: m1 taken back: 2 files, +1 -12",
+        "⊕ land.1 by land: changes of types, api brought back: 2 files, +12 -1",
+        "◇ seam s1 resolved by land: brought back together in land.1, by land",
+        "⊕ m2 by ada: land.1 taken back: 2 files, +1 -12",
     ]
     (outside,) = events_of([captured("a", files=[change("x")], outside=["x", "y"])])
     assert event_sentence(outside).endswith("; 2 files outside its write_set")
@@ -103,12 +103,14 @@ def test_an_explanation_says_where_the_work_lies() -> None:
     types, land = (" ".join(explain(play.plan, run, step)) for step in ("types", "land"))
 
     assert "It worked in a copy of your files and left 2 files, +10 -1" in types
-    assert "merge m1 brought them into yours." in types
-    assert "Merge m1 brought the changes of `types`, `api` into your files" in land
+    assert "merge land.1 brought them into yours." in types
+    assert "Merge land.1 brought the changes of `types`, `api` into your files" in land
     assert "Seam `s1` is resolved" in types
     back = undone()
     again = explain(back.plan, fold(back.events), "land")
-    assert again[0] == "`land` is to be done again: merge m1, which it had done, was taken back."
+    assert (
+        again[0] == "`land` is to be done again: merge land.1, which it had done, was taken back."
+    )
     assert "selected" not in " ".join(again)
     alone = met(files=[], built_on=["api"], outside=["x"])
     told = explain(alone.plan, fold(alone.events), "types")
@@ -128,19 +130,19 @@ def test_a_diff_shows_every_isolated_step_and_what_is_merged_of_it() -> None:
     assert "M src/a.py\n── line 1, below “def f():” ──\n-one\n+ONE\n two" in told
     assert "land" not in told
     after = diff_text(diff_of(landed()))
-    assert "types · 2 files, +10 -1 · merged by m1" in after
-    assert "  m1  types, api  by land" in after
+    assert "types · 2 files, +10 -1 · merged by land.1" in after
+    assert "  land.1  types, api  by land" in after
 
 
 def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
     play = landed()
 
     assert [each["step"] for each in diff_of(play, "api")["changes"]] == ["api"]
-    assert diff_of(play, "land")["changes"][0]["merge"] == "m1"
-    assert diff_of(play, "m1")["changes"][0]["changes"]["count"] == 2
+    assert diff_of(play, "land")["changes"][0]["merge"] == "land.1"
+    assert diff_of(play, "land.1")["changes"][0]["changes"]["count"] == 2
     assert "merges" not in diff_text(diff_of(play, "plain")), "it has to do with none of them"
-    assert [each["merge"] for each in diff_of(undone(), "types")["merges"]] == ["m1"]
-    assert [each["merge"] for each in diff_of(undone(), "m1")["merges"]] == ["m1", "m2"]
+    assert [each["merge"] for each in diff_of(undone(), "types")["merges"]] == ["land.1"]
+    assert [each["merge"] for each in diff_of(undone(), "land.1")["merges"]] == ["land.1", "m2"]
     for of, words in (("plain", "shared workspace"), ("land", "not merged anything")):
         document = diff_of(met(), of)
         assert document["changes"] == []
