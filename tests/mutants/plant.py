@@ -1,6 +1,6 @@
-"""Bugs planted one at a time in a copy of the package, and whoever of the auditor's rules catches each.
+"""Bugs planted one at a time in a copy of the package, and who catches each: a rule of the auditor, or a test.
 
-    python tests/mutants/plant.py            plants every bug of bugs.yaml, prints who caught it; exit code 1 where one got away
+    python tests/mutants/plant.py            plants every bug of *.yaml, prints who caught it; exit code 1 where one got away
     python tests/mutants/plant.py ID …       only these
         --seeds N       seeds to look through, at most, for each (300)
         --breaching N   stop at so many seeds that broke something (4)
@@ -9,6 +9,7 @@
 
 A bug is caught when its rule is among those that breached. One that stands `alone` must be caught by no other rule of the
 auditor, in any seed. What the simulator sees by itself (a course that does not end, a loop that breaks) has to be expected too.
+What no simulation holds (processes, locks, terminals, agents of other makers) names the test that must fail instead.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pytest
 import yaml
 
 HERE: Final = Path(__file__).resolve().parent
-PACKAGE: Final = HERE.parents[1] / "pixirnb"
-PAGE: Final = HERE.parents[1] / "docs/reference/auditor.md"
+CHECKOUT: Final = HERE.parents[1]
+PACKAGE: Final = CHECKOUT / "pixirnb"
+PAGE: Final = CHECKOUT / "docs/reference/auditor.md"
+TEST_LIMIT_S: Final = 300
+"""How long a test may take to fail: a bug may also make it hang, which its own time limit notices sooner."""
 _ROW: Final = re.compile(r"(?m)^\| `(\w+)` \| (.+) \| (\w+) \| ?(.*?) ?\|$")
 
 
@@ -40,8 +45,6 @@ class Bug:
     """One text of one file, and what a colleague might have written in its place."""
 
     id: str
-    rule: str
-    """Who must catch it."""
     says: str
     """What it does, in a sentence."""
     file: str
@@ -49,10 +52,19 @@ class Bug:
     old: str
     """Occurs exactly once there."""
     new: str
+    rule: str = ""
+    """Which rule must catch it in simulation; empty where a test does."""
+    test: str = ""
+    """The test that must fail, as pytest names it; empty where a rule catches it."""
     alone: bool = False
     """No other rule of the auditor catches it."""
     also: tuple[str, ...] = ()
     """What else may see it: the simulator itself, or other rules where it does not stand alone."""
+
+    @property
+    def catcher(self) -> str:
+        """Who must catch it."""
+        return self.rule or self.test
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,7 @@ class Catch:
 
     bug: Bug
     rules: tuple[str, ...]
-    """All that breached, most often first."""
+    """All that breached, most often first; or the test that failed."""
     first: int | None
     """The seed that caught it first."""
     seeds: int
@@ -74,8 +86,8 @@ class Catch:
         """Why this is not as it should be; None where it is."""
         if not self.rules:
             return "nobody caught it" + (f": {self.words}" if self.words else "")
-        if self.bug.rule not in self.rules:
-            return f"`{self.bug.rule}` did not catch it"
+        if self.bug.catcher not in self.rules:
+            return f"`{self.bug.catcher}` did not catch it"
         others = set(self.rules) - {self.bug.rule, *self.bug.also}
         if others and self.bug.alone:
             return f"it is not alone: {', '.join(sorted(others))}"
@@ -83,9 +95,11 @@ class Catch:
 
 
 def bugs() -> list[Bug]:
-    """All of bugs.yaml, in its order."""
-    said = yaml.safe_load((HERE / "bugs.yaml").read_text(encoding="utf-8"))
-    return [Bug(**{**each, "also": tuple(each.get("also", ()))}) for each in said]
+    """All of the files here, each in its order."""
+    files = [
+        yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(HERE.glob("*.yaml"))
+    ]
+    return [Bug(**{**each, "also": tuple(each.get("also", ()))}) for file in files for each in file]
 
 
 def planted(bug: Bug, folder: Path) -> None:
@@ -130,10 +144,34 @@ def hunted(bug: Bug, *, seeds: int = 300, breaching: int = 4, start: int = 0) ->
     return Catch(bug, ranked, first, len(found), said.splitlines()[-1] if said else "")
 
 
+def tried(bug: Bug) -> Catch:
+    """Run the bug's test on a copy with the bug in it. Only a test that fails has caught it: one that cannot be run has not."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        planted(bug, Path(name))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-o", f"pythonpath={name}", bug.test]
+        try:
+            ended = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                cwd=CHECKOUT,
+                env={**os.environ, "PYTHONPATH": name, "PYTHONDONTWRITEBYTECODE": "1"},
+                timeout=TEST_LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Catch(bug, (), None, 0, f"no end within {TEST_LIMIT_S} s")
+    has_failed = ended.returncode == pytest.ExitCode.TESTS_FAILED
+    words = (ended.stdout + ended.stderr).strip().splitlines()
+    return Catch(bug, (bug.test,) if has_failed else (), None, 0, words[-1] if words else "")
+
+
 def row(catch: Catch) -> str:
     """A line of the report."""
     bug, seed = catch.bug, "-" if catch.first is None else str(catch.first)
     verdict = f"  !! {catch.wrong}" if catch.wrong else ""
+    if bug.test:
+        return f"{bug.id:<32} {bug.file:<22} {bug.test}{verdict}"
     return (
         f"{bug.id:<32} {bug.file:<22} {bug.rule:<22} seed {seed:>4} {catch.seeds:>3}x  "
         f"{' '.join(catch.rules)}{verdict}"
@@ -142,8 +180,12 @@ def row(catch: Catch) -> str:
 
 def report(chosen: Sequence[Bug], *, seeds: int, breaching: int, jobs: int) -> Iterator[Catch]:
     """Hunt them all, `jobs` at a time, in order."""
+
+    def caught(bug: Bug) -> Catch:
+        return tried(bug) if bug.test else hunted(bug, seeds=seeds, breaching=breaching)
+
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda bug: hunted(bug, seeds=seeds, breaching=breaching), chosen)
+        yield from pool.map(caught, chosen)
 
 
 def page(text: str, known: Sequence[Bug]) -> str:

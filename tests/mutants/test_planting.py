@@ -9,8 +9,9 @@ import ast
 from dataclasses import replace
 
 import pytest
-from plant import PACKAGE, PAGE, Bug, bugs, hunted, page
+from plant import CHECKOUT, PACKAGE, PAGE, Bug, bugs, hunted, page, tried
 
+from pixirnb.ids import is_step_id
 from pixirnb.testing.auditor.audit import RULES
 
 BUGS = bugs()
@@ -18,6 +19,9 @@ RULE_NAMES = {rule.name for rule in RULES}
 BY_THE_SIMULATOR = {"course_ends", "loop_holds", "word_holds"}
 """What it sees without the auditor: a course that goes on for ever, a loop that breaks, a word on other files than these."""
 FLOORS = ("machine/", "store/", "engine/", "history/", "courses.py", "resumption.py")
+"""Where a bug must be for simulation to meet it."""
+SIMULATED = [bug for bug in BUGS if bug.rule]
+TESTED = [bug for bug in BUGS if bug.test]
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
@@ -29,14 +33,29 @@ def test_each_bug_still_has_its_one_place_and_leaves_python(bug: Bug) -> None:
 
 
 def test_bugs_are_planted_in_what_is_judged_and_never_in_the_judge() -> None:
-    assert all(bug.file.startswith(FLOORS) for bug in BUGS)
-    assert {bug.file.split("/")[0] for bug in BUGS} >= {"machine", "history", "store", "engine"}
+    assert all(bug.file.startswith(FLOORS) for bug in SIMULATED)
+    assert {bug.file.split("/")[0] for bug in SIMULATED} >= {
+        "machine",
+        "history",
+        "store",
+        "engine",
+    }
+    assert not any(bug.file.startswith("testing/auditor") for bug in TESTED)
 
 
 def test_every_rule_has_a_bug_that_it_alone_has_to_catch() -> None:
-    assert {bug.rule for bug in BUGS} == RULE_NAMES | BY_THE_SIMULATOR
-    assert {bug.rule for bug in BUGS if bug.alone} == RULE_NAMES
-    assert not any(bug.also for bug in BUGS if bug.alone)
+    assert {bug.rule for bug in SIMULATED} == RULE_NAMES | BY_THE_SIMULATOR
+    assert {bug.rule for bug in SIMULATED if bug.alone} == RULE_NAMES
+    assert not any(bug.also for bug in SIMULATED if bug.alone)
+
+
+def test_each_bug_names_one_who_must_catch_it_and_a_test_that_is_there() -> None:
+    assert all(bool(bug.rule) != bool(bug.test) for bug in BUGS)
+    assert not any(bug.alone or bug.also for bug in TESTED)
+    for bug in TESTED:
+        file, *names = bug.test.split("::")
+        text = (CHECKOUT / file).read_text(encoding="utf-8")
+        assert all(name.partition("[")[0] in text for name in names), bug.test
 
 
 def test_bugs_have_names_and_sentences_of_their_own() -> None:
@@ -74,6 +93,26 @@ def test_a_copy_that_cannot_even_be_imported_counts_as_caught_by_nobody() -> Non
     catch = hunted(broken, seeds=1)
     assert catch.rules == ()
     assert "ZeroDivisionError" in str(catch.wrong)
+
+
+def test_a_bug_for_a_test_is_caught_where_that_test_fails_and_not_where_it_cannot_be_run() -> None:
+    bug = Bug(
+        id="longer-names",
+        says="A name may be longer than it may be.",
+        file="ids.py",
+        old="{0,63}",
+        new="{0,64}",
+        test="tests/mutants/test_planting.py::test_names_have_at_most_64_characters",
+    )
+    assert tried(bug).wrong is None
+    assert str(tried(replace(bug, new="{,63}")).wrong).startswith("nobody caught it")
+    missing = replace(bug, test="tests/mutants/test_planting.py::test_that_is_not_there")
+    assert str(tried(missing).wrong).startswith("nobody caught it")
+
+
+def test_names_have_at_most_64_characters() -> None:
+    assert is_step_id("a" * 64)
+    assert not is_step_id("a" * 65)
 
 
 def _bug(name: str) -> Bug:
