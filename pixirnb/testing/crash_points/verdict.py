@@ -22,7 +22,9 @@ from pixirnb.testing.crash_points.shapes import effects_of
 
 Word = Literal["lost", "doubled", "differing", "dishonest", "damaged", "hung", "survivor", "audit"]
 
-_EXPECTED_WARNINGS: Final = frozenset({"torn_tail", "side_effects_may_be_partial"})
+_EXPECTED_WARNINGS: Final = frozenset(
+    {"torn_tail", "side_effects_may_be_partial", "merge_taken_back"}
+)
 """What a resume after a death has to say, and an uninterrupted run has not."""
 
 _OF_THE_MOMENT: Final = frozenset(
