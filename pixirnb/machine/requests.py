@@ -35,6 +35,11 @@ _STOPS: Final[Mapping[str, RunStop]] = {
 }
 
 
+Sender = Literal["person", "own_step", "other_step", "unproven"]
+"""Who asked, as the owner could tell: a process below no step · one below the owner, such as a step's of this run · a step's of
+another owner · anybody, since only a file says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One thing a person asks of a run. `arguments` is plain JSON."""
