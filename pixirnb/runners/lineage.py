@@ -1,7 +1,7 @@
 """Whose a process is: which step's tag it bears, and which step it, or anyone else who asks for something, runs below.
 
 A step's processes bear its tag in their environment; reapers, and functions that were only forked, bear it in their command
-line, which no other process can change. A process that cleared its environment, or left its parent, still has a reaper above it.
+line, which no other process can change. Who cleared its environment, or left its parent, has a reaper above it still.
 Who runs as the same user and has the system start something for it (`at`, `ssh localhost`, a debugger) can do more than
 this finds. Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 """
@@ -9,6 +9,7 @@ this finds. Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +24,19 @@ _OURS: Final = b"pixirnb.runners.supervisor_process"
 _DEEPEST: Final = 256
 
 
+_here = threading.local()
+
+
+def wear_in_this_thread(tag: str) -> None:
+    """The calling thread is a step's, until it ends."""
+    _here.tag = tag
+
+
 def asking_step() -> str | None:
-    """The tag `<run_id>/<step>.<attempt>` of the step that this process runs below; None where it runs below none."""
-    own = _worn(os.environ.get(TAG))
+    """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none."""
+    own = getattr(_here, "tag", None) or _worn(os.environ.get(TAG))
     if own is not None:
-        return own
+        return str(own)
     return next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
 
 

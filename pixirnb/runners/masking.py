@@ -6,6 +6,7 @@ Across chunk borders too, and also where a terminal's escape sequences stand ins
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -76,6 +77,11 @@ class Mask:
     def stream(self) -> StreamMask:
         """A masker for one stream of bytes."""
         return StreamMask(self)
+
+
+def mask_here(env: Mapping[str, str]) -> Mask:
+    """What hides the secrets of a step's environment, and of this process's own, whether they were passed to it or not."""
+    return Mask([*secret_values(os.environ), *secret_values(env)])
 
 
 class StreamMask:

@@ -93,6 +93,9 @@ class Letters:
         if late:
             witness.breach("answered_in_time", f"{request_id} was answered after a second.")
 
+    def close(self) -> None:
+        """Nothing to give back."""
+
 
 def see_wish(witness: Witness, run_id: str, request: Request) -> None:
     """What a request asks of the whole run or of a step's attempts is a wish that the log need not show."""
