@@ -77,7 +77,10 @@ class Letters:
         """What arrived since the last look."""
         taken, self.waiting = self.waiting, []
         for request in taken:
-            see_wish(self.around.witness, self.run_id, request)
+            if request.sender == "person":
+                see_wish(self.around.witness, self.run_id, request)
+            else:
+                self.around.witness.see("forged", self.run_id, detail=request.id)
         return taken
 
     def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
