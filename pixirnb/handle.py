@@ -25,7 +25,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.ports import Lease
 from pixirnb.record import Record
-from pixirnb.requests import bring, heed, request, require_person
+from pixirnb.requests import bring, heed, request, require_outside, require_person
 from pixirnb.store.files import FileStore
 from pixirnb.views.display import mimebundle
 from pixirnb.views.drawing import edges_of
@@ -142,6 +142,7 @@ class Run(Record):
         """
         if step is not None:
             self._step(step)
+        require_outside(self.id, "cancel")
         said = request("cancel", step=step, how="drain" if drain else "cancel")
 
         def end_here() -> None:

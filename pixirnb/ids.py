@@ -47,3 +47,8 @@ def run_id(stamp: str, entropy: bytes) -> str:
 def attempt_name(step: str, attempt: int) -> str:
     """The name of one attempt, unique in a run: `make.2`. Output logs and child sessions bear it."""
     return f"{step}.{attempt}"
+
+
+def attempt_tag(run_id: str, step: str, attempt: int) -> str:
+    """What every process of an attempt bears as its tag: `r-…/make.2`."""
+    return f"{run_id}/{attempt_name(step, attempt)}"

@@ -124,7 +124,7 @@ def _launch(
         if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
             drafts.append(workspace_shared(run_id))
             tell(store, run_id, request("neighbour", run_id=log.run_id))
-    inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
+    inbox = None if log.folder is None else FileInbox(log.folder / "inbox", engine().sender)
     stop = course.stop or stop
     return engine().launch(
         plan,

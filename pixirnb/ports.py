@@ -139,6 +139,10 @@ class Inbox(Protocol):
         """Leave a reply: `{"ok": true}`, or an error's document; None where nobody waits. Never raises."""
         ...
 
+    def close(self) -> None:
+        """Hear nobody any more. Replies can still be left. Never raises."""
+        ...
+
 
 class RunStore(Protocol):
     """All runs of one state folder."""

@@ -27,7 +27,8 @@ _LOOK_S: Final = 0.03
 _SETTLING_S: Final = 1.0
 """How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
 _CANNOT: Final = frozenset(
-    {
+    {"approval_by_agent", "cancel_by_step", "sender_unproven"}
+    | {
         "log_write_failed",
         "internal_error",
         "merge_busy",
@@ -61,6 +62,18 @@ def require_person(verb: str) -> None:
         )
 
 
+def require_outside(run_id: str, verb: str) -> None:
+    """Refuse what a step may not ask of its own run. Raises Cannot (`cancel_by_step`)."""
+    step = asking_step()
+    if step is not None and step.startswith(f"{run_id}/"):
+        raise Cannot(
+            f"`{verb}` was asked for from inside {step}: a step cannot end its own run, or a step of it.",
+            fix="Let the step fail, or report that it is blocked; a person can cancel.",
+            code="cancel_by_step",
+            details={"step": step},
+        )
+
+
 def tell(store: FileStore, run_id: str, asked: Request) -> None:
     """Leave a request for the owner of a run and wait for nothing. Raises StateUnusable."""
     FileInbox(store.folder(run_id) / "inbox").leave(replace(asked, is_awaited=False))
@@ -75,52 +88,61 @@ def bring(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[],
     folder = store.folder(run_id)
     inbox = FileInbox(folder / "inbox")
     unowned_until = time.monotonic() + _SETTLING_S
-    was_left = False
-    while True:
-        if was_left and _is_done(store, run_id, asked):
-            return None
-        try:
-            return carry_out()
-        except HeldByAnother:
-            owner = live_owner(folder)
-            if owner is None and time.monotonic() >= unowned_until:
-                raise
-        if owner is None:
-            time.sleep(_LOOK_S)
-            continue
-        was_left = True
-        inbox.leave(asked)
-        try:
+    was_asked = False
+    try:
+        while True:
+            if was_asked and _is_done(store, run_id, asked):
+                return None
+            try:
+                return carry_out()
+            except HeldByAnother:
+                owner = live_owner(folder)
+                if owner is None and time.monotonic() >= unowned_until:
+                    raise
+            if owner is None:
+                time.sleep(_LOOK_S)
+                continue
+            was_asked = True
             if _is_answered(store, run_id, inbox, asked, owner):
                 return None
-        except KeyboardInterrupt:
-            inbox.withdraw(asked.id)  # nobody waits for it any more, so it must not be done later
-            raise
-        unowned_until = time.monotonic() + _SETTLING_S
+            unowned_until = time.monotonic() + _SETTLING_S
+    except KeyboardInterrupt:
+        inbox.withdraw(asked.id)  # nobody waits for it any more, so it must not be done later
+        raise
+    finally:
+        inbox.wait_no_more()
 
 
 def _is_answered(
     store: FileStore, run_id: str, inbox: FileInbox, asked: Request, owner: Lease
 ) -> bool:
-    """Wait for the owner: True when it has done it, False when it is gone or another has the run. Raises its refusal."""
-    deadline = time.monotonic() + PATIENCE_S
-    is_taken = False
+    """Leave it and wait for the owner: True when it is done, False when the owner is gone. Raises its refusal.
+
+    What somebody removed unread is left anew: a driver that begins does so, and so may whoever tidies up.
+    """
+    began = time.monotonic()
+    deadline, is_taken, was_left = began + PATIENCE_S, False, False
     while True:
         reply = inbox.reply(asked.id)
+        if reply is None and live_owner(store.folder(run_id)) != owner:
+            inbox.withdraw(asked.id)
+            reply = inbox.reply(asked.id)
+            if reply is None:
+                return False
         if reply is not None:
             heed(reply)
             return True
-        if live_owner(store.folder(run_id)) != owner:
-            inbox.withdraw(asked.id)
-            reply = inbox.reply(asked.id)
-            if reply is not None:
-                heed(reply)
-            return reply is not None
-        if time.monotonic() >= deadline:
-            if is_taken or inbox.withdraw(asked.id):
-                raise _silent(run_id, asked, owner, is_taken=is_taken)
-            is_taken = True
-            deadline = time.monotonic() + PATIENCE_S
+        now = time.monotonic()
+        if now >= deadline:
+            is_taken_now = not inbox.withdraw(asked.id) and inbox.is_taken(asked.id)
+            if is_taken or not (is_taken_now or inbox.is_left(asked.id)):
+                raise _silent(run_id, asked, owner, is_taken=is_taken_now)
+            is_taken, deadline = True, now + PATIENCE_S
+        elif not inbox.is_left(asked.id):
+            if was_left and _is_done(store, run_id, asked):
+                return True
+            # An owner that has just taken the run up opens its door a moment later; another host's is never found.
+            was_left |= inbox.leave(asked, only_proven=now < began + _SETTLING_S)
         time.sleep(_LOOK_S)
 
 

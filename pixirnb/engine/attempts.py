@@ -37,7 +37,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import Kind
 from pixirnb.ports import Job
 from pixirnb.runners.checks import Left, perform_checks
-from pixirnb.runners.masking import Mask, secret_values
+from pixirnb.runners.masking import mask_here
 from pixirnb.trees import Given
 from pixirnb.work import (
     AgentWork,
@@ -91,7 +91,7 @@ class _Performance:
         self.given: Given | None = None
         """The folders of its own that it works in."""
         self.slot = Slot(around.slots)
-        self.mask = Mask([])
+        self.mask = mask_here({})
 
     async def turn(self) -> bool:
         """Wait for an agent's turn in the engine; False where its end is wanted first."""
@@ -138,7 +138,7 @@ class _Performance:
         except WorkRefused as refused:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         assignment = await self._continued(assignment)
-        self.mask = Mask(secret_values(assignment.env))
+        self.mask = mask_here(assignment.env)
         self.capture = Capture(self._log_path(), self.mask, self._live)
         if isinstance(assignment.work, AgentWork):
             self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)

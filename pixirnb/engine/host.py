@@ -29,8 +29,10 @@ from pixirnb.errors import InternalError
 from pixirnb.history.events import Draft
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import Board, RunStop
+from pixirnb.machine.requests import Sender
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.ports import Delegate, Inbox, RunLog, Runner
+from pixirnb.runners import lineage
 from pixirnb.runners.agent import AgentRunner
 from pixirnb.runners.python import PythonRunner
 from pixirnb.runners.shell import ShellRunner
@@ -50,6 +52,7 @@ class Engine:
         self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
         self._runners: Mapping[Kind, Runner] = {}
+        self._supervisor: Supervisor | None = None
         self.slots = AgentSlots()
         """Of all agents of this process."""
         self.delegate: Delegate | None = None
@@ -120,6 +123,13 @@ class Engine:
         """All that this process drives now."""
         return [live for live in list(self._live.values()) if not live.ended.is_set()]
 
+    def sender(self, pid: int) -> Sender:
+        """Whether a living process may speak for a person to the runs of this one: not below a step, as far as can be told."""
+        found = lineage.sender(pid)
+        # Of a step that has killed who watched it, what it started may be anybody's child.
+        is_lost = self._supervisor is not None and self._supervisor.was_ever_lost
+        return "unproven" if is_lost and found == "person" else found
+
     def close(self) -> None:
         """Interrupt what is live, let it record that, and end the supervisor. Bounded; safe to call twice."""
         thread, portal = self._thread, self._portal
@@ -185,6 +195,7 @@ class Engine:
     async def _main(self, ready: threading.Event) -> None:
         try:
             async with Supervisor() as supervisor, BlockingPortal() as portal:
+                self._supervisor = supervisor
                 shell = ShellRunner(supervisor)
                 python = PythonRunner(supervisor)
                 self._runners = {

@@ -14,8 +14,11 @@ EVERY_S: Final = 0.25
 async def attend(
     inbox: Inbox, clock: Clock, offload: Offload, hear: Callable[[Request], None]
 ) -> None:
-    """Hand on every request as it arrives, for ever."""
-    while True:
-        for request in await offload(inbox.take):
-            hear(request)
-        await clock.sleep_until(clock.now() + EVERY_S)
+    """Hand on every request as it arrives, for ever; when that is broken off, nobody is heard any more."""
+    try:
+        while True:
+            for request in await offload(inbox.take):
+                hear(request)
+            await clock.sleep_until(clock.now() + EVERY_S)
+    finally:
+        inbox.close()

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from pixirnb.errors import InvalidArguments
+from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.events import Draft, warning
 from pixirnb.history.files import CONFLICT
 from pixirnb.history.state import RunState
@@ -35,6 +35,11 @@ _STOPS: Final[Mapping[str, RunStop]] = {
 }
 
 
+Sender = Literal["person", "own_step", "other_step", "unproven"]
+"""Who asked, as the owner could tell: a process below no step · one below the owner, such as a step's of this run · a step's of
+another owner · anybody, since only a file says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One thing a person asks of a run. `arguments` is plain JSON."""
@@ -47,6 +52,8 @@ class Request:
     by: str = "unknown"
     is_awaited: bool = True
     """Whether somebody waits for the reply."""
+    sender: Sender = "person"
+    """Who asked. A request made in this process proves itself; what came by the inbox has been judged there."""
 
 
 def is_agents_word(by: str) -> bool:
@@ -70,8 +77,9 @@ class Grant:
 def grant(request: Request, plan: Plan, run: RunState) -> Grant:
     """What follows from a request as the run stands. Changes nothing.
 
-    Raises InvalidArguments where it cannot be granted, whatever its arguments hold.
+    Raises InvalidArguments where it cannot be granted, whatever its arguments hold; Cannot where its sender may not ask.
     """
+    _require_sender(request)
     if request.id in run.requests:
         return Grant()
     said = request.arguments
@@ -103,6 +111,29 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
                 fix="Ask with the pixirnb that drives the run; this one may be newer or older.",
                 code="request_unknown",
             )
+
+
+_PERSONS: Final = frozenset({"approve", "deny", "decide", "merge"})
+"""Verbs that are a person's word."""
+
+
+def _require_sender(request: Request) -> None:
+    """Raise Cannot where the sender must not ask for this, or has not proved that it may."""
+    verb, sender = request.verb, request.sender
+    is_harmless = verb not in {*_PERSONS, "cancel"}
+    if sender == "person" or is_harmless or (sender == "other_step" and verb == "cancel"):
+        return
+    if sender == "unproven":
+        raise Cannot(
+            f"`{verb}` was asked for, and nothing shows by whom: a step could have left the request.",
+            fix="Ask again on the host, and in the container, where the run is driven, with this release of pixirnb.",
+            code="sender_unproven",
+        )
+    raise Cannot(
+        f"`{verb}` was asked for by a process below a step: a step cannot speak for a person.",
+        fix=f"A person says it, in a cell (`%pixir {verb} …`) or in a terminal of their own.",
+        code="cancel_by_step" if verb == "cancel" else "approval_by_agent",
+    )
 
 
 def _is_seam(named: Any, plan: Plan, run: RunState) -> bool:
@@ -228,11 +259,11 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
         for step in plan.steps
         if step.id in known and known[step.id].checkpoint_status == "checkpoint_ready"
     ]
-    note = _note(request.arguments)
-    return Draft(
-        "checkpoint_saved",
-        {"name": name, "reason": "manual", "ready": ready, "note": note, "request_id": request.id},
-    )
+    data: dict[str, Any] = {"name": name, "reason": "manual", "ready": ready}
+    data |= {"note": _note(request.arguments), "request_id": request.id}
+    if request.sender != "person":
+        data["sender"] = request.sender
+    return Draft("checkpoint_saved", data)
 
 
 def workspace_shared(other: str) -> Draft:

@@ -10,6 +10,7 @@ or hostile. The shapes stand in docs/reference/live-view.md.
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from pixirnb.notebook.conversations import conversation
 from pixirnb.notebook.patches import conflict_of, merge_document, patch_of, sides_said
 from pixirnb.notebook.readings import Readings
 from pixirnb.notebook.transcripts import Transcripts
+from pixirnb.runners.masking import secret_values
 from pixirnb.views.controls import controls, forecast_document, log_document
 from pixirnb.views.dialogue import PAGE
 from pixirnb.views.marks import run_mark
@@ -141,6 +143,7 @@ class Inquiries:
             is_past=seen.moment.is_past,
             damage=seen.damage,
             printed=seen.printed(step),
+            secrets=secret_values(os.environ),
         )
 
     def _output(self, message: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from pixirnb.ids import attempt_name
+from pixirnb.ids import attempt_tag
 from pixirnb.ports import Job
 from pixirnb.runners import processes, reaper, trees
 from pixirnb.runners.frames import FrameReader
@@ -96,7 +96,7 @@ class _Attempt:
 
     @property
     def tag(self) -> str:
-        return f"{self.job.run_id}/{attempt_name(self.job.step, self.job.attempt)}"
+        return attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
 
     async def run(self) -> Ended:
         async with anyio.create_task_group() as group:

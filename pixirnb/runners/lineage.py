@@ -1,38 +1,75 @@
-"""Whether this very process runs below a step: what an agent asks for is not for the agent to allow.
+"""Whose a process is: which step's tag it bears, and which step it, or anyone else who asks for something, runs below.
 
-A step's processes bear its tag in their environment, and so do the agent's own process and the reaper above it. A process
-that cleared its environment, or left its parent, still has a reaper above it that bears the tag. Who runs as the same user
-and means to deceive can do more than this finds; it is against words, not against a break-in.
+A step's processes bear its tag in their environment; reapers, and functions that were only forked, bear it in their command
+line, which no other process can change. Who cleared its environment, or left its parent, has a reaper above it still.
+Who runs as the same user and has the system start something for it (`at`, `ssh localhost`, a debugger) can do more than
+this finds. Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from pixirnb.machine.requests import Sender
 from pixirnb.runners.trees import TAG
 
 _MARK: Final = f"{TAG}=".encode()
+_OURS: Final = b"pixirnb.runners.supervisor_process"
+"""What the command line of a supervisor, and of all that was forked from it, names."""
 _DEEPEST: Final = 256
 
 
+_here = threading.local()
+
+
+def wear_in_this_thread(tag: str) -> None:
+    """The calling thread is a step's, until it ends."""
+    _here.tag = tag
+
+
 def asking_step() -> str | None:
-    """The tag `<run_id>/<step>.<attempt>` of the step that this process runs below; None where it runs below none."""
-    own = _worn(os.environ.get(TAG))
+    """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none."""
+    own = getattr(_here, "tag", None) or _worn(os.environ.get(TAG))
     if own is not None:
-        return own
-    pid = os.getpid()
-    for _ in range(_DEEPEST):
-        if (found := _tag_of(pid)) is not None:
-            return found
-        above = _parent(pid)
-        if above is None or above <= 1:
-            return None
-        pid = above
-    return None
+        return str(own)
+    return next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
+
+
+def sender(pid: int) -> Sender:
+    """Whether a living process is a step's, of this process or of another, or nobody's; `unproven` where it cannot be told.
+
+    Whatever runs below this process is taken for a step's: what a step that runs in a thread has started does, too.
+    """
+    above = _ancestry(pid)
+    if above is None:
+        return "unproven"
+    if os.getpid() in above:
+        return "own_step"
+    is_a_steps = any(_worn_by(each) is not None for each in above)
+    # What moved while it was looked at is nobody's proof.
+    if above != _ancestry(pid):
+        return "unproven"
+    return "other_step" if is_a_steps else "person"
+
+
+def tag_of(pid: int) -> str | None:
+    """The tag that a process bears, padding included; None where it bears none, or is not there to be asked."""
+    if not Path("/proc/self").exists():
+        return _tag_elsewhere(pid)
+    command = _entries(pid, "cmdline")
+    if any(_OURS in word for word in command[1:4]) and (found := _tag_among(command)) is not None:
+        return found
+    # Read raw: psutil stops at the first empty entry, which a worn tag may leave.
+    return _tag_among(_entries(pid, "environ"))
+
+
+def _worn_by(pid: int) -> str | None:
+    return _worn(tag_of(pid))
 
 
 def _worn(tag: str | None) -> str | None:
@@ -40,27 +77,35 @@ def _worn(tag: str | None) -> str | None:
     return tag.rstrip("-") if tag and "/" in tag else None
 
 
-def _tag_of(pid: int) -> str | None:
+def _entries(pid: int, name: str) -> list[bytes]:
     try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except FileNotFoundError:
-        return _tag_elsewhere(pid)
+        return Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0")
     except OSError:
-        return None  # another user's: none of our steps
+        return []  # gone, or not ours to read
+
+
+def _tag_among(entries: list[bytes]) -> str | None:
     worn = (e[len(_MARK) :].decode(errors="replace") for e in entries if e.startswith(_MARK))
-    return _worn(next(worn, None))
+    return next(worn, None)
 
 
 def _tag_elsewhere(pid: int) -> str | None:
     """macOS: own processes only, and best effort."""
     try:
-        return _worn(psutil.Process(pid).environ().get(TAG))
+        return psutil.Process(pid).environ().get(TAG)
     except (psutil.Error, OSError):
         return None
 
 
-def _parent(pid: int) -> int | None:
-    try:
-        return psutil.Process(pid).ppid()
-    except psutil.Error:
-        return None
+def _ancestry(pid: int) -> list[int] | None:
+    """A process and all above it, up to the first or to what came from outside; None where that cannot be followed."""
+    found: list[int] = []
+    while len(found) < _DEEPEST:
+        found.append(pid)
+        try:
+            pid = psutil.Process(pid).ppid()
+        except psutil.Error:
+            return None
+        if pid <= 1:
+            return found
+    return None

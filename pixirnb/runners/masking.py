@@ -6,6 +6,7 @@ Across chunk borders too, and also where a terminal's escape sequences stand ins
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -22,13 +23,13 @@ _SECRET_NAME: Final = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNO
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
     """Values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
-    found = {value for name, value in env.items() if _is_secret_name(name)}
+    found = {value for name, value in env.items() if is_secret_name(name)}
     return sorted(value for value in found if len(value) >= SHORTEST)
 
 
 @lru_cache(maxsize=4096)
-def _is_secret_name(name: str) -> bool:
-    """Asked of the same forty names before every step."""
+def is_secret_name(name: str) -> bool:
+    """Whether a name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Asked of the same forty before every step."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -76,6 +77,11 @@ class Mask:
     def stream(self) -> StreamMask:
         """A masker for one stream of bytes."""
         return StreamMask(self)
+
+
+def mask_here(env: Mapping[str, str]) -> Mask:
+    """What hides the secrets of a step's environment, and of this process's own, whether they were passed to it or not."""
+    return Mask([*secret_values(os.environ), *secret_values(env)])
 
 
 class StreamMask:

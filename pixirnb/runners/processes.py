@@ -1,6 +1,6 @@
 """Finding and ending what a dead owner left behind.
 
-Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment.
+Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line.
 The last resort, for when no reaper is left that knows its tree. Only processes of this user are looked at.
 """
 
@@ -10,15 +10,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import psutil
 
 from pixirnb.runners import trees
+from pixirnb.runners.lineage import tag_of
 
 _SWEEP_LIMIT_S: Final = 3.0
-_MARK: Final = f"{trees.TAG}=".encode()
 
 
 def find_strays(run_id: str) -> list[int]:
@@ -52,7 +51,7 @@ def _find(wanted: Callable[[str], bool]) -> list[int]:
     for pid in psutil.pids():
         if pid == os.getpid():
             continue
-        tag = _tag_of(pid)
+        tag = _own_tag_of(pid)
         if tag is not None and wanted(tag) and trees.is_alive(pid):
             found.append(pid)
     return found
@@ -85,7 +84,7 @@ def _kill(pid: int, wanted: Callable[[str], bool]) -> bool:
         process = os.pidfd_open(pid)
         try:
             # The tag is asked again of the process that is now held on to: its id cannot pass on.
-            tag = _tag_of(pid)
+            tag = _own_tag_of(pid)
             if tag is None or not wanted(tag):
                 return False
             signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -96,19 +95,11 @@ def _kill(pid: int, wanted: Callable[[str], bool]) -> bool:
         return False
 
 
-def _tag_of(pid: int) -> str | None:
-    """The tag in a process's environment, read raw: psutil stops at the first empty entry, which a worn tag may leave."""
-    folder = Path(f"/proc/{pid}")
+def _own_tag_of(pid: int) -> str | None:
+    """The tag of a process of this user; who hides belongs to root, as `/proc` has it, so it is asked for by name."""
+    tag = tag_of(pid)
     try:
-        if folder.exists():
-            if folder.stat().st_uid != os.getuid():
-                return None
-            for entry in (folder / "environ").read_bytes().split(b"\0"):
-                if entry.startswith(_MARK):
-                    return entry[len(_MARK) :].decode(errors="replace")
-            return None
-        return (
-            psutil.Process(pid).environ().get(trees.TAG)
-        )  # macOS: own processes only, and best effort
-    except (OSError, psutil.Error):
+        is_ours = tag is not None and psutil.Process(pid).uids().real == os.getuid()
+    except psutil.Error:
         return None
+    return tag if is_ours else None

@@ -19,9 +19,9 @@ import anyio
 from pixirnb import values
 from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
-from pixirnb.ids import attempt_name
+from pixirnb.ids import attempt_name, attempt_tag
 from pixirnb.ports import Job
-from pixirnb.runners import attempt, functions, reporter, threads
+from pixirnb.runners import attempt, functions, lineage, reporter, threads
 from pixirnb.runners.mailbox import Mailbox
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
@@ -78,6 +78,7 @@ class _Thread:
         reporter.listen_in_this_thread(
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
+        lineage.wear_in_this_thread(attempt_tag(self.job.run_id, self.job.step, self.job.attempt))
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
         with threads.own_output(lambda name, chunk: self._emit(Output(name, chunk))):
             outcome = functions.call(self.work.call, self.work.arguments, self.work.source)

@@ -73,7 +73,7 @@ def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
     header, tail = request
     native.become_subreaper()
     native.wear_tag(header["tag"])
-    reaper = _Reaper(ends.control, lifeline, wake)
+    reaper = _Reaper(ends.control, lifeline, wake, native)
     reaper.start(header, tail, ends)
     for descriptor in ends.pipes():
         os.close(descriptor)
@@ -112,8 +112,11 @@ def say(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 class _Reaper:
-    def __init__(self, control: socket.socket, lifeline: int, wake: int) -> None:
+    def __init__(
+        self, control: socket.socket, lifeline: int, wake: int, native: trees.Native
+    ) -> None:
         self._control = control
+        self._native = native
         self._lifeline = lifeline
         self._wake = wake
         self._heard = b""
@@ -147,6 +150,7 @@ class _Reaper:
             say(self._control, words)
             return
         if self._child == 0:
+            self._native.show()
             _be_the_child(header, tail, ends)
         say(self._control, {"started": self._child})
 

@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -20,10 +21,15 @@ import anyio
 
 from pixirnb.errors import Cannot
 from pixirnb.runners import trees
+from pixirnb.runners.masking import is_secret_name
 from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, PYTHON
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
+_FOR_PYTHON: Final = frozenset(
+    {"LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"}
+    | {"__PYVENV_LAUNCHER__"}
+)
 _SPAWNING_AT_ONCE: Final = 48
 """Steps handed over and not yet started: bounds the descriptors in flight, which the system limits."""
 
@@ -57,6 +63,7 @@ class Supervisor:
         self._shutdown_limit_s = shutdown_limit_s
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
+        self._was_lost = False
         self._handing_over = anyio.Lock()
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
@@ -91,6 +98,11 @@ class Supervisor:
                 except (BrokenPipeError, ConnectionResetError):
                     if last_try:
                         raise
+
+    @property
+    def was_ever_lost(self) -> bool:
+        """Whether a supervisor process has died under its steps: what it had started may be nobody's child now."""
+        return self._was_lost or (self._process is not None and self._is_dead())
 
     async def is_lost(self) -> bool:
         """Whether the supervisor process has died. Asked when a reaper fell silent."""
@@ -131,6 +143,7 @@ class Supervisor:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
+            self._was_lost = True
             self._process.poll()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -141,8 +154,8 @@ class Supervisor:
             str(PACKAGE),
             str(theirs.fileno()),
             str(os.getpid()),
+            f"{trees.TAG}={os.environ.get(trees.TAG, '')}{'-' * trees.TAG_ROOM}",
         ]
-        room = os.environ.get(trees.TAG, "") + "-" * trees.TAG_ROOM
         try:
             self._process = subprocess.Popen(
                 command,
@@ -150,7 +163,7 @@ class Supervisor:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={**os.environ, trees.TAG: room},
+                env=settings_of_python(os.environ),
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -173,6 +186,12 @@ class Supervisor:
                 if error.errno != errno.ETOOMANYREFS:
                     raise
                 await anyio.sleep(0.01)
+
+
+def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment the interpreter itself goes by; nothing whose name looks secret."""
+    kept = {n: v for n, v in env.items() if n in _FOR_PYTHON or n.startswith(("PYTHON", "LC_"))}
+    return {name: value for name, value in kept.items() if not is_secret_name(name)}
 
 
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:

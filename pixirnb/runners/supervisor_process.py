@@ -55,6 +55,7 @@ class _Supervisor:
             "pixirnb.runners.script"
         )  # our own, small: spares every scripted child the search
         self._native = trees.Native()
+        self._native.hide()
         self._native.become_subreaper()
         self._lifeline, self._lifeline_end = os.pipe()
         self._wake = reaper.watch_children()

@@ -14,23 +14,39 @@ from pathlib import Path
 from typing import Final
 
 TAG: Final = "PIXIRNB_STEP"
-"""Environment variable borne by every process of a step: `<run_id>/<step>.<attempt>`."""
+"""Borne by every process of a step, `PIXIRNB_STEP=<run_id>/<step>.<attempt>`: as a variable of its environment where it was
+exec'ed, as the last argument of its command line where it was only forked."""
 
 TAG_ROOM: Final = 192
-"""Bytes kept free in the supervisor's environment for the tag of a forked, not exec'ed, process."""
+"""Bytes kept free in the supervisor's last argument for the tag of a forked, not exec'ed, process."""
 
+_SET_DUMPABLE: Final = 4
 _SET_CHILD_SUBREAPER: Final = 36
+_ARGUMENTS_START: Final = 45
+"""Place of `arg_start` in `/proc/<pid>/stat`, counted behind the name; see proc_pid_stat(5)."""
 _FREEZE_ROUNDS: Final = 20
 
 
 class Native:
-    """The three C calls Python has no name for. Loaded once, before any fork."""
+    """The C calls Python has no name for. Loaded once, before any fork."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._libc.getenv.restype = ctypes.c_void_p
-        self._room: int | None = self._libc.getenv(TAG.encode())
-        self._length = len(os.environ.get(TAG, "").encode())
+        self._room, self._length = _room_for_tag()
+
+    def hide(self) -> None:
+        """Let no process of this user read the calling one's environment, memory or descriptors (Linux)."""
+        self._set_dumpable(0)
+
+    def show(self) -> None:
+        """Undo `hide`, for a forked child that runs somebody else's code: `/proc/self` is its own again."""
+        self._set_dumpable(1)
+
+    def _set_dumpable(self, value: int) -> None:
+        try:
+            self._libc.prctl(_SET_DUMPABLE, value, 0, 0, 0)
+        except AttributeError:
+            pass  # macOS has no prctl, and no /proc to read either
 
     def become_subreaper(self) -> bool:
         """Make the calling process inherit its orphaned descendants. False where the system cannot."""
@@ -40,14 +56,29 @@ class Native:
             return False  # macOS has no prctl: best effort
 
     def wear_tag(self, tag: str) -> None:
-        """Write `tag` over the padding in this process's initial environment.
+        """Write `tag` over the padding in the last argument this process was exec'ed with.
 
-        `/proc/<pid>/environ` shows the memory a process was exec'ed with. A forked function is never exec'ed, so without
-        this a sweep by tag could not tell whose it is.
+        A forked function is never exec'ed, so without this a sweep by tag could not tell whose it is. Not in the environment:
+        that of a process that hides cannot be read, its command line can.
         """
         data = tag.encode() + b"\0"
-        if self._room is not None and len(data) <= self._length:
+        if len(data) <= self._length:
             ctypes.memmove(self._room, data, len(data))
+
+
+def _room_for_tag() -> tuple[int, int]:
+    """Address and length of what follows `PIXIRNB_STEP=` in this process's last argument; length 0 where nothing does."""
+    try:
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0, 0  # macOS: forked functions bear no tag
+    start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_START + 1])
+    arguments = ctypes.string_at(start, end - start)
+    at = arguments.rfind(b"\0" + TAG.encode() + b"=")
+    if at < 0:
+        return 0, 0
+    at += len(TAG) + 2
+    return start + at, len(arguments) - at - 1
 
 
 def descendants(root: int) -> list[int]:

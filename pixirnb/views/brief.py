@@ -24,10 +24,10 @@ _VALUE: Final = 2_000
 _LISTED: Final = 100
 
 
-def mask_of(step: PlannedStep, run: RunState) -> Mask:
-    """What hides the secrets of a step: of its environment, and of the run's inputs."""
+def mask_of(step: PlannedStep, run: RunState, secrets: Sequence[str]) -> Mask:
+    """What hides the secrets of a step: of its environment, of the run's inputs, and those of whoever looks."""
     given = {name: value for name, value in run.inputs.items() if isinstance(value, str)}
-    return Mask([*secret_values(given), *secret_values(step.spec.env)])
+    return Mask([*secrets, *secret_values(given), *secret_values(step.spec.env)])
 
 
 def says(plan: Plan, step: PlannedStep, mask: Mask) -> dict[str, Any]:

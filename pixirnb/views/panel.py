@@ -57,6 +57,7 @@ def panel(
     is_past: bool = False,
     damage: str = "",
     printed: str = "",
+    secrets: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
     `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known.
@@ -65,7 +66,7 @@ def panel(
     """
     step = plan.steps[plan.index[step_id]]
     state = run.steps.get(step_id) or StepState()
-    mask = mask_of(step, run)
+    mask = mask_of(step, run, secrets)
     mark = state_mark(state, is_live=is_live)
     headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
     if damage:

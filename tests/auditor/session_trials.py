@@ -11,6 +11,7 @@ from workflows_on_trial import shell, spec, task
 
 from pixirnb.history.events import Draft
 from pixirnb.machine.resume import Selection
+from pixirnb.testing.auditor.breaches import Sighting
 from pixirnb.testing.histories import RUN_ID, events_of
 
 Trial = tuple[str, str, Callable[[], Exhibit], Callable[[Exhibit], object]]
@@ -187,5 +188,11 @@ TRIALS: list[Trial] = [
         "allowed in the session alone",
         kept(allowed, allows=True),
         lambda x: x.drop(_WORD),
+    ),
+    (
+        "word_of_no_step",
+        "it followed from a request that was forged",
+        of(allowed),
+        lambda x: x.sightings.append(Sighting("forged", 1, 0.0, detail="r1")),
     ),
 ]

@@ -59,6 +59,11 @@ def driven(home: Path) -> Run:
     return run
 
 
+def left(run: Run) -> list[str]:
+    """What lies in its inbox, but for the door."""
+    return sorted(p.name for p in (run.folder / "inbox").iterdir() if p.name != "door")
+
+
 def end(child: subprocess.Popen[str]) -> None:
     child.kill()
     if child.stdout is not None and not child.stdout.closed:
@@ -84,7 +89,7 @@ def test_every_mutating_verb_reaches_a_run_that_another_process_drives(
     assert run.outcome.status == "partial"
     assert run.outcome.step("beside").subagent_status == "cancelled"
     assert effects(home)[-2:] == ["ship", "now"]
-    assert list((run.folder / "inbox").iterdir()) == []
+    assert left(run) == []
 
 
 def test_a_terminal_is_answered_in_json_and_a_refusal_is_the_owners(
@@ -165,7 +170,7 @@ def test_what_is_no_request_is_answered_and_harms_nobody(
         "3" * 16: b'{"id":"' + b"3" * 16 + b'","verb":"fly","arguments":{},"by":"x"}',
         "4" * 16: b'{"id":"'
         + b"4" * 16
-        + b'","verb":"decide","arguments":{"step":["x"]},"by":"x"}',
+        + b'","verb":"checkpoint","arguments":{"name":["x"]},"by":"x"}',
         "5" * 16: b"x" * 70_000,
         "6" * 16: b"[" * 60_000,
     }
@@ -179,7 +184,7 @@ def test_what_is_no_request_is_answered_and_harms_nobody(
     assert codes == [
         *["request_unreadable"] * 3,
         "request_unknown",
-        "unknown_step",
+        "bad_name",
         *["request_unreadable"] * 2,
     ]
     assert run.status == "running"
@@ -213,7 +218,7 @@ def test_an_owner_that_stands_still_is_said_to_be_silent_and_the_request_is_take
             run.checkpoint("never")
         assert caught.value.code == "owner_silent"
         assert caught.value.details["pid"] == owner.pid
-        assert list((run.folder / "inbox").iterdir()) == []
+        assert left(run) == []
     finally:
         owner.send_signal(signal.SIGCONT)
     end(owner)
@@ -232,7 +237,7 @@ def test_an_owner_that_dies_over_a_request_leaves_it_to_the_asker(
     owner.communicate()
     asking.join()
     assert [c["name"] for c in api.open_run(run.id).state.checkpoints] == ["after"]
-    assert list((run.folder / "inbox").iterdir()) == []
+    assert left(run) == []
 
 
 def test_a_decision_may_be_recorded_on_one_day_and_taken_up_on_another(home: Path) -> None:
@@ -284,4 +289,4 @@ def test_two_live_runs_of_two_processes_that_may_write_the_same_files_both_say_s
     assert newer.wait().ok
     child.communicate()
     assert older.outcome.ok
-    assert list((older.folder / "inbox").iterdir()) == []
+    assert left(older) == []

@@ -130,6 +130,7 @@ RULES: Final[tuple[Rule, ...]] = (
         session_rules.session_end_agrees,
         session_rules.readiness_by_turn,
         session_rules.permission_by_person,
+        session_rules.word_of_no_step,
         session_rules.parked_goes_on_by_leave,
         session_rules.session_log_agrees,
     ),

@@ -28,8 +28,9 @@ class Sighting:
 
     what: str
     """`began` and `ended`: a runner really performed step.attempt · `returned`: a detached thread is gone · `wished`: the
-    operator asked (`detail`: cancel, drain, interrupt, cancel_step) · `merging`: a person asked for a merge · `died`: the
-    owner · `acquired`: a process took it up."""
+    operator asked (`detail`: cancel, drain, interrupt, cancel_step) · `merging`: a person asked for a merge · `forged`: a
+    request (`detail`: its id) was left by a step's process, or by who did not prove that it is none · `died`: the owner ·
+    `acquired`: a process took it up."""
     durable: int
     """How many events were on disk at that moment."""
     at: float

@@ -115,6 +115,17 @@ def permission_by_person(record: Record) -> Iterator[Finding]:
         answered.add(request)
 
 
+def word_of_no_step(record: Record) -> Iterator[Finding]:
+    """A request that a step's process may have left decides, allows, resolves and merges nothing."""
+    forged = {seen.detail for seen in record.sightings if seen.what == "forged"}
+    for fact in record.facts:
+        if fact.kind == "checkpoint_saved":
+            continue  # a place to resume from may be marked by anybody
+        words = {fact.data.get("request"), fact.data.get("request_id")}
+        if any(isinstance(word, str) and word in forged for word in words):
+            yield fact.seq, fact.step, "It followed from a request that a step may have left."
+
+
 def _is_agent(by: str) -> bool:
     return by.startswith(_AGENT)
 

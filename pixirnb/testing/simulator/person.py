@@ -14,7 +14,7 @@ from pixirnb.history.files import CONFLICT, open_seams
 from pixirnb.history.state import RunState
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.merges import MINE
-from pixirnb.machine.requests import Request
+from pixirnb.machine.requests import Request, Sender
 from pixirnb.planning.plan import Plan
 from pixirnb.testing.simulator.process import Process
 from pixirnb.testing.simulator.world import Document
@@ -81,6 +81,9 @@ class Operator:
                     self._leave_again(asked)
             case "resolve":
                 self._leave("decide", resolution(op, scheduler.board.run))
+            case "forge":
+                process.around.witness.count("forgeries")
+                self._forge(op, scheduler.plan, scheduler.board.run)
             case "rival":
                 self.rival()
             case "disk":
@@ -99,18 +102,35 @@ class Operator:
             self._leave("decide", {**said, "verdict": other})
             self.process.around.witness.count("contradicted")
 
+    def _forge(self, op: Document, plan: Plan, run: RunState) -> None:
+        """A process below a step, or one that proves nothing, asks for what only a person may."""
+        match op["verb"]:
+            case "permit":
+                verb, said = permission(op, run)
+            case "merge":
+                verb, said = "merge", merging(op, plan, is_undo=int(op["pick"]) % 2 == 0)
+            case "resolve":
+                verb, said = "decide", resolution(op, run)
+            case "cancel":
+                verb, said = "cancel", {"how": "cancel"}
+            case "cancel_step":
+                verb, said = "cancel", {"step": _picked(list(plan.index), op)}
+            case _:
+                verb, said = "decide", decision(op, plan, run)
+        self._leave(verb, said, sender=op["sender"])
+
     def _leave_again(self, request: Request) -> None:
         assert self.process.inbox is not None
         self.process.inbox.leave(request)
         self.process.around.witness.count("said twice")
 
-    def _leave(self, verb: str, arguments: Document) -> Request:
+    def _leave(self, verb: str, arguments: Document, *, sender: Sender = "person") -> Request:
         assert self.process.inbox is not None
         self.number += 1
         # The history only grows, so that no later course of this process asks under the same name.
         known = 0 if self.process.scheduler is None else len(self.process.scheduler.durable)
         request_id = f"q{self.process.number}-{known}-{self.number}"
-        request = Request(request_id, verb, arguments, BY)
+        request = Request(request_id, verb, arguments, BY, sender=sender)
         self.process.inbox.leave(request)
         return request
 

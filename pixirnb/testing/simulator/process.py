@@ -77,7 +77,10 @@ class Letters:
         """What arrived since the last look."""
         taken, self.waiting = self.waiting, []
         for request in taken:
-            see_wish(self.around.witness, self.run_id, request)
+            if request.sender == "person":
+                see_wish(self.around.witness, self.run_id, request)
+            else:
+                self.around.witness.see("forged", self.run_id, detail=request.id)
         return taken
 
     def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
@@ -92,6 +95,9 @@ class Letters:
         late = left_at is not None and self.around.clock.now() - left_at > ANSWER_LIMIT_S
         if late:
             witness.breach("answered_in_time", f"{request_id} was answered after a second.")
+
+    def close(self) -> None:
+        """Nothing to give back."""
 
 
 def see_wish(witness: Witness, run_id: str, request: Request) -> None:

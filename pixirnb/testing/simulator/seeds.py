@@ -49,9 +49,25 @@ def world(seed: int) -> World:
     if not is_quiet:
         _permissions(chance("permissions"), acts)
         with_merges(chance("merges"), acts)
+        _forgeries(chance("forgeries"), acts)
         if has_words:
             with_words(words, acts)
     return World(str(seed), written, known, inputs, acts, is_quiet)
+
+
+def _forgeries(chance: Random, acts: list[Document]) -> None:
+    """Processes below steps, and others that prove nothing, ask for what only a person may."""
+    for act in acts:
+        if act["form"] == "record" or chance.random() > 0.3:
+            continue
+        for _ in range(chance.choice((1, 1, 3))):
+            op: Document = {"at": round(chance.uniform(0.0, 30.0), 3), "do": "forge"}
+            op["verb"] = chance.choice(
+                ("decide", "decide", "permit", "merge", "resolve", "cancel", "cancel_step")
+            )
+            op["sender"] = chance.choice(("own_step", "own_step", "unproven"))
+            _word(chance, op)
+            act.setdefault("ops", []).append(op)
 
 
 def _permissions(chance: Random, acts: list[Document]) -> None:

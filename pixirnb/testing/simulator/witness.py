@@ -10,7 +10,7 @@ from typing import Literal
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach, Sighting
 
-What = Literal["began", "ended", "returned", "wished", "merging", "died", "acquired"]
+What = Literal["began", "ended", "returned", "wished", "merging", "forged", "died", "acquired"]
 
 
 @dataclass(slots=True, eq=False)

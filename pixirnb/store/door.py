@@ -1,0 +1,230 @@
+"""The door of a run's owner: a unix socket at which an asker vouches for a request, so that the system says who it is.
+
+    owner    Door(folder, witness)   listens; `inbox/door` holds the socket's random name
+             hear() · sender_of()    takes in who knocked · who vouched for these bytes
+    asker    knock(folder, …)        names the request and the digest of its bytes; kept open while it waits
+
+Requests stay files; the socket carries nothing but the proof. On Linux its name is abstract, so that no file is left behind and
+no path is too long; elsewhere it lies in the folder for temporary files. Source: contract.md §11 (who asked).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import select
+import socket
+import struct
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from pixirnb.durability import let_go
+from pixirnb.machine.requests import Sender
+from pixirnb.store.folders import open_private
+
+_NAME: Final = "door"
+_TOKEN: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_KNOCK: Final = re.compile(rb"([0-9a-f]{16}) ([0-9a-f]{64})\n", re.ASCII)
+_KNOCK_LENGTH: Final = 16 + 1 + 64 + 1
+_MOST_AT_ONCE: Final = 256
+"""Who knocks while so many are heard or waited for is heard at a later look, or not at all."""
+_TRUSTED: Final[tuple[Sender, ...]] = ("person", "other_step", "own_step", "unproven")
+_PATIENCE_S: Final = 1.0
+_PEER_PIDFD: Final = getattr(socket, "SO_PEERPIDFD", 77)
+_PEER_ON_MACOS: Final = (1, 2)
+"""LOCAL_PEERCRED and LOCAL_PEERPID, of level 0."""
+
+Witness = Callable[[int], Sender]
+"""Says of a process id whose it is."""
+
+
+@dataclass(slots=True)
+class _Visit:
+    """Somebody at the door whose process has been looked at."""
+
+    connection: socket.socket
+    sender: Sender
+    said: bytes = b""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Door:
+    """The owner's side. Belongs to one thread at a time; nothing here waits. Raises OSError where no socket can be had."""
+
+    folder: Path
+    witness: Witness
+    platform: str = sys.platform
+    """What `sys.platform` says; written only by tests."""
+    _token: str = field(default_factory=lambda: secrets.token_hex(16))
+    _listener: socket.socket = field(init=False)
+    _visits: list[_Visit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._listener.setblocking(False)
+            address = _address(self._token, self.platform)
+            self._listener.bind(address)
+            if not address.startswith("\0"):
+                Path(address).chmod(0o600)
+            self._listener.listen(_MOST_AT_ONCE)
+            _tell(self.folder, self._token)
+        except BaseException:
+            self._listener.close()
+            raise
+        _open.add(self)
+
+    def hear(self) -> None:
+        """Take in who knocked since the last look: who they are, and what they have said."""
+        for _ in range(_MOST_AT_ONCE):
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                break  # nobody more, or no descriptor left: they are heard when there is
+            connection.setblocking(False)
+            self._visits.append(_Visit(connection, self._judged(connection)))
+        self._visits = [visit for visit in self._visits if _goes_on(visit)]
+        while len(self._visits) > _MOST_AT_ONCE:
+            self._visits.pop(0).connection.close()
+
+    def sender_of(self, request_id: str, data: bytes) -> Sender:
+        """Who vouched for a request and for just these bytes; `unproven` where nobody did who still waits."""
+        wanted = _knock(request_id, data)
+        found = [visit for visit in self._visits if visit.said == wanted]
+        for visit in found:
+            self._visits.remove(visit)
+            visit.connection.close()
+        # A step may repeat what a person says; that takes nothing from the person's word.
+        return min((visit.sender for visit in found), key=_TRUSTED.index, default="unproven")
+
+    def close(self) -> None:
+        """Nobody is heard any more. Safe to call twice."""
+        if self._listener.fileno() < 0:
+            return
+        self.abandon()
+        address = _address(self._token, self.platform)
+        if not address.startswith("\0"):
+            let_go(Path(address))
+        if _told(self.folder) == self._token:
+            let_go(self.folder / _NAME)
+
+    def abandon(self) -> None:
+        """Close the descriptors only: all that a forked child may do with its copy."""
+        _open.discard(self)
+        self._listener.close()
+        for visit in self._visits:
+            visit.connection.close()
+        self._visits.clear()
+
+    def _judged(self, connection: socket.socket) -> Sender:
+        """Whose the process at the other end is. Only one that is still there when that is known has proved anything."""
+        held: int | None = None
+        try:
+            if not hasattr(socket, "SO_PEERCRED"):
+                said = connection.getsockopt(0, _PEER_ON_MACOS[0], 76)
+                uid = struct.unpack_from("I", said, 4)[0]
+                pid = connection.getsockopt(0, _PEER_ON_MACOS[1])
+            else:
+                size = struct.calcsize("3i")
+                said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+                pid, uid, _ = struct.unpack("3i", said)
+                held = _process(connection, pid)
+            if pid <= 0 or uid != os.geteuid():
+                return "unproven"  # in another pid namespace, or another user's
+            found = self.witness(pid)
+            is_gone = held is not None and bool(select.select([held], [], [], 0)[0])
+        except (OSError, ValueError):
+            return "unproven"
+        finally:
+            if held is not None:
+                os.close(held)
+        return "unproven" if is_gone else found
+
+
+def knock(folder: Path, request_id: str, data: bytes) -> socket.socket | None:
+    """Vouch for a request that is about to be left; None where no owner listens on this machine. The caller closes it."""
+    token = _told(folder)
+    if token is None:
+        return None
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(_PATIENCE_S)
+        connection.connect(_address(token, sys.platform))
+        connection.sendall(_knock(request_id, data))
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _knock(request_id: str, data: bytes) -> bytes:
+    return f"{request_id} {hashlib.sha256(data).hexdigest()}\n".encode()
+
+
+def _goes_on(visit: _Visit) -> bool:
+    """Hear what a visitor has said by now; False, and shown out, where that is nothing we understand, or it has left."""
+    try:
+        # One byte more than can be meant: who says more is no asker of ours, and is not listened to.
+        said = visit.connection.recv(_KNOCK_LENGTH + 1 - len(visit.said))
+        visit.said += said
+        is_here = bool(said)
+    except BlockingIOError:
+        is_here = True
+    except OSError:
+        is_here = False
+    is_sound = len(visit.said) < _KNOCK_LENGTH or _KNOCK.fullmatch(visit.said) is not None
+    if not (is_here and is_sound):
+        visit.connection.close()
+    return is_here and is_sound
+
+
+def _process(connection: socket.socket, pid: int) -> int:
+    """A descriptor that holds on to the process at the other end, so that its id cannot pass on unseen. Raises OSError."""
+    try:
+        return connection.getsockopt(socket.SOL_SOCKET, _PEER_PIDFD)
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            raise
+        return os.pidfd_open(pid)  # before Linux 6.5: by the id it had when it connected
+
+
+def _address(token: str, platform: str) -> str:
+    if platform == "linux":
+        return f"\0pixirnb-{token}"
+    return str(Path(tempfile.gettempdir()) / f"pixirnb-{token}")
+
+
+def _tell(folder: Path, token: str) -> None:
+    aside = folder / f".{_NAME}.{token}"
+    with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
+        file.write(token)
+    aside.rename(folder / _NAME)
+
+
+def _told(folder: Path) -> str | None:
+    try:
+        with os.fdopen(open_private(folder / _NAME, os.O_RDONLY), "rb") as file:
+            said = file.read(64).decode("ascii", errors="replace")
+    except OSError:
+        return None
+    return said if _TOKEN.fullmatch(said) else None
+
+
+_open: Final[WeakSet[Door]] = WeakSet()
+
+
+def _let_go_in_child() -> None:
+    # A forked child would keep the door open for an owner that is gone.
+    for door in list(_open):
+        door.abandon()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
