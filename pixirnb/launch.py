@@ -15,6 +15,7 @@ from pixirnb import courses
 from pixirnb.courses import Course
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
+from pixirnb.engine.inbox import HeldInbox
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
 from pixirnb.engine.slots import agent_limit
@@ -124,7 +125,7 @@ def _launch(
         if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
             drafts.append(workspace_shared(run_id))
             tell(store, run_id, request("neighbour", run_id=log.run_id))
-    inbox = None if log.folder is None else FileInbox(log.folder / "inbox")
+    inbox = None if log.folder is None else HeldInbox(FileInbox(log.folder / "inbox"), log)
     stop = course.stop or stop
     return engine().launch(
         plan,

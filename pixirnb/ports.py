@@ -61,6 +61,8 @@ class Lease:
     """Start time of the process (psutil create_time), so that a reused pid is told apart."""
     instance: str
     since: str
+    folder: int | None = None
+    """Inode of the run folder it was written for, which tells a copy; None where nobody wrote it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,12 @@ class RunLog(Protocol):
         """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
 
         Raises LogWriteFailed, after which the log accepts nothing more: what reached the disk is decided by the
-        next reading.
+        next reading. Its code is `lock_lost` where the run is not held any more: then nothing was written.
         """
+        ...
+
+    def require_hold(self) -> None:
+        """Raise LogWriteFailed (`lock_lost`) where another may hold the run now: nothing of it may be written."""
         ...
 
     def session(self, session_id: str) -> SessionLog:

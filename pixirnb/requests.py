@@ -28,6 +28,7 @@ _SETTLING_S: Final = 1.0
 """How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
 _CANNOT: Final = frozenset(
     {
+        "lock_lost",
         "log_write_failed",
         "internal_error",
         "merge_busy",

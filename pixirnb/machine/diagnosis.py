@@ -24,9 +24,11 @@ from pixirnb.machine.session_findings import SeenSession, of_sessions
 from pixirnb.planning.plan import Plan
 
 Readiness = Literal["ready", "ready_with_warnings", "blocked"]
-LeaseStanding = Literal["live", "stale", "reused", "elsewhere", "left_behind", "unsigned"]
-"""Of the record beside the lock: its process lives and holds the lock · it holds it no more · its pid is another process now ·
-it is another host's · the lock is held though its process is gone · the lock is held and nobody left word."""
+LeaseStanding = Literal[
+    "live", "unlocked", "stale", "reused", "elsewhere", "left_behind", "unsigned"
+]
+"""Of the record beside the lock: its process lives and holds the lock · it lives and the lock is free · it is gone · its pid is
+another process now · it is another host's · the lock is held though its process is gone · it is held and nobody left word."""
 
 _LISTED: Final = 8
 """Entries of a long list that stand in the evidence; the rest are counted."""
@@ -170,6 +172,9 @@ def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
             cell = f"%pixir resume {run.run_id} --take-over"
             action = offer("resume_run", None, cell)
             yield Finding("lease_elsewhere", "warning", told, None, lease, action)
+        case "unlocked":
+            told = f"{who[0].upper()}{who[1:]} holds the run, and its lock is free: it was removed, or the disk ignores locks."
+            yield Finding("lock_lost", "warning", told, None, lease)
         case "stale":
             told = f"The record of {who} was left behind; it holds nobody up."
             yield Finding("lease_stale", "warning", told, None, lease)

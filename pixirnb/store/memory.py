@@ -24,6 +24,7 @@ from pixirnb.store.blobs import (
     refuse_too_large,
 )
 from pixirnb.store.follower import LogFollower
+from pixirnb.store.holders import lock_lost
 from pixirnb.store.lines import decode_log, encode_group, log_damaged
 from pixirnb.store.seal import Seal, compared
 
@@ -151,6 +152,7 @@ class MemoryLog:
         self._chain = decoded.chain
         self._count = len(decoded.events)
         self._has_appended = False
+        self._is_closed = False
         self._refusal: str | None = None
 
     @property
@@ -160,6 +162,7 @@ class MemoryLog:
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep `events` in one group. Raises LogWriteFailed, as FileLog does, and InternalError."""
+        self.require_hold()
         if self._refusal is None and not self._is_held:
             self._refusal = "it is closed, or its process has ended"
         if self._refusal is not None:
@@ -178,6 +181,11 @@ class MemoryLog:
         if not self._has_appended:
             self._has_appended = True
             self._seal()
+
+    def require_hold(self) -> None:
+        """Raise LogWriteFailed (`lock_lost`) where the run was taken from this log behind its back."""
+        if not self._is_closed and self._run.lease is not self._lease:
+            raise lock_lost(self.run_id, "its lock has been removed")
 
     def session(self, session_id: str) -> MemorySession:
         """A child session, for writing: new, or going on. Raises UnknownRun, LogWriteFailed where it is damaged."""
@@ -204,6 +212,7 @@ class MemoryLog:
     def close(self) -> None:
         """Seal what was appended and release the lease. Safe to call twice."""
         self._refusal = self._refusal or "it is closed"
+        self._is_closed = True
         if self._is_held:
             if self._has_appended:
                 self._seal()
@@ -252,6 +261,11 @@ class MemoryStore:
         """Every holder dies at once: its locks are free, its logs take no more events."""
         for run in self.runs.values():
             run.is_locked = False
+
+    def lose_lock(self, run_id: str) -> None:
+        """Somebody removes lock and record of a run: whoever has it has lost it, and may not know yet."""
+        run = self._run(run_id)
+        run.is_locked, run.lease = False, None
 
     def room_for(self, data: bytes) -> int:
         """How many bytes of a group are kept: all of them, unless `fail_after` has run out."""
