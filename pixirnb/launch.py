@@ -69,6 +69,7 @@ def go_on(
     request: Request | None = None,
     stop: RunStop | None = None,
     take_over: bool = False,
+    recover: bool = False,
     listeners: Sequence[Listener] = (),
     is_attended: bool = False,
 ) -> LiveRun | None:
@@ -79,7 +80,13 @@ def go_on(
     agent_limit(os.environ)
     _refuse_copy(store, run_id)
     course = courses.further(
-        store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
+        store,
+        run_id,
+        edit=edit,
+        selection=selection,
+        request=request,
+        take_over=take_over,
+        recover=recover,
     )
     if course is None:
         return None

@@ -75,6 +75,32 @@ class Reading:
     """The live owner; None when nobody holds the run now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A damaged log whose beginning holds."""
+
+    events: list[Event]
+    """What holds; at least one."""
+    damage: Damage
+    rest: bytes
+    """What followed."""
+    kept: str | None
+    """Name of the file in the run folder that keeps it; None where nothing followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """How a damaged log goes on."""
+
+    events: list[Event]
+    """What it says of that, following what holds."""
+    attempts: dict[str, int]
+    """The last attempt of each step that the kept history knows of."""
+
+
+Mend = Callable[[Setback], Mended]
+
+
 class Follower(Protocol):
     """Reads a log that another process is writing."""
 
@@ -161,8 +187,11 @@ class RunStore(Protocol):
         """
         ...
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> RunLog:
-        """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised)."""
+    def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> RunLog:
+        """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised).
+
+        With `mend`, one whose beginning holds goes on from there, beginning with what `mend` makes; the rest is kept aside.
+        """
         ...
 
     def read(self, run_id: str) -> Reading:

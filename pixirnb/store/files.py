@@ -17,7 +17,7 @@ from pixirnb.durability import sync_folder
 from pixirnb.errors import StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Decoded
 from pixirnb.ids import is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
+from pixirnb.ports import Blobs, Lease, Mend, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.folders import (
     make_private,
@@ -28,8 +28,9 @@ from pixirnb.store.folders import (
 )
 from pixirnb.store.follower import LogFollower, bytes_from
 from pixirnb.store.lease import live_owner, new_instance, take
-from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.lines import decode_log, encode_group, is_recoverable, log_damaged
 from pixirnb.store.log import LOG_NAME, FileLog
+from pixirnb.store.recovery import recovered
 from pixirnb.store.seal import Seal, compared, missing, read_seal
 from pixirnb.store.sessions import (
     follow_session,
@@ -108,11 +109,11 @@ class FileStore:
             raise
         return log
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> FileLog:
-        """Hold an existing log; a torn tail is cut and told in its `reading`.
+    def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> FileLog:
+        """Hold an existing log; a torn tail is cut and told in its `reading`, and damage mended with `mend`.
 
         Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` sets aside the
-        record another host left; a lock that is held is never broken.
+        record another left; a lock that is held is never broken.
         """
         folder = self._folder(run_id)
         self._require_log(folder)
@@ -127,7 +128,12 @@ class FileStore:
             decoded = compared(decode_log(data, get=blobs.get), data, read_seal(folder))
             is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
             if decoded.damage is not None and not is_torn:
-                raise log_damaged(run_id, decoded.damage)
+                count = len(decoded.events)
+                if mend is None or not is_recoverable(decoded.damage, count):
+                    raise log_damaged(run_id, decoded.damage, count)
+                decoded = recovered(folder / LOG_NAME, data, decoded, blobs, mend)
+                os.close(descriptor)
+                descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             if not decoded.events:
                 raise _never_began(run_id)
             blobs.sweep()
@@ -227,7 +233,7 @@ class FileStore:
             return
         seal = read_seal(folder)
         lost = None if seal is None else missing(0, seal)
-        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost)
+        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost, 0)
 
     def _decode(self, folder: Path, seal: Seal | None) -> Decoded:
         try:

@@ -15,17 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_attempt_name, is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
-from pixirnb.store.blobs import (
-    BLOB_LIMIT,
-    blob_damaged,
-    blob_missing,
-    digest_of,
-    refuse_too_large,
-)
+from pixirnb.ports import Blobs, Lease, Mend, Reading, Setback
 from pixirnb.store.follower import LogFollower
 from pixirnb.store.holders import lock_lost
-from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.lines import decode_log, encode_group, is_recoverable, log_damaged
+from pixirnb.store.memory_blobs import MemoryBlobs
 from pixirnb.store.seal import Seal, compared
 
 if TYPE_CHECKING:
@@ -33,47 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixirnb.history.events import Event
-
-
-class MemoryBlobs:
-    """The blobs of one run, in a dict that tests may look into and rob."""
-
-    stored: dict[str, bytes]
-
-    def __init__(self) -> None:
-        """Empty."""
-        self.stored = {}
-
-    def put(self, data: bytes) -> str:
-        """Store `data` and return its digest. Twice is once. Raises Cannot(`limit_exceeded`)."""
-        refuse_too_large(len(data), BLOB_LIMIT)
-        digest = digest_of(data)
-        self.stored[digest] = bytes(data)
-        return digest
-
-    def put_file(self, path: Path) -> str:
-        """Store the bytes of a file; the file itself stays."""
-        return self.put(path.read_bytes())
-
-    def get(self, digest: str) -> bytes:
-        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
-        if digest not in self.stored:
-            raise blob_missing(digest)
-        if digest_of(self.stored[digest]) != digest:
-            raise blob_damaged(digest)
-        return self.stored[digest]
-
-    def path(self, digest: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """None: there is no file."""
-        return None
-
-    def has(self, digest: str) -> bool:
-        """Whether the blob is there (not whether it is intact)."""
-        return digest in self.stored
-
-    def is_whole(self, digest: str) -> bool:
-        """Whether the blob is there and is what was written."""
-        return digest in self.stored and digest_of(self.stored[digest]) == digest
 
 
 @dataclass(eq=False)
@@ -118,6 +71,8 @@ class MemoryRun:
     """What seal.json would say."""
     lease: Lease | None = None
     is_locked: bool = False
+    broken: list[bytes] = field(default_factory=list)
+    """What recoveries have kept aside."""
     sessions: dict[str, MemorySession] = field(default_factory=dict)
     """Child sessions, by name."""
 
@@ -295,8 +250,10 @@ class MemoryStore:
         decoded = Decoded(list(history), None, len(data), chain)
         return MemoryLog(self, run_id, run, self._take(run), decoded)
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> MemoryLog:
-        """Hold an existing log; a torn tail is cut. Raises UnknownRun, HeldByAnother, LogDamaged."""
+    def acquire(
+        self, run_id: str, *, take_over: bool = False, mend: Mend | None = None
+    ) -> MemoryLog:
+        """Hold an existing log; a torn tail is cut, damage mended with `mend`. Raises UnknownRun, HeldByAnother, LogDamaged."""
         run = self._run(run_id)
         other = run.lease
         is_elsewhere = other is not None and other.host != socket.gethostname()
@@ -309,7 +266,9 @@ class MemoryStore:
         decoded = self._decode(run)
         is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
         if decoded.damage is not None and not is_torn:
-            raise log_damaged(run_id, decoded.damage)
+            if mend is None or not is_recoverable(decoded.damage, len(decoded.events)):
+                raise log_damaged(run_id, decoded.damage, len(decoded.events))
+            decoded = self._recovered(run, decoded, mend)
         if not decoded.events:
             raise _unknown(run_id)
         del run.data[decoded.good_bytes :]
@@ -356,6 +315,25 @@ class MemoryStore:
         if run_id not in self.runs:
             raise _unknown(run_id)
         return self.runs[run_id]
+
+    def _recovered(self, run: MemoryRun, decoded: Decoded, mend: Mend) -> Decoded:
+        assert decoded.damage is not None
+        rest = bytes(run.data[decoded.good_bytes :])
+        kept = f"log.{len(run.broken) + 1}.broken" if rest else None
+        mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
+        said, chain = encode_group(
+            mended.events, chain=decoded.chain, after=len(decoded.events), put=run.blobs.put
+        )
+        if rest:
+            run.broken.append(rest)
+        for name in list(run.sessions):
+            step, _, attempt = name.rpartition(".")
+            if int(attempt) > mended.attempts.get(step, 0):
+                del run.sessions[name]
+        run.data[decoded.good_bytes :] = said
+        events = [*decoded.events, *mended.events]
+        run.seal = Seal(len(events), chain)
+        return Decoded(events, None, len(run.data), chain)
 
     def _take(self, run: MemoryRun) -> Lease:
         run.lease = Lease(
