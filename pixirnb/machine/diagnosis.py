@@ -150,7 +150,10 @@ def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
             told = f"The last line was not finished and was promised to nobody: {damage.message}."
             yield Finding(damage.code, "warning", told, None, evidence, _resume(run, around))
         else:
-            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed."
+            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed as it is."
+            if damage.code != "version":
+                # Told, and not offered: what was behind the damage may run again, which is for a person to weigh.
+                told += f" `pixirnb resume {run.run_id} --recover` keeps the rest aside and goes on from there."
             yield Finding(damage.code, "blocked", told, None, evidence)
     if run.unread:
         told = f"{len(run.unread)} events have not the shape of their kind and were passed over."
