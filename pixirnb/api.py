@@ -36,6 +36,7 @@ from pixirnb.sources import (
 )
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.files import FileStore
+from pixirnb.store.lines import is_recoverable, log_damaged
 from pixirnb.tools.delegation import SurfaceDelegate
 from pixirnb.views.listings import Forecast, Rows
 from pixirnb.views.phrases import clashing, why
@@ -144,6 +145,7 @@ def resume(
     only: str | None = None,
     until: str | None = None,
     take_over: bool = False,
+    recover: bool = False,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
@@ -153,7 +155,8 @@ def resume(
     """Continue a run in the background. A completed, unchanged run is a no-op that says so (`Run.is_no_op`).
 
     `checkpoint` leaves the run as it is and starts a new one from that place of it (the Run returned has an id of its own).
-    `attended`: a person stays who can be asked for permissions.
+    `attended`: a person stays who can be asked for permissions. `recover`: a damaged log is kept aside from its first line that
+    does not hold, and the run goes on from what is before it; what followed may run again, as `log_recovered` warns.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
@@ -175,6 +178,7 @@ def resume(
         edit=_edit(spec, inputs, functions),
         selection=Selection(from_, only, until),
         take_over=take_over,
+        recover=recover,
         listeners=listeners,
         is_attended=attended,
     )
@@ -191,6 +195,7 @@ def plan_resume(
     from_: str | None = None,
     only: str | None = None,
     until: str | None = None,
+    recover: bool = False,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
@@ -199,6 +204,10 @@ def plan_resume(
     store, run_id = located(run_id, workspace=workspace, state=state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
+    if recover and reading.damage is not None:
+        if not is_recoverable(reading.damage, len(reading.events)):
+            raise log_damaged(run_id, reading.damage, len(reading.events))
+        reading = Reading(reading.events)
     if checkpoint is not None:
         reading = Reading(history_at(reading, checkpoint))
     found = resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))

@@ -26,6 +26,7 @@ from pixirnb.engine.inheritance import adopt_trees, copy_blobs, copy_sessions, u
 from pixirnb.engine.isolated import copy_left
 from pixirnb.engine.leftovers import close_left
 from pixirnb.engine.merging import Merger
+from pixirnb.engine.recovery import mended
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep, warning
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
@@ -37,7 +38,7 @@ from pixirnb.planning.facts import Facts
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
 from pixirnb.planning.roots import Roots
-from pixirnb.ports import Contents, Reading, RunLog, RunStore
+from pixirnb.ports import Contents, Mend, Mended, Reading, RunLog, RunStore, Setback
 from pixirnb.release import release
 from pixirnb.resumption import Edit, Resumption, called, history_at, pinned_plan, resumption
 from pixirnb.runners.processes import end_strays
@@ -152,14 +153,16 @@ def further(
     selection: Selection | None = None,
     request: Request | None = None,
     take_over: bool = False,
+    recover: bool = False,
     place: Place = HERE,
 ) -> Course | None:
-    """A run taken up again, what was requested first; None when there is nothing to do.
+    """A run taken up again, what was requested first; None when there is nothing to do. `recover`: from before a damage.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments, Cannot (`workspace_missing` …).
     """
     chosen, changed = selection or Selection(), edit or Edit()
-    with _held(store, run_id, take_over=take_over) as (log, hand_on):
+    mend = partial(_mend, place) if recover else None
+    with _held(store, run_id, take_over=take_over, mend=mend) as (log, hand_on):
         reading = log.reading
         drafts, stop = _granted(request, reading)
         known = Reading([*reading.events, *_as_events(drafts, reading.events, place)])
@@ -313,14 +316,18 @@ def _wished(merger: Merger, request: Request) -> list[Draft]:
 
 @contextlib.contextmanager
 def _held(
-    store: RunStore, run_id: str, *, take_over: bool
+    store: RunStore, run_id: str, *, take_over: bool, mend: Mend | None = None
 ) -> Iterator[tuple[RunLog, Callable[[], object]]]:
     """Hold a run's log; it is let go of at the end unless it was handed on."""
-    log = store.acquire(run_id, take_over=take_over)
+    log = store.acquire(run_id, take_over=take_over, mend=mend)
     stack = contextlib.ExitStack()
     stack.callback(log.close)
     with stack:
         yield log, stack.pop_all
+
+
+def _mend(place: Place, setback: Setback) -> Mended:
+    return mended(setback, place.wall())
 
 
 def _close_sessions(

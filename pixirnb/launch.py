@@ -15,6 +15,7 @@ from pixirnb import courses
 from pixirnb.courses import Course
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.host import engine
+from pixirnb.engine.inbox import HeldInbox
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.overlap import share_writes
 from pixirnb.engine.slots import agent_limit
@@ -68,6 +69,7 @@ def go_on(
     request: Request | None = None,
     stop: RunStop | None = None,
     take_over: bool = False,
+    recover: bool = False,
     listeners: Sequence[Listener] = (),
     is_attended: bool = False,
 ) -> LiveRun | None:
@@ -78,7 +80,13 @@ def go_on(
     agent_limit(os.environ)
     _refuse_copy(store, run_id)
     course = courses.further(
-        store, run_id, edit=edit, selection=selection, request=request, take_over=take_over
+        store,
+        run_id,
+        edit=edit,
+        selection=selection,
+        request=request,
+        take_over=take_over,
+        recover=recover,
     )
     if course is None:
         return None
@@ -124,7 +132,9 @@ def _launch(
         if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
             drafts.append(workspace_shared(run_id))
             tell(store, run_id, request("neighbour", run_id=log.run_id))
-    inbox = None if log.folder is None else FileInbox(log.folder / "inbox", engine().sender)
+    inbox = None
+    if log.folder is not None:
+        inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
     stop = course.stop or stop
     return engine().launch(
         plan,

@@ -61,6 +61,8 @@ class Lease:
     """Start time of the process (psutil create_time), so that a reused pid is told apart."""
     instance: str
     since: str
+    folder: int | None = None
+    """Inode of the run folder it was written for, which tells a copy; None where nobody wrote it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,32 @@ class Reading:
     damage: Damage | None = None
     owner: Lease | None = None
     """The live owner; None when nobody holds the run now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A damaged log whose beginning holds."""
+
+    events: list[Event]
+    """What holds; at least one."""
+    damage: Damage
+    rest: bytes
+    """What followed."""
+    kept: str | None
+    """Name of the file in the run folder that keeps it; None where nothing followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """How a damaged log goes on."""
+
+    events: list[Event]
+    """What it says of that, following what holds."""
+    attempts: dict[str, int]
+    """The last attempt of each step that the kept history knows of."""
+
+
+Mend = Callable[[Setback], Mended]
 
 
 class Follower(Protocol):
@@ -95,8 +123,12 @@ class RunLog(Protocol):
         """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
 
         Raises LogWriteFailed, after which the log accepts nothing more: what reached the disk is decided by the
-        next reading.
+        next reading. Its code is `lock_lost` where the run is not held any more: then nothing was written.
         """
+        ...
+
+    def require_hold(self) -> None:
+        """Raise LogWriteFailed (`lock_lost`) where another may hold the run now: nothing of it may be written."""
         ...
 
     def session(self, session_id: str) -> SessionLog:
@@ -159,8 +191,11 @@ class RunStore(Protocol):
         """
         ...
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> RunLog:
-        """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised)."""
+    def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> RunLog:
+        """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised).
+
+        With `mend`, one whose beginning holds goes on from there, beginning with what `mend` makes; the rest is kept aside.
+        """
         ...
 
     def read(self, run_id: str) -> Reading:

@@ -29,6 +29,7 @@ _SETTLING_S: Final = 1.0
 _CANNOT: Final = frozenset(
     {"approval_by_agent", "cancel_by_step", "sender_unproven"}
     | {
+        "lock_lost",
         "log_write_failed",
         "internal_error",
         "merge_busy",

@@ -153,7 +153,7 @@ def _sound(reading: Reading) -> list[Event]:
     if reading.damage is not None and reading.damage.code != "torn_tail":
         raise LogDamaged(
             f"the log is damaged: {reading.damage.message}",
-            fix="It can be shown up to there; start a new run to go on.",
+            fix="It can be shown up to there; a resume with `--recover` keeps the rest aside and goes on from there.",
             details={"line": reading.damage.line, "damage": reading.damage.code},
         )
     return reading.events

@@ -115,7 +115,7 @@ class LiveRun:
         known: RunState = fold(scheduler.durable)
         found = outcome(scheduler.plan, known, is_live=False)
         reasons = [r for r in found.reasons if r["code"] != "owner_died"]
-        reasons.insert(0, {"code": "log_write_failed", "step": None})
+        reasons.insert(0, {"code": scheduler.write_error.code, "step": None})
         summary = f"{found.summary.rstrip('.')}; {scheduler.write_error.message}"
         return replace(found, status="interrupted", reasons=reasons, summary=summary)
 

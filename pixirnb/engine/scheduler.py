@@ -159,7 +159,6 @@ class Scheduler:
 
     def stop(self, how: RunStop) -> None:
         """The operator wants the run to end: cancel, drain or interrupt. A harder wish overrides a softer one."""
-
         self.post(Stimulus(note=lambda _: self._note_stop(how)))
 
     def _note_stop(self, how: RunStop) -> None:
@@ -180,9 +179,10 @@ class Scheduler:
         )
 
     async def _attend(self, inbox: Inbox) -> None:
-        await attend(
-            inbox, self.clock, self.offload, lambda request: self.post(Stimulus(request=request))
-        )
+        await attend(inbox, self.clock, self.offload, self._hear, self._end_with)
+
+    def _hear(self, request: Request) -> None:
+        self.post(Stimulus(request=request))
 
     # --- gather -------------------------------------------------------------------------------------------------
 
@@ -204,9 +204,7 @@ class Scheduler:
         return taken
 
     def _deadline(self) -> float | None:
-        if self._ride_at is None or self._wake_at is None:
-            return self._wake_at if self._ride_at is None else self._ride_at
-        return min(self._ride_at, self._wake_at)
+        return min((at for at in (self._ride_at, self._wake_at) if at is not None), default=None)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
@@ -249,10 +247,9 @@ class Scheduler:
             for draft in answer.events:
                 record(draft)
         is_durable = await self._commit(events)
-        if is_durable:
+        if is_durable and self.write_error is None:
             self._perform(instructions)
-        if replies:
-            await self._reply(replies, is_durable=is_durable)
+        await self._reply(replies, is_durable=is_durable)
 
     def _grant(
         self, request: Request, reply: Reply | None
@@ -299,17 +296,12 @@ class Scheduler:
                 await self.offload(self.inbox.answer, request.id, awaited)
 
     async def _commit(self, events: Sequence[Event]) -> bool:
-        if self.write_error is not None:
-            return False
-        if not events:
-            return True
+        if self.write_error is not None or not events:
+            return self.write_error is None
         try:
             await self._writer.append(events)
         except LogWriteFailed as error:
-            self.write_error = error
-            self._permits.refuse(error)
-            for attempt in self.attempts.values():
-                attempt.stop.set("interrupted")
+            self._end_with(error)
             return False
         self.durable.extend(events)
         for event in events:
@@ -318,6 +310,14 @@ class Scheduler:
         self._permits.heard(events)
         self.broadcast.publish(events)
         return True
+
+    def _end_with(self, error: LogWriteFailed) -> None:
+        """Nothing can be recorded any more: what runs is stopped, and then the course is over."""
+        self.write_error = self.write_error or error
+        self._permits.refuse(error)
+        for attempt in self.attempts.values():
+            attempt.stop.set("interrupted")
+        self.post(Stimulus())
 
     def _perform(self, instructions: Mapping[Instruction, None]) -> None:
         for instruction in instructions:

@@ -24,9 +24,11 @@ from pixirnb.machine.session_findings import SeenSession, of_sessions
 from pixirnb.planning.plan import Plan
 
 Readiness = Literal["ready", "ready_with_warnings", "blocked"]
-LeaseStanding = Literal["live", "stale", "reused", "elsewhere", "left_behind", "unsigned"]
-"""Of the record beside the lock: its process lives and holds the lock · it holds it no more · its pid is another process now ·
-it is another host's · the lock is held though its process is gone · the lock is held and nobody left word."""
+LeaseStanding = Literal[
+    "live", "unlocked", "stale", "reused", "elsewhere", "left_behind", "unsigned"
+]
+"""Of the record beside the lock: its process lives and holds the lock · it lives and the lock is free · it is gone · its pid is
+another process now · it is another host's · the lock is held though its process is gone · it is held and nobody left word."""
 
 _LISTED: Final = 8
 """Entries of a long list that stand in the evidence; the rest are counted."""
@@ -148,7 +150,10 @@ def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
             told = f"The last line was not finished and was promised to nobody: {damage.message}."
             yield Finding(damage.code, "warning", told, None, evidence, _resume(run, around))
         else:
-            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed."
+            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed as it is."
+            if damage.code != "version":
+                # Told, and not offered: what was behind the damage may run again, which is for a person to weigh.
+                told += f" `pixirnb resume {run.run_id} --recover` keeps the rest aside and goes on from there."
             yield Finding(damage.code, "blocked", told, None, evidence)
     if run.unread:
         told = f"{len(run.unread)} events have not the shape of their kind and were passed over."
@@ -170,6 +175,9 @@ def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
             cell = f"%pixir resume {run.run_id} --take-over"
             action = offer("resume_run", None, cell)
             yield Finding("lease_elsewhere", "warning", told, None, lease, action)
+        case "unlocked":
+            told = f"{who[0].upper()}{who[1:]} holds the run, and its lock is free: it was removed, or the disk ignores locks."
+            yield Finding("lock_lost", "warning", told, None, lease)
         case "stale":
             told = f"The record of {who} was left behind; it holds nobody up."
             yield Finding("lease_stale", "warning", told, None, lease)

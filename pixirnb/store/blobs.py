@@ -18,7 +18,7 @@ from pixirnb.interruptions import unbroken
 from pixirnb.store.folders import linked, make_private, open_private, unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 BLOB_LIMIT: Final = 2 * 1024**3
@@ -72,9 +72,16 @@ class FileBlobs:
     syncs: int
     """Times the disk was asked to make something durable."""
 
-    def __init__(self, folder: Path, *, limit: int = BLOB_LIMIT) -> None:
-        """`folder` is the run's `blobs`; it is made with the first blob."""
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        limit: int = BLOB_LIMIT,
+        require_hold: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`folder` is the run's `blobs`; it is made with the first blob. `require_hold` raises where none may be."""
         self._folder = folder
+        self._require_hold = require_hold
         self._limit = limit
         self._durable: set[str] = set()
         self.syncs = 0
@@ -195,6 +202,7 @@ class FileBlobs:
         return True
 
     def _keep(self, chunks: Iterator[bytes]) -> str:
+        self._require_hold()
         temporary = self._folder / f"{_TEMPORARY}{os.getpid()}.{next(_names)}"
         try:
             make_private(self._folder)

@@ -2,24 +2,22 @@
 
     <state>/runs/<run_id>/  log.jsonl  seal.json  blobs/  output/  sessions/  inbox/  lock  lease.json
 
-`FileStore` finds and makes run folders; `FileLog` is one of them, held for writing. Nothing here
-interprets an event. A group of events is one write and one fdatasync; once either fails the log takes
-no more, for nobody knows what lies on the disk until it is read again.
+`FileStore` finds and makes run folders; `log.FileLog` is one of them, held for writing. Nothing here
+interprets an event.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.durability import sync_folder
-from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
-from pixirnb.history.codec import GENESIS, Damage, Decoded
+from pixirnb.errors import StateUnusable, UnknownRun
+from pixirnb.history.codec import GENESIS, Decoded
 from pixirnb.ids import is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
+from pixirnb.ports import Blobs, Lease, Mend, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.folders import (
     make_private,
@@ -29,13 +27,13 @@ from pixirnb.store.folders import (
     unusable,
 )
 from pixirnb.store.follower import LogFollower, bytes_from
-from pixirnb.store.lease import Hold, live_owner, new_instance, take
-from pixirnb.store.lines import decode_log, encode_group, log_damaged
-from pixirnb.store.seal import Seal, compared, leave_seal, missing, read_seal
+from pixirnb.store.lease import live_owner, new_instance, take
+from pixirnb.store.lines import decode_log, encode_group, is_recoverable, log_damaged
+from pixirnb.store.log import LOG_NAME, FileLog
+from pixirnb.store.recovery import recovered
+from pixirnb.store.seal import Seal, compared, missing, read_seal
 from pixirnb.store.sessions import (
-    FileSession,
     follow_session,
-    open_session,
     read_session,
     session_ids,
 )
@@ -47,115 +45,7 @@ if TYPE_CHECKING:
 
     from pixirnb.history.events import Event
 
-LOG_NAME: Final = "log.jsonl"
 _FOLDERS: Final = ("blobs", "output", "sessions", "inbox")
-
-
-class FileLog:
-    """A run's log, held for writing by this process alone. Made by FileStore."""
-
-    run_id: str
-    folder: Path | None
-    blobs: Blobs
-    reading: Reading
-    """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
-    syncs: int
-    """Times this log asked the disk to make something durable, blobs apart."""
-
-    def __init__(
-        self, folder: Path, hold: Hold, descriptor: int, decoded: Decoded, blobs: FileBlobs
-    ) -> None:
-        """Made by FileStore, which holds the lock."""
-        self.run_id = folder.name
-        self.folder = folder
-        self._place = folder
-        self.blobs = blobs
-        self.reading = Reading(decoded.events, decoded.damage)
-        self.syncs = 0
-        self._hold = hold
-        self._descriptor = descriptor
-        self._chain = decoded.chain
-        self._count = len(decoded.events)
-        self._sealed: int | None = None
-        self._refusal: str | None = None
-
-    @property
-    def torn(self) -> Damage | None:
-        """The unfinished last line that was cut when the log was acquired."""
-        return self.reading.damage
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
-
-        Raises LogWriteFailed, after which the log accepts nothing more; InternalError for events
-        that are out of order or not JSON: then nothing was written and the log goes on.
-        """
-        if self._refusal is None and not self._hold.is_ours:
-            self._refusal = "it is closed, or held by the process this one was forked from"
-        if self._refusal is not None:
-            raise self._write_failed(self._refusal)
-        if not events:
-            return
-        try:
-            data, chain = encode_group(
-                events, chain=self._chain, after=self._count, put=self.blobs.put
-            )
-        except LogWriteFailed as failed:
-            self._refusal = failed.message
-            raise
-        except StateUnusable as refused:
-            # No folder for a blob: to the log it is one more write that failed.
-            self._refusal = refused.message
-            raise self._write_failed(self._refusal) from refused
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-            _sync_data(self._descriptor)
-            if os.fstat(self._descriptor).st_nlink == 0:
-                # What is written to a file without a name is gone when it is closed.
-                raise FileNotFoundError(errno.ENOENT, "it has been deleted")
-        except OSError as error:
-            self._refusal = error.strerror or str(error)
-            raise self._write_failed(self._refusal) from error
-        except BaseException:
-            self._refusal = "an earlier write was interrupted"
-            raise
-        self.syncs += 1
-        self._chain = chain
-        self._count += len(events)
-        if self._sealed is None:
-            # At once, or a course that is killed could lose all its lines and read as the one before.
-            self._seal()
-
-    def session(self, session_id: str) -> FileSession:
-        """A child session, for writing. Raises LogWriteFailed, UnknownRun."""
-        assert isinstance(self.blobs, FileBlobs)
-        return open_session(self._place, session_id, self.blobs, lambda: self._hold.is_ours)
-
-    def close(self) -> None:
-        """Seal what was appended; release the lock and the lease. Safe to call twice."""
-        if not self._hold.is_ours:
-            return
-        self._refusal = self._refusal or "it is closed"
-        try:
-            os.close(self._descriptor)
-        except OSError:
-            pass  # all that was confirmed is synced, and the run must become free
-        if self._sealed is not None and self._sealed < self._count:
-            self._seal()
-        self._hold.release()
-
-    def _seal(self) -> None:
-        self._sealed = self._count
-        leave_seal(self._place, Seal(self._count, self._chain))
-
-    def _write_failed(self, reason: str) -> LogWriteFailed:
-        return LogWriteFailed(
-            f"the log of run {self.run_id} takes no events: {reason}",
-            fix=f"when that is repaired, `pixirnb resume {self.run_id}` goes on from what is on disk",
-            details={"run_id": self.run_id, "path": str(self.folder)},
-        )
 
 
 class FileStore:
@@ -201,7 +91,7 @@ class FileStore:
         try:
             for name in _FOLDERS:
                 make_private(folder / name)
-            blobs = FileBlobs(folder / "blobs")
+            blobs = FileBlobs(folder / "blobs", require_hold=hold.require)
             furnish(blobs)
             data, chain = encode_group(history, chain=GENESIS, after=0, put=blobs.put)
             descriptor = _begun(path, data)
@@ -219,18 +109,18 @@ class FileStore:
             raise
         return log
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> FileLog:
-        """Hold an existing log; a torn tail is cut and told in its `reading`.
+    def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> FileLog:
+        """Hold an existing log; a torn tail is cut and told in its `reading`, and damage mended with `mend`.
 
         Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` sets aside the
-        record another host left; a lock that is held is never broken.
+        record another left; a lock that is held is never broken.
         """
         folder = self._folder(run_id)
         self._require_log(folder)
         hold = take(folder, instance=self.instance, take_over=take_over)
         descriptor = -1
         try:
-            blobs = FileBlobs(folder / "blobs")
+            blobs = FileBlobs(folder / "blobs", require_hold=hold.require)
             for name in _FOLDERS:
                 make_private(folder / name)
             descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
@@ -238,7 +128,12 @@ class FileStore:
             decoded = compared(decode_log(data, get=blobs.get), data, read_seal(folder))
             is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
             if decoded.damage is not None and not is_torn:
-                raise log_damaged(run_id, decoded.damage)
+                count = len(decoded.events)
+                if mend is None or not is_recoverable(decoded.damage, count):
+                    raise log_damaged(run_id, decoded.damage, count)
+                decoded = recovered(folder / LOG_NAME, data, decoded, blobs, mend)
+                os.close(descriptor)
+                descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             if not decoded.events:
                 raise _never_began(run_id)
             blobs.sweep()
@@ -338,7 +233,7 @@ class FileStore:
             return
         seal = read_seal(folder)
         lost = None if seal is None else missing(0, seal)
-        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost)
+        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost, 0)
 
     def _decode(self, folder: Path, seal: Seal | None) -> Decoded:
         try:
@@ -377,10 +272,6 @@ def _read_whole(descriptor: int) -> bytes:
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         file.seek(0)
         return file.read()
-
-
-# macOS has no fdatasync; its fsync stops at the drive's cache, which is the best it offers for free.
-_sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def _unknown(run_id: str, state: Path) -> UnknownRun:

@@ -47,11 +47,11 @@ class LogFollower:
         data = self._fetch(self._offset)
         if data is None:
             message = f"of the {self._offset} bytes that were read, some are gone"
-            raise log_damaged(self._run_id, Damage("cut_short", self._count, message))
+            raise log_damaged(self._run_id, Damage("cut_short", self._count, message), self._count)
         decoded = decode_log(data, get=self._get, chain=self._chain, after=self._count)
         damage = decoded.damage
         if damage is not None and damage.code != "torn_tail" and not decoded.events:
-            raise log_damaged(self._run_id, damage)
+            raise log_damaged(self._run_id, damage, self._count)
         if not decoded.events and seal is not None:
             self._compare(seal)
         self._offset += decoded.good_bytes
@@ -64,7 +64,7 @@ class LogFollower:
         if damage is None and seal.seq == self._count and seal.chain != self._chain:
             damage = unlike(seal)
         if damage is not None:
-            raise log_damaged(self._run_id, damage)
+            raise log_damaged(self._run_id, damage, self._count)
 
 
 def bytes_from(path: Path, offset: int) -> bytes | None:

@@ -76,20 +76,31 @@ def decode_log(
                 event.seq,
                 f"line {event.seq} ({event.kind}): {missing.message}",
             )
-            lines = data.split(b"\n", index)[:index]
-            return Decoded(
-                events[:index],
-                damage,
-                sum(map(len, lines)) + index,
-                lines[-1][CHAIN_VALUE].decode() if lines else chain,
-            )
+            return Decoded(events[:index], damage, *reach(data, index, chain))
     return decoded
 
 
-def log_damaged(run_id: str, damage: Damage) -> LogDamaged:
-    """The error of whoever needs a whole log and found `damage`."""
+def reach(data: bytes, count: int, chain: str = GENESIS) -> tuple[int, str]:
+    """Bytes of the first `count` lines, and the chain after them; `chain` is the one before."""
+    lines = data.split(b"\n", count)[:count]
+    return sum(map(len, lines)) + count, lines[-1][CHAIN_VALUE].decode() if lines else chain
+
+
+def is_recoverable(damage: Damage, count: int) -> bool:
+    """Whether a run can go on from the `count` events before `damage`. What a later release wrote is no damage to mend."""
+    return count > 0 and damage.code != "version"
+
+
+def log_damaged(run_id: str, damage: Damage, count: int) -> LogDamaged:
+    """The error of whoever needs a whole log and found `damage` behind `count` events."""
+    fix = f"look at it with `pixirnb log {run_id}`; it cannot be resumed, start a new run"
+    if is_recoverable(damage, count):
+        fix = (
+            f"look at it with `pixirnb log {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
+            f"from the {count} events before it"
+        )
     return LogDamaged(
         f"run {run_id}: {damage.message}",
-        fix=f"look at it with `pixirnb log {run_id}`; it cannot be resumed, start a new run",
+        fix=fix,
         details={"run_id": run_id, "damage": damage.code, "line": damage.line},
     )

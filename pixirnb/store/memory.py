@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_attempt_name, is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
-from pixirnb.store.blobs import (
-    BLOB_LIMIT,
-    blob_damaged,
-    blob_missing,
-    digest_of,
-    refuse_too_large,
-)
+from pixirnb.ports import Blobs, Lease, Mend, Reading, Setback
 from pixirnb.store.follower import LogFollower
-from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.holders import lock_lost
+from pixirnb.store.lines import decode_log, encode_group, is_recoverable, log_damaged
+from pixirnb.store.memory_blobs import MemoryBlobs
 from pixirnb.store.seal import Seal, compared
 
 if TYPE_CHECKING:
@@ -32,47 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixirnb.history.events import Event
-
-
-class MemoryBlobs:
-    """The blobs of one run, in a dict that tests may look into and rob."""
-
-    stored: dict[str, bytes]
-
-    def __init__(self) -> None:
-        """Empty."""
-        self.stored = {}
-
-    def put(self, data: bytes) -> str:
-        """Store `data` and return its digest. Twice is once. Raises Cannot(`limit_exceeded`)."""
-        refuse_too_large(len(data), BLOB_LIMIT)
-        digest = digest_of(data)
-        self.stored[digest] = bytes(data)
-        return digest
-
-    def put_file(self, path: Path) -> str:
-        """Store the bytes of a file; the file itself stays."""
-        return self.put(path.read_bytes())
-
-    def get(self, digest: str) -> bytes:
-        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
-        if digest not in self.stored:
-            raise blob_missing(digest)
-        if digest_of(self.stored[digest]) != digest:
-            raise blob_damaged(digest)
-        return self.stored[digest]
-
-    def path(self, digest: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """None: there is no file."""
-        return None
-
-    def has(self, digest: str) -> bool:
-        """Whether the blob is there (not whether it is intact)."""
-        return digest in self.stored
-
-    def is_whole(self, digest: str) -> bool:
-        """Whether the blob is there and is what was written."""
-        return digest in self.stored and digest_of(self.stored[digest]) == digest
 
 
 @dataclass(eq=False)
@@ -117,6 +71,8 @@ class MemoryRun:
     """What seal.json would say."""
     lease: Lease | None = None
     is_locked: bool = False
+    broken: list[bytes] = field(default_factory=list)
+    """What recoveries have kept aside."""
     sessions: dict[str, MemorySession] = field(default_factory=dict)
     """Child sessions, by name."""
 
@@ -151,6 +107,7 @@ class MemoryLog:
         self._chain = decoded.chain
         self._count = len(decoded.events)
         self._has_appended = False
+        self._is_closed = False
         self._refusal: str | None = None
 
     @property
@@ -160,6 +117,7 @@ class MemoryLog:
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep `events` in one group. Raises LogWriteFailed, as FileLog does, and InternalError."""
+        self.require_hold()
         if self._refusal is None and not self._is_held:
             self._refusal = "it is closed, or its process has ended"
         if self._refusal is not None:
@@ -178,6 +136,11 @@ class MemoryLog:
         if not self._has_appended:
             self._has_appended = True
             self._seal()
+
+    def require_hold(self) -> None:
+        """Raise LogWriteFailed (`lock_lost`) where the run was taken from this log behind its back."""
+        if not self._is_closed and self._run.lease is not self._lease:
+            raise lock_lost(self.run_id, "its lock has been removed")
 
     def session(self, session_id: str) -> MemorySession:
         """A child session, for writing: new, or going on. Raises UnknownRun, LogWriteFailed where it is damaged."""
@@ -204,6 +167,7 @@ class MemoryLog:
     def close(self) -> None:
         """Seal what was appended and release the lease. Safe to call twice."""
         self._refusal = self._refusal or "it is closed"
+        self._is_closed = True
         if self._is_held:
             if self._has_appended:
                 self._seal()
@@ -253,6 +217,11 @@ class MemoryStore:
         for run in self.runs.values():
             run.is_locked = False
 
+    def lose_lock(self, run_id: str) -> None:
+        """Somebody removes lock and record of a run: whoever has it has lost it, and may not know yet."""
+        run = self._run(run_id)
+        run.is_locked, run.lease = False, None
+
     def room_for(self, data: bytes) -> int:
         """How many bytes of a group are kept: all of them, unless `fail_after` has run out."""
         if self._left is None:
@@ -281,8 +250,10 @@ class MemoryStore:
         decoded = Decoded(list(history), None, len(data), chain)
         return MemoryLog(self, run_id, run, self._take(run), decoded)
 
-    def acquire(self, run_id: str, *, take_over: bool = False) -> MemoryLog:
-        """Hold an existing log; a torn tail is cut. Raises UnknownRun, HeldByAnother, LogDamaged."""
+    def acquire(
+        self, run_id: str, *, take_over: bool = False, mend: Mend | None = None
+    ) -> MemoryLog:
+        """Hold an existing log; a torn tail is cut, damage mended with `mend`. Raises UnknownRun, HeldByAnother, LogDamaged."""
         run = self._run(run_id)
         other = run.lease
         is_elsewhere = other is not None and other.host != socket.gethostname()
@@ -295,7 +266,9 @@ class MemoryStore:
         decoded = self._decode(run)
         is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
         if decoded.damage is not None and not is_torn:
-            raise log_damaged(run_id, decoded.damage)
+            if mend is None or not is_recoverable(decoded.damage, len(decoded.events)):
+                raise log_damaged(run_id, decoded.damage, len(decoded.events))
+            decoded = self._recovered(run, decoded, mend)
         if not decoded.events:
             raise _unknown(run_id)
         del run.data[decoded.good_bytes :]
@@ -342,6 +315,25 @@ class MemoryStore:
         if run_id not in self.runs:
             raise _unknown(run_id)
         return self.runs[run_id]
+
+    def _recovered(self, run: MemoryRun, decoded: Decoded, mend: Mend) -> Decoded:
+        assert decoded.damage is not None
+        rest = bytes(run.data[decoded.good_bytes :])
+        kept = f"log.{len(run.broken) + 1}.broken" if rest else None
+        mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
+        said, chain = encode_group(
+            mended.events, chain=decoded.chain, after=len(decoded.events), put=run.blobs.put
+        )
+        if rest:
+            run.broken.append(rest)
+        for name in list(run.sessions):
+            step, _, attempt = name.rpartition(".")
+            if int(attempt) > mended.attempts.get(step, 0):
+                del run.sessions[name]
+        run.data[decoded.good_bytes :] = said
+        events = [*decoded.events, *mended.events]
+        run.seal = Seal(len(events), chain)
+        return Decoded(events, None, len(run.data), chain)
 
     def _take(self, run: MemoryRun) -> Lease:
         run.lease = Lease(

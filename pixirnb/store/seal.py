@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.history.codec import CHAIN_VALUE, Damage, Decoded
 from pixirnb.store.folders import open_private
+from pixirnb.store.lines import reach
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +97,8 @@ def compared(decoded: Decoded, data: bytes, seal: Seal | None) -> Decoded:
         return replace(decoded, damage=found)
     if _chain_at(seal.seq, decoded, data) == seal.chain:
         return decoded
-    return replace(decoded, events=decoded.events[: seal.seq - 1], damage=unlike(seal))
+    kept = seal.seq - 1
+    return Decoded(decoded.events[:kept], unlike(seal), *reach(data, kept))
 
 
 def missing(count: int, seal: Seal) -> Damage | None:

@@ -144,6 +144,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         dry_run: Flag = False,
         tail: Flag = False,
         take_over: Flag = False,
+        recover: Flag = False,
         common: Common | None = None,
     ) -> Result:
         """Continue a run: reuse what is ready and unchanged, run the rest.
@@ -158,7 +159,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             checkpoint: Leave the run as it is and start a new one from this checkpoint of it.
             dry_run: Show what would be reused, rerun or held, and why; run nothing.
             tail: Show the steps' output as it comes.
-            take_over: Take the run over from another host that is known to be dead.
+            take_over: Take the run over from an owner that is known to be gone.
+            recover: Go on from before the damage in its log; what followed is kept aside, and may run again.
         """
         choice = Choice(
             spec=None if spec is None else source_of(desk, spec),
@@ -168,6 +170,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             until=until,
             checkpoint=checkpoint,
             take_over=take_over,
+            recover=recover,
         )
         return go_on(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
 

@@ -31,16 +31,17 @@ class Choice:
     until: str | None = None
     checkpoint: str | None = None
     take_over: bool = False
+    recover: bool = False
 
 
 def resume(
     desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
 ) -> Result:
     """Go on with a run, or fork it, or show what that would do."""
-    if choice.checkpoint is not None and choice.take_over:
+    if choice.checkpoint is not None and (choice.take_over or choice.recover):
         raise InvalidArguments(
-            "A fork leaves the run to its owner, so there is nothing to take over.",
-            fix="Leave out --take-over.",
+            "A fork leaves the run to its owner as it is, so there is nothing to take over or to recover.",
+            fix=f"Leave out --{'take-over' if choice.take_over else 'recover'}.",
         )
     opened = api.open_run(run, state=state_of(common))
     pinned = opened.compiled().workflow
@@ -54,6 +55,7 @@ def resume(
         "until": choice.until,
         "checkpoint": choice.checkpoint,
         "functions": functions,
+        "recover": choice.recover,
     }
     if dry_run:
         steps = api.plan_resume(opened.folder, **asked)

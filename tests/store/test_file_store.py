@@ -15,8 +15,9 @@ import pixirnb.store.files
 from pixirnb.errors import LogDamaged, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
-from pixirnb.store.files import FileLog, FileStore
+from pixirnb.store.files import FileStore
 from pixirnb.store.folders import refuse_foreign
+from pixirnb.store.log import FileLog
 from pixirnb.testing.store_contract import LATER, RUN, event, story
 
 ROOT = Path(pixirnb.store.files.__file__).parents[2]

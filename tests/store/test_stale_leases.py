@@ -20,7 +20,7 @@ from pixirnb import api
 from pixirnb.errors import HeldByAnother
 from pixirnb.handle import Run
 from pixirnb.ports import Lease
-from pixirnb.store.lease import read_lease
+from pixirnb.store.holders import read_lease
 
 ROOT = Path(pixirnb.store.files.__file__).parents[2]
 SINCE = "2026-11-21T22:00:00.000000Z"

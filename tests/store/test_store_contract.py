@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pixirnb.store.files import FileLog, FileStore
+from pixirnb.store.files import FileStore
+from pixirnb.store.lease import _let_go
+from pixirnb.store.log import FileLog
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.store_contract import StoreContract
 
@@ -42,7 +43,7 @@ class TestFileStore(StoreContract):
     def end_process(self, store: Any, log: RunLog) -> None:
         # As the kernel does it: descriptors go, the lease record stays.
         assert isinstance(log, FileLog)
-        os.close(log._hold._descriptor)
+        _let_go(log._hold._descriptor)
         log._hold._descriptor = -1
 
     def tamper(self, store: Any, run_id: str, change: Callable[[bytes], bytes]) -> None:

@@ -1,0 +1,179 @@
+"""Who holds a run, as it is written beside the lock and as others are told.
+
+    lease.json   {"host", "pid", "started", "instance", "since", "folder"}
+
+The record says who; whether it still holds is for `lease` to say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
+from pixirnb.interruptions import unbroken
+from pixirnb.ports import Lease
+from pixirnb.store.folders import open_private, unusable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCK: Final = "lock"
+RECORD: Final = "lease.json"
+_RECORD_LIMIT: Final = 4096
+"""Bytes of a record that are read; ours have about 150."""
+_MOST_PID: Final = 2**31 - 1
+_START_TOLERANCE_S: Final = 2.0
+"""The start of a process is computed from the boot time, which moves when the clock is set."""
+
+
+def read_lease(folder: Path) -> Lease | None:
+    """The record as it lies there; None when there is none, or none that can be read."""
+    try:
+        descriptor = open_private(folder / RECORD, os.O_RDONLY)
+        try:
+            members = json.loads(os.read(descriptor, _RECORD_LIMIT))
+        finally:
+            os.close(descriptor)
+        pid, started = members["pid"], float(members["started"])
+        texts = [members[name] for name in ("host", "instance", "since")]
+        folder_inode = members.get("folder")
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        # Cut short by a power failure, perhaps: the lock decides, the record only tells.
+        return None
+    if type(pid) is not int or not 0 < pid <= _MOST_PID:
+        return None
+    if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
+        return None
+    host, instance, since = texts
+    inode = folder_inode if type(folder_inode) is int else None
+    return Lease(host, pid, started, instance, since, folder=inode)
+
+
+def is_alive(lease: Lease) -> bool:
+    """Whether the process of a lease of this host runs, and is the same one."""
+    started = started_at(lease.pid)
+    return started is not None and abs(started - lease.started) <= _START_TOLERANCE_S
+
+
+def started_at(pid: int) -> float | None:
+    """When a process started; None where there is none, or only one that ended and was not reaped."""
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
+        return None
+
+
+def identity(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a record from one that took its place: an inode is given again once its file is gone, hence the time."""
+    return (status.st_dev, status.st_ino, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _process_start(pid: int) -> float:
+    return psutil.Process(pid).create_time()
+
+
+def own_lease(instance: str, folder: Path) -> Lease:
+    """The record of this process for a run folder. Raises StateUnusable where there is no such folder."""
+    pid = os.getpid()
+    try:
+        inode = folder.stat().st_ino
+    except OSError as error:
+        raise unusable(folder, error) from error
+    return Lease(
+        host=socket.gethostname(),
+        pid=pid,
+        started=_process_start(pid),
+        instance=instance,
+        since=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        folder=inode,
+    )
+
+
+def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
+    """Leave a record in a run folder, for whoever has its lock; the identity of its file. Raises StateUnusable."""
+    temporary = folder / f"{RECORD}.{os.getpid()}"
+    try:
+        unbroken(temporary.unlink, missing_ok=True)
+        with os.fdopen(
+            open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8"
+        ) as file:
+            json.dump(asdict(lease), file)
+            file.flush()
+            record = identity(os.fstat(file.fileno()))
+        unbroken(temporary.rename, folder / RECORD)
+        return record
+    except OSError as error:
+        raise unusable(folder, error) from error
+
+
+def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
+    """The error for a lock that another has."""
+    run_id = folder.name
+    if lease is None:
+        return HeldByAnother(
+            f"run {run_id} is held by another process, which left no word who it is",
+            fix=f"wait for it, or look who has {folder / LOCK} open (`fuser` says)",
+            details={"run_id": run_id, "host": None, "pid": None, "since": None},
+        )
+    here = lease.host == socket.gethostname()
+    if here and lease.pid == os.getpid():
+        who = f"this process ({lease.pid})"
+    elif here and not is_alive(lease):
+        who = f"something process {lease.pid} left behind when it ended"
+    else:
+        who = f"process {lease.pid} on {lease.host}"
+    return HeldByAnother(
+        f"run {run_id} is held by {who} since {lease.since}",
+        fix=f"wait for it, or end it with `pixirnb cancel {run_id}`",
+        details={"run_id": run_id, **asdict(lease)},
+    )
+
+
+def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
+    """The error for the record of another host."""
+    return HeldByAnother(
+        f"run {folder.name} was last held by process {lease.pid} on {lease.host}, "
+        f"since {lease.since}; whether it lives cannot be seen from here",
+        fix="when it is surely gone, repeat this with --take-over",
+        details={"run_id": folder.name, **asdict(lease)},
+    )
+
+
+def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
+    """The error for the record of a living process of this host that has not the lock."""
+    return HeldByAnother(
+        f"run {folder.name} is held by process {lease.pid} on {lease.host} since {lease.since}, though its lock is free: "
+        "it was removed, or this disk ignores locks",
+        fix="wait until that process noticed or ended; if it surely drives the run no more, repeat this with --take-over",
+        details={"run_id": folder.name, **asdict(lease)},
+    )
+
+
+def lock_lost(run_id: str, why: str) -> LogWriteFailed:
+    """The error of a holder whose hold was taken away behind its back."""
+    return LogWriteFailed(
+        f"run {run_id} is not held by this process any more: {why}",
+        fix=f"what was recorded stands; look who else is at work in its folder, then `pixirnb resume {run_id}`",
+        code="lock_lost",
+        details={"run_id": run_id},
+    )
+
+
+def no_locks(path: Path, error: OSError) -> StateUnusable:
+    """The error for a disk on which nothing can be locked."""
+    return StateUnusable(
+        f"{path}: this disk offers no file locks ({error.strerror or error})",
+        fix="choose a state folder on a local disk with --state DIR or PIXIRNB_STATE",
+        code="locks_unsupported",
+        details={"path": str(path), "errno": error.errno},
+    )

@@ -1,0 +1,65 @@
+"""A damaged log that goes on: what holds of it stays, and what does not is kept aside in the run's folder.
+
+    log.<n>.broken                what followed the last line that held, as it lay there
+    sessions|output/<name>.<n>.broken   what attempts left that the history kept knows nothing of
+
+The log is replaced as a whole by one that says so itself: until then it is damaged, and nothing is ever deleted.
+Source: docs/adr/0017-owners-and-what-two-of-them-leave.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pixirnb.durability import put_durably, sync_folder
+from pixirnb.history.codec import Decoded
+from pixirnb.ports import Mend, Setback
+from pixirnb.store.blobs import FileBlobs
+from pixirnb.store.lines import encode_group
+from pixirnb.store.seal import Seal, leave_seal
+
+SUFFIX: Final = ".broken"
+
+
+def recovered(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, mend: Mend) -> Decoded:
+    """The log at `path`, mended by its holder: the events of `decoded` and those of `mend`. Raises OSError, LogWriteFailed."""
+    assert decoded.damage is not None
+    folder = path.parent
+    number = _free_number(folder)
+    rest = data[decoded.good_bytes :]
+    kept = f"log.{number}{SUFFIX}" if rest else None
+    if kept is not None:
+        put_durably(folder / kept, rest)
+    mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
+    for name in ("sessions", "output"):
+        _set_aside(folder / name, mended.attempts, number)
+    said, chain = encode_group(
+        mended.events, chain=decoded.chain, after=len(decoded.events), put=blobs.put
+    )
+    events = [*decoded.events, *mended.events]
+    # The seal first: with it the old log is damaged as before, and the new one is whole.
+    leave_seal(folder, Seal(len(events), chain))
+    sync_folder(folder)
+    whole = data[: decoded.good_bytes] + said
+    put_durably(path, whole)
+    return Decoded(events, None, len(whole), chain)
+
+
+def _free_number(folder: Path) -> int:
+    taken = {path.name for path in folder.rglob(f"*{SUFFIX}")}
+    return next(
+        n for n in itertools.count(1) if not any(name.endswith(f".{n}{SUFFIX}") for name in taken)
+    )
+
+
+def _set_aside(folder: Path, attempts: Mapping[str, int], number: int) -> None:
+    """Rename what attempts left that are none of these: their numbers are given again."""
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        step, _, attempt = path.stem.rpartition(".")
+        if path.suffix != SUFFIX and attempt.isdigit() and int(attempt) > attempts.get(step, 0):
+            path.rename(path.with_name(f"{path.name}.{number}{SUFFIX}"))
+    if folder.is_dir():
+        sync_folder(folder)

@@ -1,0 +1,303 @@
+"""One owner, whatever happens to the lock: who lost it writes not another byte, and who is named in the record is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pixirnb import api
+from pixirnb.errors import HeldByAnother, LogWriteFailed
+from pixirnb.runners.processes import find_strays
+from pixirnb.store.files import FileStore
+from pixirnb.store.holders import read_lease
+from pixirnb.store.lease import take
+from pixirnb.testing.store_contract import RUN, story
+
+ROOT = Path(api.__file__).parents[1]
+
+OWNER = """
+import sys
+from pathlib import Path
+from pixirnb.store.files import FileStore
+log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
+print("holds", flush=True)
+sys.stdin.readline()
+log.close()
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    store = FileStore(tmp_path / ".pixirnb")
+    log = store.create(RUN)
+    log.append(story(3))
+    log.close()
+    return store
+
+
+def without_lock(folder: Path) -> None:
+    (folder / "lock").unlink()
+
+
+def with_another_lock(folder: Path) -> None:
+    (folder / "lock").unlink()
+    (folder / "lock").touch()
+
+
+def without_lock_and_record(folder: Path) -> None:
+    (folder / "lock").unlink()
+    (folder / "lease.json").unlink()
+
+
+def with_anothers_record(folder: Path) -> None:
+    lease = read_lease(folder)
+    assert lease is not None
+    (folder / "lease.json").write_text(json.dumps({**asdict(lease), "instance": "another"}))
+
+
+def renamed(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+LOSSES: tuple[Callable[[Path], None], ...] = (
+    without_lock,
+    with_another_lock,
+    without_lock_and_record,
+    with_anothers_record,
+    renamed,
+)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything below a folder, the record apart, which its writer takes back."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "lease.json"
+    }
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_an_owner_that_lost_its_lock_writes_not_another_byte(
+    store: FileStore, lose: Callable[[Path], None]
+) -> None:
+    log = store.acquire(RUN)
+    log.append(story(1, after=3))
+    session = log.session("look.1")
+    session.append(story(1))
+    lose(store.folder(RUN))
+    before = files(store.state)
+    for write in (
+        lambda: log.append(story(1, after=4)),
+        lambda: log.append(story(2, after=4)),
+        lambda: log.blobs.put(b"x" * 1000),
+        log.require_hold,
+    ):
+        with pytest.raises(LogWriteFailed) as lost:
+            write()
+        assert lost.value.code == "lock_lost"
+        assert "pixirnb resume" in lost.value.fix
+    with pytest.raises(LogWriteFailed):
+        session.append(story(1, after=1))
+    log.close()
+    assert files(store.state) == before
+
+
+def test_what_is_lost_stays_lost_when_the_lock_comes_back(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    lock = store.folder(RUN) / "lock"
+    lock.rename(lock.with_name("aside"))
+    with pytest.raises(LogWriteFailed):
+        log.append(story(1, after=3))
+    lock.with_name("aside").rename(lock)
+    with pytest.raises(LogWriteFailed):
+        log.append(story(1, after=3))
+    log.close()
+    assert store.read(RUN).events == story(3)
+
+
+def test_a_record_that_was_only_touched_is_the_owners_still(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    os.utime(store.folder(RUN) / "lease.json", (1.0, 1.0))
+    log.append(story(1, after=3))
+    log.close()
+    assert read_lease(store.folder(RUN)) is None
+
+
+def test_a_log_that_somebody_else_wrote_to_takes_no_more(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    path = store.folder(RUN) / "log.jsonl"
+    with path.open("ab") as other:
+        other.write(b"{}\n")
+    before = path.read_bytes()
+    with pytest.raises(LogWriteFailed) as lost:
+        log.append(story(1, after=3))
+    assert lost.value.code == "lock_lost"
+    log.close()
+    assert path.read_bytes() == before
+
+
+def test_a_log_whose_name_leads_elsewhere_takes_no_more(store: FileStore) -> None:
+    log = store.acquire(RUN)
+    path = store.folder(RUN) / "log.jsonl"
+    path.rename(path.with_name("aside"))
+    path.write_bytes(path.with_name("aside").read_bytes())
+    with pytest.raises(LogWriteFailed, match="another file"):
+        log.append(story(1, after=3))
+    log.close()
+    assert store.read(RUN).events == story(3)
+
+
+@pytest.fixture
+def owner(store: FileStore) -> Iterator[subprocess.Popen[str]]:
+    """A living process that has taken the run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(store.state), RUN],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "holds"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("lose", [without_lock, with_another_lock])
+def test_the_record_of_a_living_process_is_believed_though_its_lock_is_free(
+    store: FileStore, owner: subprocess.Popen[str], lose: Callable[[Path], None]
+) -> None:
+    folder = store.folder(RUN)
+    lose(folder)
+    found = store.read(RUN).owner
+    assert found is not None
+    assert found.pid == owner.pid
+    with pytest.raises(HeldByAnother) as held:
+        store.acquire(RUN)
+    assert held.value.details["pid"] == owner.pid
+    assert str(owner.pid) in held.value.message
+    assert "--take-over" in held.value.fix
+    owner.kill()  # and not reaped: a process that only its parent remembers lives no more
+    while psutil.Process(owner.pid).status() != psutil.STATUS_ZOMBIE:
+        pass
+    assert store.read(RUN).owner is None
+    store.acquire(RUN).close()
+
+
+def test_a_person_may_set_aside_the_record_of_a_living_process_but_not_its_lock(
+    store: FileStore, owner: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(HeldByAnother):
+        store.acquire(RUN, take_over=True)
+    without_lock(store.folder(RUN))
+    log = store.acquire(RUN, take_over=True)
+    log.append(story(1, after=3))
+    owner.communicate("go\n")  # it lets go, and leaves what is not its own
+    log.append(story(1, after=4))
+    log.close()
+    assert store.read(RUN).events == story(5)
+    assert store.read(RUN).damage is None
+
+
+def test_the_record_of_a_living_process_says_nothing_of_a_copy_of_the_folder(
+    store: FileStore, owner: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copies" / RUN
+    copy.mkdir(parents=True)
+    for name, data in files(store.folder(RUN)).items():
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_bytes(data)
+    (copy / "lease.json").write_bytes((store.folder(RUN) / "lease.json").read_bytes())
+    beside = FileStore.beside(copy)
+    assert beside.read(RUN).owner is None
+    beside.acquire(RUN).close()
+    assert owner.poll() is None
+
+
+def test_this_process_knows_what_it_holds_itself(store: FileStore) -> None:
+    folder = store.folder(RUN)
+    first = take(folder, instance="first")
+    without_lock(folder)
+    with pytest.raises(HeldByAnother, match=f"process {os.getpid()}"):
+        take(folder, instance="second")
+    first.release()
+    assert read_lease(folder) is None
+    take(folder, instance="second").release()
+
+
+def test_whoever_loses_the_race_for_a_lock_file_that_is_replaced_takes_the_new_one(
+    store: FileStore,
+) -> None:
+    folder = store.folder(RUN)
+    for _ in range(20):
+        hold = take(folder, instance="one")
+        assert hold.lost() is None
+        with_another_lock(folder)
+        assert hold.lost() is not None
+        hold.release()
+
+
+# --- a run under way -------------------------------------------------------------------------------------------------
+
+
+FLOW = {
+    "name": "long",
+    "steps": [
+        {"id": "a", "run": "echo a >> effects.txt"},
+        {
+            "id": "b",
+            "run": "echo b >> effects.txt; touch begun; until test -e go; do sleep 0.02; done",
+            "depends_on": ["a"],
+        },
+        {"id": "c", "run": "echo c >> effects.txt", "depends_on": ["b"]},
+    ],
+}
+
+
+def test_a_course_whose_lock_is_taken_stops_its_steps_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    while not Path("begun").exists():
+        pass
+    without_lock_and_record(run.folder)
+    outcome = run.wait()
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert outcome.status == "interrupted"
+    assert outcome.reasons[0] == {"code": "lock_lost", "step": None}
+    assert "has been removed" in outcome.summary
+    assert find_strays(run.id) == []
+    Path("go").touch()
+    resumed = api.resume(run.id)
+    assert resumed.wait().status == "completed"
+    assert (run.folder / "log.jsonl").read_bytes().startswith(log)
+    assert api.open_run(run.id).damage is None
+    assert read_lease(run.folder) is None
+    assert Path("effects.txt").read_text().split() == ["a", "b", "b", "c"]
+
+
+def test_a_request_that_comes_after_the_loss_is_left_to_the_next_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    while not Path("begun").exists():
+        pass
+    (run.folder / "lock").unlink()
+    request = run.folder / "inbox" / "0123456789abcdef.json"
+    request.write_text(
+        json.dumps({"id": "0123456789abcdef", "verb": "cancel", "arguments": {}, "by": "x"})
+    )
+    assert run.wait().reasons[0]["code"] == "lock_lost"
+    assert [path.name for path in request.parent.iterdir()] == [request.name]

@@ -1,0 +1,160 @@
+"""A log that two owners have written, or that was damaged otherwise, goes on from what holds, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from storyline import facts
+
+from pixirnb import api
+from pixirnb.errors import LogDamaged
+from pixirnb.handle import Run
+from pixirnb.store.recovery import SUFFIX
+from pixirnb.testing.auditor.audit import audit
+
+FLOW = {
+    "name": "woven",
+    "steps": [
+        {"id": "a", "run": "echo a >> effects.txt"},
+        {"id": "b", "run": "echo b >> effects.txt; echo from b", "depends_on": ["a"]},
+        {"id": "c", "run": "echo c >> effects.txt", "depends_on": ["b"]},
+    ],
+}
+
+
+def lines(run: Run) -> list[bytes]:
+    """The log, line by line."""
+    return (run.folder / "log.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def effects() -> list[str]:
+    return Path("effects.txt").read_text().split()
+
+
+@pytest.fixture
+def woven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run as two owners leave it that both went on from the end of its first step."""
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    assert run.wait().ok
+    one = lines(run)
+    [cut] = [
+        e.seq for e in run.history() if e.kind == "checkpoint_decided" and e.data["step"] == "a"
+    ]
+    (run.folder / "log.jsonl").write_bytes(b"".join(one[:cut]))
+    (run.folder / "seal.json").unlink()
+    assert api.resume(run.id).wait().ok
+    other = lines(run)
+    assert other[:cut] == one[:cut]
+    pairs = zip(one[cut:], other[cut:], strict=False)
+    mixed = b"".join(line for pair in pairs for line in pair)
+    (run.folder / "log.jsonl").write_bytes(b"".join(one[:cut]) + mixed)
+    Path("effects.txt").write_text("a\n")
+    return api.open_run(run.id)
+
+
+def test_a_woven_log_is_refused_until_a_person_says_that_it_shall_go_on(woven: Run) -> None:
+    before = (woven.folder / "log.jsonl").read_bytes()
+    assert woven.status != "completed"
+    with pytest.raises(LogDamaged) as refused:
+        api.resume(woven.id)
+    assert f"pixirnb resume {woven.id} --recover" in refused.value.fix
+    forecast = api.plan_resume(woven.id, recover=True)
+    assert [entry["action"] for entry in forecast] == ["reuse", "rerun", "rerun"]
+    assert (woven.folder / "log.jsonl").read_bytes() == before
+    assert not list(woven.folder.rglob(f"*{SUFFIX}")), "looking changes nothing"
+
+
+def test_a_woven_log_goes_on_from_its_first_line_that_breaks_the_chain(woven: Run) -> None:
+    damaged = lines(woven)
+    assert woven.damage is not None
+    held = woven.damage.line - 1
+    resumed = api.resume(woven.id, recover=True)
+    outcome = resumed.wait()
+    assert outcome.status == "completed"
+    assert effects() == ["a", "b", "c"], "what was reused is not run again"
+    assert api.open_run(woven.id).damage is None
+    now = lines(woven)
+    assert now[:held] == damaged[:held]
+    assert (woven.folder / "log.1.broken").read_bytes() == b"".join(damaged[held:])
+    said = facts(resumed, "warning_raised")[0]
+    assert said["code"] == "log_recovered"
+    assert f"line {held + 1}" in said["message"]
+    assert "log.1.broken" in said["message"]
+    assert "`b`, `c`" in said["message"]
+    assert "`a`" not in said["message"]
+    assert "log_recovered" in [warning["code"] for warning in outcome.warnings]
+    assert resumed.history()[held].kind == "warning_raised", "before anything else is done"
+    assert audit(b"".join(now), outcome=api.open_run(woven.id).outcome.document()) == []
+
+
+def test_what_attempts_left_that_nobody_knows_of_any_more_is_kept_and_not_mixed_in(
+    woven: Run,
+) -> None:
+    [first] = [path for path in (woven.folder / "output").iterdir() if path.name.startswith("b.")]
+    first.write_text("from another history\n")
+    cut = next(e.seq for e in woven.history() if e.kind == "checkpoint_decided")
+    (woven.folder / "log.jsonl").write_bytes(b"".join(lines(woven)[:cut]) + b"{}\n")
+    resumed = api.resume(woven.id, recover=True)
+    assert resumed.wait().ok
+    assert first.read_text() == "from b\n"
+    kept = first.with_name(f"{first.name}.1{SUFFIX}")
+    assert kept.read_text() == "from another history\n"
+
+
+def test_damage_that_comes_again_is_kept_beside_the_first(woven: Run) -> None:
+    assert api.resume(woven.id, recover=True).wait().ok
+    with (woven.folder / "log.jsonl").open("ab") as log:
+        log.write(b"garbage\n")
+    assert api.open_run(woven.id).status != "completed"
+    again = api.resume(woven.id, recover=True)
+    assert again.is_no_op, "all that was promised is there"
+    assert again.outcome.status == "completed"
+    assert (woven.folder / "log.2.broken").read_bytes() == b"garbage\n"
+    codes = [warning["code"] for warning in again.outcome.warnings]
+    assert codes.count("log_recovered") == 2
+
+
+def test_lines_that_are_lost_are_said_to_be_lost(woven: Run) -> None:
+    assert api.resume(woven.id, recover=True).wait().ok
+    whole = lines(woven)
+    (woven.folder / "log.jsonl").write_bytes(b"".join(whole[:-3]))
+    assert woven.damage is not None
+    assert woven.damage.code == "cut_short"
+    again = api.resume(woven.id, recover=True)
+    assert again.wait().status == "completed"
+    assert any("is lost" in warning["message"] for warning in again.outcome.warnings)
+    assert not (woven.folder / "log.2.broken").exists()
+
+
+def test_a_sound_log_has_nothing_to_recover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    assert run.wait().ok
+    before = lines(run)
+    assert api.resume(run.id, recover=True).is_no_op
+    assert lines(run) == before
+
+
+@pytest.mark.parametrize("first", [b"{}\n", b""])
+def test_a_log_without_a_beginning_cannot_be_recovered(woven: Run, first: bytes) -> None:
+    (woven.folder / "log.jsonl").write_bytes(first + b"".join(lines(woven)[1:]))
+    for _ in range(2):
+        with pytest.raises(LogDamaged) as refused:
+            api.resume(woven.id, recover=True)
+        assert "--recover" not in refused.value.fix
+    assert not list(woven.folder.rglob(f"*{SUFFIX}"))
+
+
+def test_what_a_later_release_wrote_is_not_cut_away(woven: Run) -> None:
+    log = woven.folder / "log.jsonl"
+    held = lines(woven)[:4]
+    later = lines(woven)[4].replace(b'"v":1}', b'"v":2}').replace(b'"kind":"', b'"kind":"new_')
+    log.write_bytes(b"".join(held) + later)
+    with pytest.raises(LogDamaged) as refused:
+        api.resume(woven.id, recover=True)
+    assert refused.value.details["damage"] == "version"
+    assert log.read_bytes() == b"".join(held) + later
