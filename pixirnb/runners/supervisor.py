@@ -20,7 +20,7 @@ import anyio
 
 from pixirnb.errors import Cannot
 from pixirnb.runners import trees
-from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, PYTHON
+from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, GUARD, MARK, PYTHON, RELEASE
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -58,6 +58,7 @@ class Supervisor:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._handing_over = anyio.Lock()
+        self._marks: set[int] = set()
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
     @property
@@ -91,6 +92,23 @@ class Supervisor:
                 except (BrokenPipeError, ConnectionResetError):
                     if last_try:
                         raise
+
+    def guard(self, mark: int) -> None:
+        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where that cannot be had."""
+        self._be_alive()
+        assert self._channel is not None
+        if mark not in self._marks:
+            self._channel.send(GUARD + MARK.pack(mark))
+            self._marks.add(mark)
+
+    def release(self, mark: int) -> None:
+        """Nothing bears this mark any more."""
+        self._marks.discard(mark)
+        if self._channel is not None and not self._is_dead():
+            try:
+                self._channel.send(RELEASE + MARK.pack(mark))
+            except OSError:
+                pass  # it looks for a mark in vain
 
     async def is_lost(self) -> bool:
         """Whether the supervisor process has died. Asked when a reaper fell silent."""
@@ -160,6 +178,8 @@ class Supervisor:
         finally:
             theirs.close()
         self._channel = ours
+        for mark in self._marks:
+            ours.send(GUARD + MARK.pack(mark))
 
     @staticmethod
     async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:
