@@ -58,7 +58,7 @@ def can_mark() -> bool:
 
 
 def wear(limit: int) -> int:
-    """Put a mark on this process, for what it forks from now on; the limit it had, to be put back. Raises OSError, ValueError."""
+    """Put a mark on this process, for what it forks from now on; returns the limit it had. Raises OSError, ValueError."""
     if sys.platform != "linux":
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     before, hard = resource.getrlimit(_LOCKS)
@@ -87,14 +87,11 @@ def worn(pid: int) -> int | None:
 
 def bearers(wanted: Callable[[int], bool]) -> list[int]:
     """Ids of living processes with such a mark, oldest ids first. Never this process."""
-    own = os.getpid()
-    found: list[int] = []
     if sys.platform != "linux":
-        return found
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hundreds of names, many times a second
-        if name.isdigit() and (pid := int(name)) != own and _bears(pid, wanted) and _is_alive(pid):
-            found.append(pid)
-    return sorted(found)
+        return []
+    own = os.getpid()
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hundreds, many times a second
+    return sorted(pid for pid in pids if pid != own and _bears(pid, wanted) and _is_alive(pid))
 
 
 def ask(wanted: Callable[[int], bool], grace_s: float) -> None:

@@ -5,9 +5,9 @@
     os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, at no moment when a mark is worn
 
 A thread that a step's thread starts is the step's too. The wrappers are put in once, with the first step that runs in a
-thread, around whatever stands there, and stay: taking them out again would tear out what others have put around them. The mark is
-worn by this process for the moment of the start alone, so that the child is born with it. The environment of this process is
-never changed.
+thread, around whatever stands there, and stay: taking them out again would tear out what others have put around them. The
+mark is worn by this process for the moment of the start alone, so that the child is born with it. The environment of this
+process is never changed.
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def install() -> None:
         if _is_installed:
             return
         _is_installed = True
-        from multiprocessing import popen_forkserver  # neither is there on every system
-
-        import _posixsubprocess
+        import _posixsubprocess  # neither is there on every system
+        from multiprocessing import popen_forkserver
 
         doors: list[tuple[Any, str]] = [(subprocess, "_fork_exec"), (_posixsubprocess, "fork_exec")]
         for module, name in doors:

@@ -94,7 +94,7 @@ class Supervisor:
                         raise
 
     def guard(self, mark: int) -> None:
-        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where that cannot be had."""
+        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where it would not."""
         self._be_alive()
         assert self._channel is not None
         if mark not in self._marks:
