@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +27,7 @@ from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.ports import Blobs, Contents, Reading
+from pixirnb.process_marks import can_mark
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
@@ -75,7 +76,7 @@ def resumption(
     run = fold(_sound(reading))
     workflow = edit.workflow or require(load_mapping(run.spec))
     sources = {**run.sources, **called(workflow, edit.sources or {})}
-    facts = pinned_facts(run)
+    facts = replace(pinned_facts(run), tells_children=can_mark())
     if edit.workflow is not None:
         facts = survey(workflow, Path(run.workspace), sources)
     plan = compile_plan(workflow, facts, sources)

@@ -62,7 +62,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
     levels = topological_levels(graph)
     placement = Placement(workflow, facts)
-    resolved = _resolved(workflow, placement)
+    resolved = _resolved(workflow, placement, facts)
     # Nothing but an isolated step or a merge has to do with whose files reach whom.
     inherited: tuple[Inherited, ...] = ()
     isolated = [position for position, step in enumerate(resolved) if step.workspace == "isolated"]
@@ -112,9 +112,9 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     )
 
 
-def _resolved(workflow: Workflow, placement: Placement) -> list[Resolved]:
+def _resolved(workflow: Workflow, placement: Placement, facts: Facts) -> list[Resolved]:
     """The steps, each with all levels applied; merges last, for they claim what those claim that they bring back."""
-    resolver = Resolver(workflow, placement)
+    resolver = Resolver(workflow, placement, tells_children=facts.tells_children)
     if not any(type(step) is MergeStep for step in workflow.steps):
         return [resolver.resolve(step, {}) for step in workflow.steps]
     found = [

@@ -10,11 +10,11 @@ from pixirnb.planning.agent_cautions import agent_cautions
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.isolation_cautions import isolation_cautions
 from pixirnb.planning.repo_checks import written_repos
-from pixirnb.planning.resolution import STANDARD_TIMEOUT_MS
+from pixirnb.planning.resolution import STANDARD_TIMEOUT_MS, needs_process
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
-from pixirnb.spec.steps import AgentStep
+from pixirnb.spec.steps import AgentStep, PythonStep
 
 MANY_DEPENDENCIES: Final = 5
 
@@ -36,6 +36,7 @@ def cautions(analysis: Analysis) -> Iterator[Mistake]:
     yield from _phases(analysis)
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
+    yield from _moved_from_threads(analysis)
 
 
 def _dependencies(analysis: Analysis) -> Iterator[Mistake]:
@@ -59,6 +60,27 @@ def _vain_checks(analysis: Analysis) -> Iterator[Mistake]:
                     f"an attempt that exits with {check.exit_code} has failed before its checks are made",
                     "let the command exit 0, or make it a `command` check with that `exit_code`",
                 )
+
+
+def _moved_from_threads(analysis: Analysis) -> Iterator[Mistake]:
+    if analysis.facts.tells_children:
+        return
+    moved = [
+        position
+        for position, step in enumerate(analysis.resolved)
+        if isinstance(step.spec, PythonStep)
+        and not needs_process(step.spec, step.posture, step.workspace, step.retry)
+    ]
+    if moved:
+        names = ", ".join(f"`{analysis.graph.ids[position]}`" for position in moved[:3])
+        more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+        verb = "runs as a process" if len(moved) == 1 else "run as processes"
+        yield Mistake(
+            "children_not_told_apart",
+            ("steps", moved[0]),
+            f"{names}{more} {verb}: what a thread starts here cannot be told from what others start",
+            "write `process: true` where that is meant, or run it on Linux",
+        )
 
 
 def _timeouts(analysis: Analysis) -> Iterator[Mistake]:

@@ -47,6 +47,9 @@ class Facts:
     carried: Mapping[str, PathFact] = field(default_factory=dict)
     """What is to be carried into copies, by the path as written, looked up from the workspace or from the repository."""
 
+    tells_children: bool = True
+    """Whether processes that a step starts in a thread can be told from what others start, so that they end with it."""
+
     @property
     def roots(self) -> Roots:
         """The folders a run works on, as far as they were surveyed."""

@@ -52,7 +52,14 @@ class Resolved:
 class Resolver:
     """Resolves the steps of one workflow; levels shared by all steps are looked up once."""
 
-    def __init__(self, workflow: Workflow, placement: Placement | None = None) -> None:
+    def __init__(
+        self,
+        workflow: Workflow,
+        placement: Placement | None = None,
+        *,
+        tells_children: bool = True,
+    ) -> None:
+        self.tells_children = tells_children
         self.workflow = workflow
         self.placement = placement or Placement(workflow, Facts())
         self.defaults = workflow.defaults
@@ -86,14 +93,8 @@ class Resolver:
             reads,
             writes,
             workspace,
-            # A thread has no folder of its own and cannot be killed.
             isinstance(spec, PythonStep)
-            and (
-                posture == "writer"
-                or workspace == "isolated"
-                or bool(spec.process)
-                or (retry.max_attempts > 1 and "timeout" in retry.classes)
-            ),
+            and (not self.tells_children or needs_process(spec, posture, workspace, retry)),
             is_undeclared,
             is_wide,
             self.placement.root_of(spec, agent),
@@ -179,6 +180,16 @@ class Resolver:
         if posture is None and reads is None and writes is None:
             return "undeclared", NOTHING, everything if self.serialize else NOTHING, True, False
         return "read_only", everything if reads is None else reads, writes or NOTHING, False, False
+
+
+def needs_process(spec: PythonStep, posture: Posture, workspace: str, retry: Retry) -> bool:
+    """Whether a Python step cannot do with a thread, which has no folder of its own and cannot be killed."""
+    return (
+        posture == "writer"
+        or workspace == "isolated"
+        or bool(spec.process)
+        or (retry.max_attempts > 1 and "timeout" in retry.classes)
+    )
 
 
 def _workspace(spec: Step, posture: Posture) -> Literal["shared", "isolated"]:

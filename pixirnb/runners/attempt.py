@@ -20,6 +20,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from pixirnb import process_marks
 from pixirnb.ids import attempt_tag
 from pixirnb.ports import Job
 from pixirnb.runners import processes, reaper, trees
@@ -164,6 +165,7 @@ class _Attempt:
             "cwd": str(self.job.cwd),
             "env": {**self.job.env, trees.TAG: self.tag},
             "tag": self.tag,
+            "mark": process_marks.mark_of(self.tag),
         }
         header = json.dumps({**self.order.header, **said}).encode()
         lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))

@@ -1,7 +1,8 @@
 """Finding and ending what a dead owner left behind.
 
-Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line.
-The last resort, for when no reaper is left that knows its tree. Only processes of this user are looked at.
+Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line, and the
+mark of its attempt (`process_marks.py`), which it bears even where it emptied its environment.
+The last resort, for when nobody is left that knows its tree. Only processes of this user are looked at.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 import psutil
 
+from pixirnb import process_marks
 from pixirnb.runners import trees
 from pixirnb.runners.lineage import tag_of
 
@@ -22,7 +24,7 @@ _SWEEP_LIMIT_S: Final = 3.0
 
 def find_strays(run_id: str) -> list[int]:
     """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process."""
-    return _find(lambda tag: tag.startswith(f"{run_id}/"))
+    return _find(_of_run(run_id))
 
 
 def descendants(pid: int) -> frozenset[int]:
@@ -38,26 +40,33 @@ def end_strays(run_id: str, *, spare: int | None = None) -> list[int]:
 
     `spare`: a process whose descendants are left alone, since they are no strays while it lives.
     """
-    return _end(lambda tag: tag.startswith(f"{run_id}/"), spare)
+    return _end(_of_run(run_id), spare)
 
 
 def end_tagged(tag: str) -> list[int]:
     """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`; return those that were ended."""
-    return _end(lambda found: found == tag)
+    mark = process_marks.mark_of(tag)
+    return _end(lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag)
 
 
-def _find(wanted: Callable[[str], bool]) -> list[int]:
-    found = []
-    for pid in psutil.pids():
-        if pid == os.getpid():
-            continue
+def _of_run(run_id: str) -> Callable[[int], bool]:
+    is_marked = process_marks.of_run(run_id)
+
+    def is_of_run(pid: int) -> bool:
+        if is_marked(process_marks.worn(pid) or 0):
+            return True
         tag = _own_tag_of(pid)
-        if tag is not None and wanted(tag) and trees.is_alive(pid):
-            found.append(pid)
-    return found
+        return tag is not None and tag.startswith(f"{run_id}/")
+
+    return is_of_run
 
 
-def _end(wanted: Callable[[str], bool], spare: int | None = None) -> list[int]:
+def _find(wanted: Callable[[int], bool]) -> list[int]:
+    own = os.getpid()
+    return [pid for pid in psutil.pids() if pid != own and wanted(pid) and trees.is_alive(pid)]
+
+
+def _end(wanted: Callable[[int], bool], spare: int | None = None) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
 
@@ -75,7 +84,7 @@ def _end(wanted: Callable[[str], bool], spare: int | None = None) -> list[int]:
     return list(ended)
 
 
-def _kill(pid: int, wanted: Callable[[str], bool]) -> bool:
+def _kill(pid: int, wanted: Callable[[int], bool]) -> bool:
     """SIGKILL one process; False where it ended by itself since it was found, whoever bears its id now."""
     try:
         if not hasattr(os, "pidfd_open"):
@@ -83,9 +92,8 @@ def _kill(pid: int, wanted: Callable[[str], bool]) -> bool:
             return True
         process = os.pidfd_open(pid)
         try:
-            # The tag is asked again of the process that is now held on to: its id cannot pass on.
-            tag = _own_tag_of(pid)
-            if tag is None or not wanted(tag):
+            # Asked again of the process that is now held on to: its id cannot pass on.
+            if not wanted(pid):
                 return False
             signal.pidfd_send_signal(process, signal.SIGKILL)
             return True

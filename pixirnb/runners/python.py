@@ -2,29 +2,37 @@
 
 In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the job's `cwd`
 and `env` do not apply and a module once imported is not read again. A thread cannot be killed: when it must stop it is left
-alone, reported `detached` at once, and says when it has returned at last. In a child everything is the step's own.
+alone, reported `detached`, and says when it has returned at last. The processes it has started are ended all the same, at the
+stop and when it returns (`children.py`); where that makes it return, it was stopped like any other step. In a child everything
+is the step's own.
 """
 
 from __future__ import annotations
 
 import contextvars
+import errno
 import pickle
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 
 from pixirnb import values
 from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.ids import attempt_name, attempt_tag
 from pixirnb.ports import Job
-from pixirnb.runners import attempt, functions, lineage, reporter, threads
+from pixirnb.runners import attempt, functions, lineage, reporter, starts, threads
+from pixirnb.runners.children import Children, Ending
 from pixirnb.runners.mailbox import Mailbox
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
+
+_RETURN_S: Final = 1.0
+"""How long a thread whose processes have been ended is given to return."""
 
 
 class PythonRunner:
@@ -39,7 +47,7 @@ class PythonRunner:
         if not isinstance(work, PythonWork):
             raise InternalError(f"the python runner was handed {type(work).__name__}.")
         if not work.process:
-            return await _in_thread(job, work)
+            return await self._in_thread(job, work)
         header = {
             "kind": "python",
             "call": work.call,
@@ -56,6 +64,29 @@ class PythonRunner:
             self._supervisor, job, attempt.Order(header, arguments, result=_of_process)
         )
 
+    async def _in_thread(self, job: Job, work: PythonWork) -> Ended:
+        thread = _Thread(job, work, self._supervisor)
+        name = f"pixirnb {attempt_name(job.step, job.attempt)}"
+        try:
+            threading.Thread(target=thread.perform, name=name, daemon=True).start()
+        except RuntimeError as error:
+            message = f"the system refused a new thread: {error}."
+            return Ended("failed", error_kind="spawn_failed", message=message)
+        try:
+            job.emit(Started(None))
+            # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
+            with thread.returned:
+                await job.stop.wait()
+            if thread.ended is None:
+                return await thread.stop()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(thread.children.end, 0)
+            raise
+        finally:
+            thread.is_abandoned = thread.ended is None
+        return thread.ended
+
 
 @dataclass(slots=True)
 class _Thread:
@@ -63,14 +94,26 @@ class _Thread:
 
     job: Job
     work: PythonWork
+    supervisor: Supervisor
     mailbox: Mailbox = field(default_factory=Mailbox)
     returned: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: Ended | None = None
     is_abandoned: bool = False
+    children: Children = field(init=False)
+
+    def __post_init__(self) -> None:
+        tag = attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
+        self.children = Children(tag, self._guard, self._release)
 
     def perform(self) -> None:
         """The whole life of the thread. Runs in an empty context, so that nothing it shows lands in a cell."""
+        starts.own(self.children)
         ended = contextvars.Context().run(self._call)
+        ending = self.children.close()
+        if ending.left:
+            ended = replace(
+                ended, strays=len(ending.left), details={**ended.details, **_told(ending)}
+            )
         if not self.mailbox.post(partial(self._return, ended)):
             self.job.on_thread_returned()
 
@@ -78,7 +121,7 @@ class _Thread:
         reporter.listen_in_this_thread(
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
-        lineage.wear_in_this_thread(attempt_tag(self.job.run_id, self.job.step, self.job.attempt))
+        lineage.wear_in_this_thread(self.children.tag)
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
         with threads.own_output(lambda name, chunk: self._emit(Output(name, chunk))):
             outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
@@ -90,6 +133,47 @@ class _Thread:
                 return Ended("failed", error_kind="output_unserialisable", message=str(error))
             except BaseException as error:  # noqa: BLE001 — a value's own methods ran in there
                 return _failed(functions.failure_of(error))
+
+    async def stop(self) -> Ended:
+        """End what the thread has started, which may bring it back; what to say of an attempt that had to stop."""
+        reason = self.job.stop.reason
+        assert reason is not None
+        ending = await anyio.to_thread.run_sync(self.children.end, self.job.grace_s)
+        facts: dict[str, Any] = {"reason": reason, **_told(ending)}
+        if ending.left and self.ended is None:
+            self.returned = anyio.CancelScope()
+            with self.returned, anyio.move_on_after(_RETURN_S):
+                await anyio.sleep_forever()
+        if self.ended is not None:
+            return Ended(reason, details=facts, strays=len(ending.killed))
+        return Ended(
+            "detached",
+            message="a thread cannot be ended: it goes on by itself and keeps its claims until it returns.",
+            details=facts,
+            strays=len(ending.killed),
+        )
+
+    def _guard(self, mark: int) -> None:
+        """On the thread that starts something. Raises OSError."""
+        refusals: list[OSError | None] = []
+        is_done = threading.Event()
+
+        def guard() -> None:
+            try:
+                self.supervisor.guard(mark)
+                refusals.append(None)
+            except OSError as error:
+                refusals.append(error)
+            is_done.set()
+
+        if not self.mailbox.post(guard) or not is_done.wait(self.supervisor.spawn_limit_s):
+            words = "pixirnb's engine has ended: a step of it starts no more processes"
+            raise OSError(errno.ECANCELED, words)
+        if (refusal := refusals[0]) is not None:
+            raise refusal
+
+    def _release(self, mark: int) -> None:
+        self.mailbox.post(partial(self.supervisor.release, mark))
 
     def _emit(self, event: RunnerEvent) -> None:
         self.mailbox.post(partial(self._pass_on, event))
@@ -106,29 +190,8 @@ class _Thread:
             self.returned.cancel()
 
 
-async def _in_thread(job: Job, work: PythonWork) -> Ended:
-    thread = _Thread(job, work)
-    name = f"pixirnb {attempt_name(job.step, job.attempt)}"
-    try:
-        threading.Thread(target=thread.perform, name=name, daemon=True).start()
-    except RuntimeError as error:
-        message = f"the system refused a new thread: {error}."
-        return Ended("failed", error_kind="spawn_failed", message=message)
-    try:
-        job.emit(Started(None))
-        # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
-        with thread.returned:
-            await job.stop.wait()
-    finally:
-        thread.is_abandoned = thread.ended is None
-    if thread.ended is not None:
-        return thread.ended
-    reason = job.stop.reason
-    return Ended(
-        "detached",
-        message="a thread cannot be ended: it goes on by itself and keeps its claims until it returns.",
-        details={"reason": reason},
-    )
+def _told(ending: Ending) -> dict[str, Any]:
+    return {"survivors": list(ending.survivors)} if ending.survivors else {}
 
 
 def _of_process(frame: dict[str, Any], data: bytes) -> Ended:

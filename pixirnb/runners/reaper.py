@@ -25,6 +25,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from pixirnb import process_marks
 from pixirnb.runners import trees
 
 REQUEST: Final = struct.Struct(">II")
@@ -73,6 +74,8 @@ def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
     header, tail = request
     native.become_subreaper()
     native.wear_tag(header["tag"])
+    unmarked = process_marks.worn(os.getpid()) or 0
+    process_marks.put_on(os.getpid(), header["mark"])
     reaper = _Reaper(ends.control, lifeline, wake, native)
     reaper.start(header, tail, ends)
     for descriptor in ends.pipes():
@@ -81,6 +84,7 @@ def serve(ends: Ends, lifeline: int, native: trees.Native) -> None:
     native.wear_tag(
         ""
     )  # nothing of the step is left: a look for strays must not find its undertaker
+    process_marks.put_on(os.getpid(), unmarked)
     say(ends.control, exited)
 
 

@@ -22,7 +22,7 @@ import anyio
 from pixirnb.errors import Cannot
 from pixirnb.runners import trees
 from pixirnb.runners.masking import is_secret_name
-from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, PYTHON
+from pixirnb.runners.supervisor_process import ANY, BOOTSTRAP, GUARD, MARK, PYTHON, RELEASE
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -65,6 +65,7 @@ class Supervisor:
         self._channel: socket.socket | None = None
         self._was_lost = False
         self._handing_over = anyio.Lock()
+        self._marks: set[int] = set()
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
     @property
@@ -103,6 +104,23 @@ class Supervisor:
     def was_ever_lost(self) -> bool:
         """Whether a supervisor process has died under its steps: what it had started may be nobody's child now."""
         return self._was_lost or (self._process is not None and self._is_dead())
+
+    def guard(self, mark: int) -> None:
+        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where it would not."""
+        self._be_alive()
+        assert self._channel is not None
+        if mark not in self._marks:
+            self._channel.send(GUARD + MARK.pack(mark))
+            self._marks.add(mark)
+
+    def release(self, mark: int) -> None:
+        """Nothing bears this mark any more."""
+        self._marks.discard(mark)
+        if self._channel is not None and not self._is_dead():
+            try:
+                self._channel.send(RELEASE + MARK.pack(mark))
+            except OSError:
+                pass  # it looks for a mark in vain
 
     async def is_lost(self) -> bool:
         """Whether the supervisor process has died. Asked when a reaper fell silent."""
@@ -173,6 +191,8 @@ class Supervisor:
         finally:
             theirs.close()
         self._channel = ours
+        for mark in self._marks:
+            ours.send(GUARD + MARK.pack(mark))
 
     @staticmethod
     async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:

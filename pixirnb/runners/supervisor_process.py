@@ -16,9 +16,11 @@ import os
 import select
 import signal
 import socket
+import struct
 import time
 from typing import Final
 
+from pixirnb import process_marks
 from pixirnb.runners import reaper, trees
 
 BOOTSTRAP: Final = """
@@ -36,6 +38,12 @@ supervise(int(sys.argv[2]), int(sys.argv[3]))
 ANY: Final = b"+"
 PYTHON: Final = b"p"
 """The byte that comes with a step's descriptors: whether the step is a Python function."""
+
+GUARD: Final = b"g"
+RELEASE: Final = b"r"
+"""The byte before a mark: what bears it is to be ended when the engine is gone, or no longer."""
+
+MARK: Final = struct.Struct(">Q")
 
 LAST_WAIT_S: Final = 12.0
 """How long reapers may take to end their trees once the engine is gone."""
@@ -60,6 +68,7 @@ class _Supervisor:
         self._lifeline, self._lifeline_end = os.pipe()
         self._wake = reaper.watch_children()
         self._reapers: set[int] = set()
+        self._marks: set[int] = set()
         gc.freeze()  # what is here stays: a collection in a fork would copy every page of it
         gc.disable()
         self._poll = select.poll()
@@ -83,6 +92,8 @@ class _Supervisor:
                     self._over = True
         self._channel.close()
         os.close(self._lifeline_end)
+        if self._marks:
+            self._end_marked()
         deadline = time.monotonic() + LAST_WAIT_S
         while self._collect() and time.monotonic() < deadline:
             select.select([self._wake], [], [], 0.05)
@@ -98,6 +109,10 @@ class _Supervisor:
             os.set_inheritable(descriptor, False)  # what is passed arrives open to every child
         if not data:
             self._over = True
+        elif data in {GUARD, RELEASE}:
+            mark = self._channel.recv(MARK.size, socket.MSG_WAITALL)
+            change = self._marks.add if data == GUARD else self._marks.discard
+            change(*MARK.unpack(mark))
         elif len(descriptors) >= 3:
             if data == PYTHON:
                 importlib.import_module(
@@ -106,6 +121,12 @@ class _Supervisor:
             self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+    def _end_marked(self) -> None:
+        """End what steps in threads of the engine have left: they were its children, and nobody's below us."""
+        wanted = process_marks.one_of(self._marks)
+        process_marks.ask(wanted, reaper.ORPHAN_GRACE_S)
+        process_marks.end(wanted, reaper.KILL_LIMIT_S)
 
     def _fork(self, descriptors: list[int]) -> None:
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.roots import in_repo, repo_of
+from pixirnb.process_marks import can_mark
 from pixirnb.spec.workflow import Workflow
 
 
@@ -35,6 +36,7 @@ def survey(
         origin=str(home),
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
+        tells_children=can_mark(),
     )
 
 

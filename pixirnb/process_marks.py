@@ -1,0 +1,164 @@
+"""The mark of an attempt: a number that its processes cannot lose by accident, and that every other process can read.
+
+    run/step.attempt ──mark_of──▶ number ──wear──▶ soft RLIMIT_LOCKS of a process ──fork, exec──▶ all below it
+
+Linux has not enforced that limit since 2.4.25, and still hands it on: through `fork` and `exec`, past `setsid`, a second fork
+and an emptied environment. Whoever runs as the same user may ask for it, whoever the parent is by now. So a process is told to
+be an attempt's without knowing where it came from. Standard library only: the supervisor process stands on this too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final
+
+if sys.platform == "linux":
+    import resource
+
+_LOCKS: Final = 10
+"""RLIMIT_LOCKS; Python has no name for it."""
+
+_SIGNATURE: Final = 1 << 62
+"""Set in every mark: no limit that a person would write."""
+
+_SWEEP_EVERY_S: Final = 0.005
+
+
+def mark_of(tag: str) -> int:
+    """The mark of an attempt, by its tag `<run_id>/<step>.<attempt>`: 63 bits, of which the upper half tells the run."""
+    run_id, _, attempt = tag.partition("/")
+    return _run_part(run_id) | _digest(attempt)
+
+
+def of_run(run_id: str) -> Callable[[int], bool]:
+    """The wish for the marks of all attempts of a run."""
+    part = _run_part(run_id)
+    return lambda mark: mark >> 31 == part >> 31
+
+
+def one_of(marks: Collection[int]) -> Callable[[int], bool]:
+    """The wish for any of these marks."""
+    return marks.__contains__
+
+
+def can_mark() -> bool:
+    """Whether processes can be marked here: on Linux, with `/proc`, where nobody has lowered the hard limit."""
+    if sys.platform != "linux" or not Path("/proc/self/stat").exists():
+        return False
+    try:
+        return resource.getrlimit(_LOCKS)[1] == resource.RLIM_INFINITY
+    except (OSError, ValueError):
+        return False  # a system that only looks like Linux
+
+
+def wear(limit: int) -> int:
+    """Put a mark on this process, for what it forks from now on; returns the limit it had. Raises OSError, ValueError."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    before, hard = resource.getrlimit(_LOCKS)
+    resource.setrlimit(_LOCKS, (limit, hard))
+    return before
+
+
+def put_on(pid: int, limit: int) -> None:
+    """Put a mark on another process of this user; silence where it is gone or not ours."""
+    if sys.platform == "linux":
+        try:
+            resource.prlimit(pid, _LOCKS, (limit, resource.prlimit(pid, _LOCKS)[1]))
+        except (OSError, ValueError):
+            pass
+
+
+def worn(pid: int) -> int | None:
+    """The mark, or whatever else stands in its place, of a process; None where it is gone or not ours to ask."""
+    if sys.platform == "linux":
+        try:
+            return resource.prlimit(pid, _LOCKS)[0]
+        except (OSError, ValueError):
+            pass
+    return None
+
+
+def bearers(wanted: Callable[[int], bool]) -> list[int]:
+    """Ids of living processes with such a mark, oldest ids first. Never this process."""
+    if sys.platform != "linux":
+        return []
+    own = os.getpid()
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hundreds, many times a second
+    return sorted(pid for pid in pids if pid != own and _bears(pid, wanted) and _is_alive(pid))
+
+
+def ask(wanted: Callable[[int], bool], grace_s: float) -> None:
+    """The polite stop: SIGTERM to all that bear such a mark, SIGCONT so that they hear it, and up to `grace_s` to go."""
+    for pid in bearers(wanted):
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            _send(pid, wanted, number)
+    deadline = time.monotonic() + grace_s
+    while time.monotonic() < deadline and bearers(wanted):
+        time.sleep(_SWEEP_EVERY_S)
+
+
+def end(wanted: Callable[[int], bool], limit_s: float) -> tuple[list[int], list[int]]:
+    """SIGKILL all that bear such a mark until none is left or `limit_s` is over: those ended, and those that would not go.
+
+    They are frozen first, until a look finds nobody new: what forks faster than we look cannot get away.
+    """
+    seen: dict[int, None] = {}
+    deadline = time.monotonic() + limit_s
+    while left := bearers(wanted):
+        new = [pid for pid in left if pid not in seen]
+        for pid in new:
+            _send(pid, wanted, signal.SIGSTOP)
+            seen[pid] = None
+        if new:
+            continue
+        if time.monotonic() >= deadline:
+            break
+        for pid in left:
+            _send(pid, wanted, signal.SIGKILL)
+        time.sleep(_SWEEP_EVERY_S)
+    return [pid for pid in seen if pid not in left], left
+
+
+def _bears(pid: int, wanted: Callable[[int], bool]) -> bool:
+    mark = worn(pid)
+    return mark is not None and mark >= _SIGNATURE and wanted(mark)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def _send(pid: int, wanted: Callable[[int], bool], number: signal.Signals) -> None:
+    """A signal to the process that bears the mark, and to no other that has its id by now."""
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return  # gone already
+    try:
+        if _bears(pid, wanted):
+            signal.pidfd_send_signal(process, number)
+    except OSError:
+        pass  # gone already, or not ours to end (a setuid program): the caller's next look tells
+    finally:
+        os.close(process)
+
+
+def _run_part(run_id: str) -> int:
+    return _SIGNATURE | _digest(run_id) >> 1 << 31
+
+
+def _digest(text: str) -> int:
+    from hashlib import blake2b  # the supervisor process, which is handed numbers, never needs it
+
+    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big") >> 1

@@ -1,0 +1,133 @@
+"""What a step that runs in a thread has started: told apart by its mark, and ended with the step.
+
+    step thread ── starts (`starts.py`) ──▶ `begin`: the supervisor is told the mark ──▶ process, tagged and marked
+    returned, raised, timed out, cancelled ──▶ `end`: SIGTERM, the grace, SIGKILL until nothing bears the mark
+
+Nothing is watched meanwhile, and a step that starts nothing costs one look at its thread's own children.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pixirnb import process_marks
+from pixirnb.runners import trees
+from pixirnb.runners.reaper import KILL_LIMIT_S, STRAY_GRACE_S
+
+WHOSE: Final = "_pixirnb_children"
+"""Attribute of a `threading.Thread`: the `Children` that it starts."""
+
+SHARED: Final[set[int]] = set()
+"""What serves the whole interpreter whoever was first to need it: multiprocessing's tracker of resources, its fork server."""
+
+_TASKS: Final = Path("/proc/self/task")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What was found when a step's processes were ended, by process id."""
+
+    left: tuple[int, ...] = ()
+    """Alive when the ending began."""
+    killed: tuple[int, ...] = ()
+    """Those that politeness did not move."""
+    survivors: tuple[int, ...] = ()
+    """Those that not even SIGKILL has ended."""
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Children:
+    """The processes of one attempt that runs in a thread, and in the threads that it starts."""
+
+    tag: str
+    """`<run_id>/<step>.<attempt>`, in the environment of each."""
+    guard: Callable[[int], None]
+    """Have the supervisor end what bears this mark when this process dies; returns when that is so. Raises OSError."""
+    release: Callable[[int], None]
+    """The opposite; nobody waits for it."""
+    known: set[int] = field(default_factory=set)
+    """Direct children that the step itself has started."""
+    owner: int = field(default_factory=os.getpid)
+    """A forked copy of this process has no steps."""
+    mark: int = field(init=False)
+    _has_begun: bool = False
+
+    @property
+    def threads(self) -> set[int]:
+        """Native ids of the step's living threads."""
+        ours = (each for each in threading.enumerate() if getattr(each, WHOSE, None) is self)
+        return {each.native_id for each in ours if each.native_id is not None}
+
+    def __post_init__(self) -> None:
+        self.mark = process_marks.mark_of(self.tag)
+
+    def begin(self) -> None:
+        """Before a process is started: whoever kills this one must find it. Raises OSError where nobody would.
+
+        Asked each time: the supervisor may have ended since, and what a thread starts that outlived its step is the step's too.
+        """
+        self.guard(self.mark)
+        self._has_begun = True
+
+    def adopt(self, pid: int) -> None:
+        """Mark a process that was started without us, and what it has started meanwhile."""
+        self.known.add(pid)
+        for each in (pid, *trees.descendants(pid)):
+            process_marks.put_on(each, self.mark)
+
+    def end(self, grace_s: float) -> Ending:
+        """End all that is left, politely first. Blocks; called on any thread, and twice does no harm."""
+        self._adopt_unseen()
+        if not self._has_begun:
+            return Ending()
+        is_ours = process_marks.one_of((self.mark,))
+        left = process_marks.bearers(is_ours)
+        killed: list[int] = []
+        survivors: list[int] = []
+        if left:
+            process_marks.ask(is_ours, grace_s)
+            killed, survivors = process_marks.end(is_ours, KILL_LIMIT_S)
+        return Ending(tuple(left), tuple(killed), tuple(survivors))
+
+    def close(self) -> Ending:
+        """The step's thread is about to return: end what is left, and have nobody look for it any more."""
+        ending = self.end(STRAY_GRACE_S)
+        if self._has_begun and not ending.survivors:
+            self.release(self.mark)
+        return ending
+
+    def _adopt_unseen(self) -> None:
+        """C code forks as it likes: what it started on the step's threads are those threads' children all the same."""
+        for thread in self.threads:
+            for pid in children_of(thread):
+                if (
+                    pid not in SHARED
+                    and process_marks.worn(pid) != self.mark
+                    and trees.is_alive(pid)
+                ):
+                    self._has_begun = True
+                    self.adopt(pid)
+
+
+def children_of(thread: int) -> list[int]:
+    """Ids of the children that a thread of this process has made, zombies too; none where it is gone."""
+    try:
+        listed = os.open(f"/proc/self/task/{thread}/children", os.O_RDONLY)
+    except OSError:
+        return []  # gone, or a kernel without CONFIG_PROC_CHILDREN
+    try:
+        return [int(pid) for pid in os.read(listed, 1 << 20).split()]
+    except OSError:
+        return []
+    finally:
+        os.close(listed)
+
+
+def threads_beside(those: set[int]) -> set[int]:
+    """Native ids of this process's threads but for those."""
+    return {int(task.name) for task in _TASKS.iterdir()} - those

@@ -1,0 +1,226 @@
+"""How a process that a step's thread starts comes to bear the step's tag and mark, while everybody else's start as ever.
+
+    Popen, asyncio, multiprocessing ─▶ fork_exec  ┐
+    os.posix_spawn(p), os.system                  ├─ on a step's thread ─▶ supervisor told, tag in env, mark worn ─▶ started
+    os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, at no moment when a mark is worn
+
+A thread that a step's thread starts is the step's too. The wrappers are put in once, with the first step that runs in a
+thread, around whatever stands there, and stay: taking them out again would tear out what others have put around them. The
+mark is worn by this process for the moment of the start alone, so that the child is born with it. The environment of this
+process is never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb import process_marks
+from pixirnb.runners import trees
+from pixirnb.runners.children import SHARED, WHOSE, Children, children_of, threads_beside
+
+_ENVIRONMENT: Final = 5
+"""Place of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
+
+_OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
+
+_moment = threading.RLock()
+"""Held while a mark is worn, and by everybody else while they start a process."""
+
+_refused: Children | None = None
+"""Whose fork nobody would find again; touched by who holds `_moment`."""
+
+_installing = threading.Lock()
+_is_installed = False
+
+
+def own(children: Children) -> None:
+    """From now on what the calling thread starts, and what threads that it starts do, is of `children`."""
+    install()
+    setattr(threading.current_thread(), WHOSE, children)
+
+
+def install() -> None:
+    """Put the wrappers in, once a process."""
+    global _is_installed
+    with _installing:
+        if _is_installed:
+            return
+        _is_installed = True
+        import _posixsubprocess  # neither is there on every system
+        from multiprocessing import popen_forkserver
+
+        doors: list[tuple[Any, str]] = [(subprocess, "_fork_exec"), (_posixsubprocess, "fork_exec")]
+        for module, name in doors:
+            setattr(module, name, _fork_exec(getattr(module, name)))
+        for name in ("posix_spawn", "posix_spawnp"):
+            setattr(os, name, _posix_spawn(getattr(os, name)))
+        os.system = _system(os.system)
+        start: Any = threading.Thread.start
+        threading.Thread.start = _start(start)  # type: ignore[method-assign]
+        server: Any = popen_forkserver.Popen
+        server._launch = _launch(server._launch)  # noqa: SLF001
+        os.register_at_fork(
+            before=_before_fork,
+            after_in_parent=_after_fork_in_parent,
+            after_in_child=_after_fork_in_child,
+        )
+
+
+def _current() -> Children | None:
+    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    return children if children is not None and children.owner == os.getpid() else None
+
+
+@contextlib.contextmanager
+def _born_with(children: Children) -> Iterator[None]:
+    """What this process starts inside bears the mark. Raises OSError, ValueError."""
+    with _moment:
+        before = process_marks.wear(children.mark)
+        try:
+            yield
+        finally:
+            process_marks.wear(before)
+            _give_back(children, before)
+
+
+def _give_back(children: Children, before: int) -> None:
+    """C code of another thread may have forked in that very moment: such a child is no step's."""
+    for thread in threads_beside(children.threads):
+        for pid in children_of(thread):
+            if pid not in children.known and process_marks.worn(pid) == children.mark:
+                process_marks.put_on(pid, before)
+
+
+def _fork_exec(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def fork_exec(*arguments: Any, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            with _moment:
+                return start(*arguments, **named)
+        if _is_shared(arguments[0]):
+            with _moment:
+                pid = start(*arguments, **named)
+                SHARED.add(pid)
+                return pid
+        children.begin()
+        given = list(arguments)
+        given[_ENVIRONMENT] = _tagged_list(given[_ENVIRONMENT], children)
+        with _born_with(children):
+            pid = start(*given, **named)
+            children.known.add(pid)
+            return pid
+
+    return fork_exec
+
+
+def _posix_spawn(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def posix_spawn(path: Any, argv: Any, env: Any, /, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            with _moment:
+                return start(path, argv, env, **named)
+        children.begin()
+        with _born_with(children):
+            pid = start(path, argv, _tagged(env, children), **named)
+            children.known.add(pid)
+            return pid
+
+    return posix_spawn
+
+
+def _system(call: Callable[[Any], int]) -> Callable[[Any], int]:
+    @functools.wraps(call)
+    def system(command: Any) -> int:
+        if _current() is None:
+            return call(
+                command
+            )  # it lasts as long as the command does: nobody could hold others off that long
+        text = os.fsencode(command)
+        pid = os.posix_spawn("/bin/sh", ["sh", "-c", text], os.environ)
+        return os.waitpid(pid, 0)[1]
+
+    return system
+
+
+def _start(start: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    @functools.wraps(start)
+    def start_thread(thread: threading.Thread) -> None:
+        children = _current()
+        if children is not None:
+            setattr(thread, WHOSE, children)
+        start(thread)
+
+    return start_thread
+
+
+def _launch(launch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    @functools.wraps(launch)
+    def launch_from_server(process: Any, target: Any) -> None:
+        children = _current()
+        if children is not None:
+            children.begin()
+        launch(process, target)
+        if children is not None:
+            children.adopt(process.pid)
+
+    return launch_from_server
+
+
+def _before_fork() -> None:
+    global _refused
+    children, refused = _current(), None
+    if children is not None:
+        try:
+            children.begin()
+        except OSError:
+            refused = (
+                children  # raised here it would be printed and passed over: the child sees to it
+            )
+    _moment.acquire()
+    _refused = refused
+
+
+def _after_fork_in_parent() -> None:
+    children = _current()
+    if children is not None:
+        children.known.update(children_of(threading.get_native_id()))
+    _moment.release()
+
+
+def _after_fork_in_child() -> None:
+    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    if children is not None and children.owner == os.getppid():
+        if children is _refused:
+            os._exit(1)
+        os.environ[trees.TAG] = children.tag
+        process_marks.wear(children.mark)
+    SHARED.clear()
+    _moment.release()
+
+
+def _is_shared(argv: Sequence[Any]) -> bool:
+    return any(words in os.fsencode(word) for word in argv for words in _OF_THE_INTERPRETER)
+
+
+def _tagged_list(env: Sequence[bytes] | None, children: Children) -> list[bytes]:
+    mark = f"{trees.TAG}=".encode()
+    if env is None:
+        env = [name + b"=" + value for name, value in os.environb.items()]
+    return [*(entry for entry in env if not entry.startswith(mark)), mark + children.tag.encode()]
+
+
+def _tagged(env: Mapping[Any, Any] | None, children: Children) -> dict[Any, Any]:
+    kept = {
+        k: v
+        for k, v in (os.environ if env is None else env).items()
+        if os.fsencode(k) != trees.TAG.encode()
+    }
+    return {**kept, trees.TAG: children.tag}
