@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import anyio
 
@@ -51,6 +51,44 @@ class Blobs(Protocol):
         ...
 
 
+class BlobDraft(Protocol):
+    """A blob on its way: its bytes come in pieces. A context that drops what was not kept."""
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Where they lie now, for reading; None for stores without files."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises Cannot(code=`limit_exceeded`), LogWriteFailed."""
+        ...
+
+    def keep(self) -> str:
+        """Make the bytes a blob, durably; its digest. Blocking. Raises LogWriteFailed."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of what was not kept. Safe to call twice."""
+        ...
+
+
+class KeptBlobs(Blobs, Protocol):
+    """The blobs of a run that is held for writing."""
+
+    def draft(self) -> BlobDraft:
+        """A blob that is written piece by piece, without holding it in memory. Raises LogWriteFailed, StateUnusable."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Who holds a run: the record beside the OS lock."""
@@ -87,7 +125,7 @@ class RunLog(Protocol):
     run_id: str
     folder: Path | None
     """The run folder; None for stores without one (then output logs and sessions are not kept)."""
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired; empty for a new one."""
 

@@ -19,7 +19,7 @@ from pixirnb.durability import sync_folder
 from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
+from pixirnb.ports import Blobs, KeptBlobs, Lease, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.folders import (
     make_private,
@@ -56,7 +56,7 @@ class FileLog:
 
     run_id: str
     folder: Path | None
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int

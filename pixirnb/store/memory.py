@@ -15,16 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_attempt_name, is_run_id
-from pixirnb.ports import Blobs, Lease, Reading
-from pixirnb.store.blobs import (
-    BLOB_LIMIT,
-    blob_damaged,
-    blob_missing,
-    digest_of,
-    refuse_too_large,
-)
+from pixirnb.ports import Blobs, KeptBlobs, Lease, Reading
 from pixirnb.store.follower import LogFollower
 from pixirnb.store.lines import decode_log, encode_group, log_damaged
+from pixirnb.store.memory_blobs import MemoryBlobs
 from pixirnb.store.seal import Seal, compared
 
 if TYPE_CHECKING:
@@ -32,47 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixirnb.history.events import Event
-
-
-class MemoryBlobs:
-    """The blobs of one run, in a dict that tests may look into and rob."""
-
-    stored: dict[str, bytes]
-
-    def __init__(self) -> None:
-        """Empty."""
-        self.stored = {}
-
-    def put(self, data: bytes) -> str:
-        """Store `data` and return its digest. Twice is once. Raises Cannot(`limit_exceeded`)."""
-        refuse_too_large(len(data), BLOB_LIMIT)
-        digest = digest_of(data)
-        self.stored[digest] = bytes(data)
-        return digest
-
-    def put_file(self, path: Path) -> str:
-        """Store the bytes of a file; the file itself stays."""
-        return self.put(path.read_bytes())
-
-    def get(self, digest: str) -> bytes:
-        """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
-        if digest not in self.stored:
-            raise blob_missing(digest)
-        if digest_of(self.stored[digest]) != digest:
-            raise blob_damaged(digest)
-        return self.stored[digest]
-
-    def path(self, digest: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """None: there is no file."""
-        return None
-
-    def has(self, digest: str) -> bool:
-        """Whether the blob is there (not whether it is intact)."""
-        return digest in self.stored
-
-    def is_whole(self, digest: str) -> bool:
-        """Whether the blob is there and is what was written."""
-        return digest in self.stored and digest_of(self.stored[digest]) == digest
 
 
 @dataclass(eq=False)
@@ -130,7 +83,7 @@ class MemoryLog:
 
     run_id: str
     folder: Path | None
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int
