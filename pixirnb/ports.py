@@ -6,7 +6,7 @@ need in a `Job`. Stores and runners prove themselves by passing the contract sui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -352,6 +352,10 @@ class Job:
     """Seconds between the polite stop and the end of the whole process tree."""
     ask: Asking | None = None
     """For agents: where their questions go."""
+    draft: Callable[[], BlobDraft] | None = None
+    """Makes a place for bytes that are too many for memory; None: there is none, and they are refused."""
+    pace: Callable[[], Awaitable[None]] | None = None
+    """Returns when what was emitted has been taken in: a runner that can wait reads no further before."""
 
 
 class Runner(Protocol):
