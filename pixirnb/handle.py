@@ -6,7 +6,6 @@ How it reads is `Record`. What a person asks of it (`cancel decide approve deny 
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, Final
 import anyio
 
 from pixirnb import courses, launch, merges
-from pixirnb.engine.broadcast import TOPICS, News, topic_of
+from pixirnb.engine.broadcast import TOPICS, News, NewsQueue, topic_of
 from pixirnb.engine.host import engine
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
@@ -74,7 +73,7 @@ class Run(Record):
             async for event in self._followed():
                 yield event
             return
-        arrived: queue.SimpleQueue[News] = queue.SimpleQueue()
+        arrived = NewsQueue()
 
         known, leave = self.live.ask(
             lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))

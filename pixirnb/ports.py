@@ -6,10 +6,10 @@ need in a `Job`. Stores and runners prove themselves by passing the contract sui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import anyio
 
@@ -48,6 +48,44 @@ class Blobs(Protocol):
 
     def is_whole(self, digest: str) -> bool:
         """Whether the blob is there and is what was written."""
+        ...
+
+
+class BlobDraft(Protocol):
+    """A blob on its way: its bytes come in pieces. A context that drops what was not kept."""
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Where they lie now, for reading; None for stores without files."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises Cannot(code=`limit_exceeded`), LogWriteFailed."""
+        ...
+
+    def keep(self) -> str:
+        """Make the bytes a blob, durably; its digest. Blocking. Raises LogWriteFailed."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of what was not kept. Safe to call twice."""
+        ...
+
+
+class KeptBlobs(Blobs, Protocol):
+    """The blobs of a run that is held for writing."""
+
+    def draft(self) -> BlobDraft:
+        """A blob that is written piece by piece, without holding it in memory. Raises LogWriteFailed, StateUnusable."""
         ...
 
 
@@ -115,7 +153,7 @@ class RunLog(Protocol):
     run_id: str
     folder: Path | None
     """The run folder; None for stores without one (then output logs and sessions are not kept)."""
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired; empty for a new one."""
 
@@ -353,6 +391,10 @@ class Job:
     """Seconds between the polite stop and the end of the whole process tree."""
     ask: Asking | None = None
     """For agents: where their questions go."""
+    draft: Callable[[], BlobDraft] | None = None
+    """Makes a place for bytes that are too many for memory; None: there is none, and they are refused."""
+    pace: Callable[[], Awaitable[None]] | None = None
+    """Returns when what was emitted has been taken in: a runner that can wait reads no further before."""
 
 
 class Runner(Protocol):

@@ -31,6 +31,7 @@ INLINE_LIMIT: Final = 16 * 1024
 """Bytes of text or JSON that may stand in the log itself; anything larger is a blob."""
 
 _KEY_BYTES: Final = 32
+_CHUNK: Final = 1024 * 1024
 _PURPOSE: Final = b"pixirnb value"
 
 
@@ -85,6 +86,17 @@ def decode(
             fix="Install pixirnb[frames], or read the blob with a tool of your own.",
             code="value_unreadable",
         ) from error
+
+
+def sign_file(stored: StoredValue, path: Path, key: bytes) -> StoredValue:
+    """As `sign`, for bytes in a file that may be larger than memory."""
+    if stored["format"] != "pickle":
+        return stored
+    hashed = _keyed(key)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            hashed.update(chunk)
+    return {**stored, "signature": "b2k:" + hashed.hexdigest()}
 
 
 def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
@@ -302,13 +314,19 @@ def _on_its_own(value: Any) -> Any:
 
 
 def _signature(data: bytes, key: bytes) -> str:
-    return "b2k:" + hashlib.blake2b(data, key=key, person=_PURPOSE, digest_size=32).hexdigest()
+    hashed = _keyed(key)
+    hashed.update(data)
+    return "b2k:" + hashed.hexdigest()
+
+
+def _keyed(key: bytes) -> hashlib.blake2b:
+    return hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
 
 
 def _read(stored: StoredValue, data: bytes) -> Any:
     match stored["format"]:
         case "text":
-            return data.decode()
+            return data.decode("utf-8", errors="replace")  # what was printed is kept as it was
         case "json":
             return json.loads(data)
         case "npy":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pixirnb.history.events import StoredValue
 
@@ -105,6 +105,23 @@ class Told:
 RunnerEvent = Started | Output | Progress | Report | Told
 
 
+class Draft(Protocol):
+    """Bytes that are many, where they lie: see `ports.BlobDraft`."""
+
+    @property
+    def path(self) -> Path | None:
+        """Their file."""
+        ...
+
+    def keep(self) -> str:
+        """Make them a blob."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How the work ended. Everything a runner knows; checks and readiness are decided elsewhere."""
@@ -119,7 +136,7 @@ class Ended:
     signal: int | None = None
     value: StoredValue | None = None
     """A python step's return value, small ones inline; large ones come as `payload` for the engine to store."""
-    payload: bytes | None = None
-    """Bytes of `value` when it is too large for the log: the engine makes them a blob."""
+    payload: bytes | Draft | None = None
+    """Bytes of `value` when it is too large for the log: the engine makes them a blob. Many of them come as a draft of it."""
     strays: int = 0
     """Descendants that outlived the work and were ended with it."""

@@ -5,7 +5,6 @@ What an agent asks a person is printed to whoever can answer it, tailed or not.
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -18,6 +17,7 @@ from pixirnb.engine.broadcast import (
     STEP_STALLED,
     Live,
     News,
+    NewsQueue,
 )
 from pixirnb.handle import Run
 from pixirnb.history.events import Event
@@ -52,7 +52,7 @@ class Tail:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._news = NewsQueue()
         self._partial: dict[tuple[str, str], str] = {}
         self._asked: set[str] = set()
 
@@ -142,14 +142,16 @@ class Tail:
                 self._live(news)
 
     def _live(self, news: Live) -> None:
-        age_s = round(news.data.get("last_output_age_ms", 0) / 1000)
+        age_s, idle_s = (
+            round(news.data.get(k, 0) / 1000) for k in ("last_output_age_ms", "idle_ms")
+        )
         match news.topic:
             case t if t == STEP_OUTPUT:
                 self._output(news.step, str(news.data["stream"]), str(news.data["chunk"]))
             case t if t == STEP_HEARTBEAT:
                 self._screen.said(f"[{news.step}] still running; last output {age_s} s ago")
             case t if t == STEP_STALLED:
-                self._screen.said(f"[{news.step}] seems stalled: no output for {age_s} s")
+                self._screen.said(f"[{news.step}] seems stalled: no sign of life for {idle_s} s")
             case t if t == STEP_PROGRESS:
                 fraction = news.data.get("fraction")
                 share = "" if fraction is None else f"{fraction:.0%} "

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
-from pixirnb import values
 from pixirnb.engine import isolated, merging, watching
 from pixirnb.engine.artifacts import collect
 from pixirnb.engine.assignment import Assignment, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
-from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.capture import Capture
 from pixirnb.engine.continuation import continued, is_continued
-from pixirnb.engine.endings import bug, worded
+from pixirnb.engine.endings import SUMMARY_LIMIT, bug, error_of
+from pixirnb.engine.overheard import Overheard
 from pixirnb.engine.payload import Payload, check_payload
 from pixirnb.engine.places import isolated_place
-from pixirnb.engine.readings import marker_of, own_words
+from pixirnb.engine.readings import marker_of, spoken
 from pixirnb.engine.refusals import WorkRefused
 from pixirnb.engine.reported import reported
 from pixirnb.engine.results import Results
@@ -31,12 +31,12 @@ from pixirnb.engine.sessions import Session
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
-from pixirnb.history.events import Draft, StoredValue
+from pixirnb.history.events import Check, Draft, StoredValue
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import Kind
 from pixirnb.ports import Job
-from pixirnb.runners.checks import Left, perform_checks
+from pixirnb.runners.checks import Left, Said, perform_checks
 from pixirnb.runners.masking import mask_here
 from pixirnb.trees import Given
 from pixirnb.work import (
@@ -54,6 +54,9 @@ from pixirnb.work import (
 )
 
 T = TypeVar("T")
+
+_OF_OUTPUT: Final = frozenset({"output_contains", "output_matches"})
+"""Checks that look at what was printed, whatever is the value."""
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -139,7 +142,14 @@ class _Performance:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         assignment = await self._continued(assignment)
         self.mask = mask_here(assignment.env)
-        self.capture = Capture(self._log_path(), self.mask, self._live)
+        looked_at = {check.kind for check in self.step.spec.verify}
+        self.capture = Capture(
+            self._log_path(),
+            self.around.log.blobs,
+            self.mask,
+            self._live,
+            has_value=self.step.kind != "python" or bool(looked_at & _OF_OUTPUT),
+        )
         if isinstance(assignment.work, AgentWork):
             self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)
         job = self._job(assignment.work, assignment, self._hear)
@@ -181,11 +191,11 @@ class _Performance:
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[Draft]:
         capture, step = self.capture, self.step
         assert capture is not None
-        text = capture.text()
+        printed = capture.printed()
         facts: list[Draft] = []
         if self.session is not None:
-            said = self.session.final_text(text)
-            text = own_words(said, assignment.work, self.session.shown)
+            told, shown = self.session.final_text, self.session.shown
+            printed, text = await self._offload(spoken, told, printed, assignment.work, shown)
             self.report = self.report or marker_of(text)
             facts.append(await self.session.close(ended, text))
         artifacts: list[dict[str, Any]] = []
@@ -193,29 +203,28 @@ class _Performance:
             is_clean = ended.status == "completed"
             artifacts = await self.around.offload(self._artifacts, is_clean)
         results = Results(step, self.mask, self.report, self.around)
-        output = await results.output(ended, text)
         payload: Payload | None = None
+        checks: list[Check] = []
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
-            value = await self._offload(results.typed_value, ended, text)
-            payload = await check_payload(step, value, text, self._nested(assignment))
-            value = value if payload is None else payload.value
-            if payload is not None and payload.is_parsed:
-                output = await results.stored(*values.encode(value))
+            value = await self._offload(results.typed_value, ended)
+            payload = await check_payload(step, value, printed, self._nested(assignment))
             left = Left(
                 workspace=assignment.cwd if step.agent else assignment.workspace,
                 cwd=assignment.cwd,
                 exit_code=ended.exit_code,
-                text=text,
-                value=value,
+                printed=printed,
+                value=value if payload is None else payload.value,
                 sources=dict(self.around.sources),
+                is_json=payload is not None and payload.is_parsed,
                 merged_in=isolated.merged_in(step, self.around.run),
             )
             checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
-            if self.attempt.stop.reason is not None:
-                ended = Ended(self.attempt.stop.reason)
-            elif checks:
-                record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
-                facts.append(Draft("verification_recorded", self.mask.data(record)))
+        output = await results.output(ended, printed, capture, payload)
+        if ended.status == "completed" and self.attempt.stop.reason is not None:
+            ended = Ended(self.attempt.stop.reason)  # what is done for it counts against its time
+        elif checks:
+            record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
+            facts.append(Draft("verification_recorded", self.mask.data(record)))
         facts.append(self.ended(ended, output=output, artifacts=artifacts, payload=payload))
         return facts
 
@@ -254,26 +263,28 @@ class _Performance:
             emit=emit,
             on_thread_returned=lambda: self.around.on_thread_returned(self.step),
             grace_s=self.around.grace_s,
+            draft=self.around.log.blobs.draft,
+            pace=None if self.session is None else self.session.pace,
         )
 
     def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
         """Runs a check's command or function in the step's place, quietly: its output is evidence, not the step's."""
 
-        async def nested(work: Work) -> tuple[Ended, str]:
+        async def nested(work: Work) -> tuple[Ended, Said]:
             env = dict(assignment.env)
             if isinstance(work, ShellWork) and isinstance(work.run, str):
                 work = ShellWork(shell_text(work.run, self.around.lookup, env))
-            printed: list[bytes] = []
+            overheard = Overheard(self.mask)
 
             def hear(event: RunnerEvent) -> None:
+                self._stir(event)
                 if isinstance(event, Output):
-                    self.attempt.last_output = self.around.clock.now()
-                    printed.append(event.chunk)
+                    overheard.take(event)
 
             job = self._job(work, replace(assignment, env=env), hear)
             kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
             ended = await self.around.runners[kind].perform(job)
-            return ended, self.mask.text(b"".join(printed).decode("utf-8", errors="replace"))
+            return ended, overheard.said()
 
         return nested
 
@@ -281,12 +292,11 @@ class _Performance:
 
     def _hear(self, event: RunnerEvent) -> None:
         assert self.capture is not None
+        self._stir(event)
         match event:
             case Started(pid):
                 self.around.on_started(self.step, self.attempt.number, pid)
             case Output():
-                self.attempt.last_output = self.around.clock.now()
-                self.attempt.is_stalled = False
                 self.capture.take(event)
             case Progress(fraction, message):
                 data = {"fraction": fraction, "message": self.mask.text(message)}
@@ -302,6 +312,10 @@ class _Performance:
                 )
             case Told(kind, data):
                 self._tell(kind, data)
+
+    def _stir(self, event: RunnerEvent) -> None:
+        """Whatever is told is a sign of life."""
+        self.attempt.stir(self.around.clock.now(), is_output=isinstance(event, Output))
 
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
         if self.session is not None:
@@ -346,7 +360,7 @@ class _Performance:
             "step": self.step.id,
             "attempt": self.attempt.number,
             "status": ended.status,
-            "error": self._error(ended, elapsed_ms),
+            "error": error_of(ended, self.mask, self.attempt.timeout_ms, elapsed_ms),
             "elapsed_ms": elapsed_ms,
             "summary": self._summary(ended),
             "exit_code": ended.exit_code,
@@ -369,16 +383,6 @@ class _Performance:
             if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
                 data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
         return Draft("attempt_ended", data)
-
-    def _error(self, ended: Ended, elapsed_ms: int) -> dict[str, Any] | None:
-        if ended.status == "completed":
-            return None
-        told = worded(ended, timeout_ms=self.attempt.timeout_ms, elapsed_ms=elapsed_ms)
-        return {
-            "kind": told.error_kind or "failed",
-            "message": self.mask.text(told.message)[:SUMMARY_LIMIT],
-            "details": self.mask.data(dict(told.details)),
-        }
 
     def _summary(self, ended: Ended) -> str:
         if self.report is not None and self.report.get("summary"):

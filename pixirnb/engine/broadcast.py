@@ -8,6 +8,8 @@ named in `dropped`.
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
@@ -28,6 +30,8 @@ TOPICS: Final = (
     *get_args(Kind),
 )
 """All that can be listened for."""
+WAITING_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of live news that may wait for one listener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,57 @@ Listener = Callable[[News], None]
 def topic_of(news: News) -> str:
     """What `on(topic, …)` matches."""
     return news.topic if isinstance(news, Live) else news.kind
+
+
+class NewsQueue:
+    """News for a listener of another thread: put on the engine's, taken on its own.
+
+    A listener slower than the run loses live news, never a recorded event: what a step printed meanwhile is told as one piece
+    that says how much of it is missing. Of what is kept, all is in the output log.
+    """
+
+    def __init__(self, limit: int = WAITING_LIMIT) -> None:
+        self._news: deque[News] = deque()
+        self._lock = threading.Lock()
+        self._limit = limit
+        self._waiting = 0
+        self._missed: dict[tuple[str, int, str], int] = {}
+        """Bytes of output that were not kept, by step, attempt and stream."""
+
+    def put(self, piece: News) -> None:
+        """Keep one piece, if there is room for it."""
+        with self._lock:
+            if not isinstance(piece, Live):
+                self._news.append(piece)
+            elif self._waiting + _weight(piece) <= self._limit:
+                self._waiting += _weight(piece)
+                self._news.append(piece)
+            elif piece.topic == STEP_OUTPUT:
+                key = (piece.step, piece.attempt, str(piece.data["stream"]))
+                self._missed[key] = self._missed.get(key, 0) + len(piece.data["chunk"])
+
+    def empty(self) -> bool:
+        """Whether `get` has nothing to give."""
+        with self._lock:
+            return not self._news and not self._missed
+
+    def get(self) -> News:
+        """The next piece; only where it is not empty."""
+        with self._lock:
+            if self._news:
+                piece = self._news.popleft()
+                self._waiting -= _weight(piece) if isinstance(piece, Live) else 0
+                return piece
+            (step, attempt, stream), missed = self._missed.popitem()
+        said = f"\n[{missed} characters of output are not shown: they came too fast]\n"
+        return Live(STEP_OUTPUT, step, attempt, {"stream": stream, "chunk": said})
+
+
+def _weight(piece: Live) -> int:
+    """Bytes that a piece takes, about."""
+    texts = [piece.data, piece.data.get("data")]
+    inner = (value for each in texts if isinstance(each, dict) for value in each.values())
+    return 500 + sum(len(value) for value in inner if isinstance(value, str))
 
 
 class Broadcast:

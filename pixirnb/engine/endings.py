@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from pixirnb.runners.masking import Mask
 from pixirnb.work import Ended
+
+SUMMARY_LIMIT: Final = 2000
+"""Characters of a summary, and of the message of an error."""
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
@@ -34,3 +38,17 @@ def worded(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> Ended:
         message = ended.message or "Its thread cannot be ended and goes on by itself."
         return replace(ended, error_kind="detached", message=message)
     return ended
+
+
+def error_of(
+    ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int
+) -> dict[str, Any] | None:
+    """The error of an attempt as the log has it; None for a clean end."""
+    if ended.status == "completed":
+        return None
+    told = worded(ended, timeout_ms=timeout_ms, elapsed_ms=elapsed_ms)
+    return {
+        "kind": told.error_kind or "failed",
+        "message": mask.beginning(told.message, SUMMARY_LIMIT),
+        "details": mask.data(dict(told.details)),
+    }

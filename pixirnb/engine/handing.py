@@ -62,7 +62,8 @@ class Handing:
             await self._load_changes(name)
 
     async def _load_value(self, name: str) -> None:
-        if "blob" in stored_output(self.board.run.step(name)):
+        stored = stored_output(self.board.run.step(name))
+        if "blob" in stored and "printed" not in stored:
             whole = Reference("step", name, "output", (), "", 0, 0)
             try:
                 value = await self.offload(self.lookup, whole)

@@ -1,6 +1,7 @@
-"""Signs of life of running steps: how long since each last said anything, and which ones seem stuck. Source: contract.md §5.
+"""Signs of life of running steps: how long since each last did anything, and which ones seem stuck. Source: contract.md §5.
 
-The age of the last output is what counts, not that a timer ticks: a heartbeat of a dead process would be a lie.
+What the step does is what counts, not that a timer ticks: a heartbeat of a dead process would be a lie. Output, tools, reports,
+progress, requests and events of its session are activity; `last_output_age_ms` is the age of what it printed alone.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ async def watch(
             if not a.is_queued
         }
         for attempt in [attempt for attempt in running.values() if not attempt.is_queued]:
-            age_s = now - attempt.last_output
+            idle_s = now - attempt.last_activity
             news = {
-                "last_output_age_ms": round(age_s * 1000),
+                "last_output_age_ms": round((now - attempt.last_output) * 1000),
+                "idle_ms": round(idle_s * 1000),
                 "elapsed_ms": round((now - attempt.started) * 1000),
             }
             key = (attempt.step.id, attempt.number)
             if now - beaten[key] >= heartbeat_s:
                 beaten[key] = now
                 publish(Live(STEP_HEARTBEAT, attempt.step.id, attempt.number, news))
-            if age_s >= stall_after_s and not attempt.is_stalled:
+            if idle_s >= stall_after_s and not attempt.is_stalled:
                 attempt.is_stalled = True
                 publish(Live(STEP_STALLED, attempt.step.id, attempt.number, news))

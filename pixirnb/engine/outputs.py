@@ -11,11 +11,13 @@ from typing import Any, cast
 
 from pixirnb import values
 from pixirnb.engine.refusals import WorkRefused
+from pixirnb.errors import Cannot
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ports import Blobs
+from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.references import Reference, as_text, pick
 
 
@@ -27,8 +29,13 @@ class Outputs:
     blobs: Blobs
 
     def value(self, step: StepState, *, trust: bool = False) -> Any:
-        """The typed value a step left. Raises Cannot (`value_not_trusted`, `value_unreadable`) or LogDamaged."""
+        """The typed value a step left.
+
+        Raises Cannot (`output_too_large`, `output_cut`, `value_not_trusted`, `value_unreadable`) or LogDamaged.
+        """
         stored = cast("StoredValue", stored_output(step))
+        if "printed" in stored:
+            raise self._too_large(stored)
         data = self.blobs.get(stored["blob"]) if "blob" in stored else None
         key = values.user_key() if stored["format"] == "pickle" and not trust else None
         return values.decode(stored, data, key, trust=trust)
@@ -44,11 +51,18 @@ class Outputs:
             return (step.ended or {}).get("summary", "")
         if reference.part == "output_path":
             return self._path(reference, step)
-        return _picked(self.value(step), reference)
+        try:
+            return _picked(self.value(step), reference)
+        except Cannot as error:
+            if error.code not in {"output_too_large", "output_cut"}:
+                raise
+            raise WorkRefused(error.code, f"{reference.text}: {error.sentences()}") from error
 
     def _path(self, reference: Reference, step: StepState) -> str:
         stored = stored_output(step)
         digest = stored.get("blob")
+        if stored.get("printed", 0) > stored.get("bytes", 0):
+            raise self._too_large(cast("StoredValue", stored))
         if digest is None:
             digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
         path = self.blobs.path(digest)
@@ -57,6 +71,22 @@ class Outputs:
                 "no_output_path", f"{reference.text} needs a run folder, and this store keeps none."
             )
         return str(path)
+
+    def _too_large(self, stored: StoredValue) -> Cannot:
+        """Why printed text is not handed on as a value, and where it lies."""
+        size, kept = stored["printed"], stored["bytes"]
+        details = {"printed": size, "kept": kept, "most": OFFERED_BYTES}
+        if size > kept:
+            said = f"it printed {size} bytes, and the first {kept} are kept."
+            fix = "Print less, or write a file."
+            return Cannot(said, fix=fix, code="output_cut", details=details)
+        path = self.blobs.path(stored["blob"])
+        return Cannot(
+            f"it printed {size} bytes, more than the {OFFERED_BYTES} that are handed on as a value.",
+            fix=f"Refer to its file with output_path{f', or read {path}' if path else ''}.",
+            code="output_too_large",
+            details=details,
+        )
 
 
 def _picked(value: Any, reference: Reference) -> Any:

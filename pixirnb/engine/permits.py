@@ -114,7 +114,7 @@ class Permits:
                 raise self._refused
             attempt = self.attempts.get(step)
             if attempt is not None:  # it is a person's turn: the agent's silence is none
-                attempt.last_output = self.clock.now()
+                attempt.stir(self.clock.now())
             await self.clock.wait(waiting.changed, self.clock.now() + _LOOK_S)
 
 

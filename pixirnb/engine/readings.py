@@ -7,14 +7,23 @@ readiness line included, has declared nothing, whatever became of their blanks a
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pixirnb.planning.quoting import squeezed
+from pixirnb.runners.printed import Printed
 from pixirnb.work import AgentWork, Work
 
 _FENCED: Final = re.compile(r"```\w*[ \t]*\n(.*)\n```", re.DOTALL)
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 _BEGINNING: Final = re.compile("checkpoint_status:")
+MESSAGE_BYTES: Final = 128 * 1024
+"""Of what an agent only printed, that is its message: the end of it."""
+MARKERS_LIMIT: Final = 10_000
+"""Markers that are told apart."""
+ANY_MARKER: Final = "*"
+"""Stands for all there are: an agent that was shown more of them than are told apart declares nothing by any."""
 _LONGEST: Final = 80
 """Characters of a marker that are compared; the four words are far shorter."""
 
@@ -29,12 +38,26 @@ def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str
     # In the prompt, what others said is quoted: a line of theirs that an agent ends with as well is its own.
     told = f"{work.task}\n{work.prompt}" if work.runner == "scripted" else work.prompt
     echoed = {line.strip() for line in told.splitlines() if line.strip()}
-    known = shown | markers(told)
+    known = sorted(shown | markers(told))
     return "\n".join(
         line
         for line in text.splitlines()
         if line.strip() not in echoed and not (_MARKER.match(line) and _is_known(line, known))
     )
+
+
+def spoken(
+    told: str | None, printed: Printed, work: Work, shown: frozenset[str]
+) -> tuple[Printed, str]:
+    """What an agent left as text, and its final message, in its own words. `told`: the message, None where it only printed.
+
+    The message of one that printed a lot is the end of that, and its text all of it, as it was printed. Blocking.
+    """
+    if told is None and printed.size > MESSAGE_BYTES:
+        last = printed.ending(MESSAGE_BYTES)
+        return printed, own_words(last.partition("\n")[2] or last, work, shown)
+    text = own_words(printed.ending(MESSAGE_BYTES) if told is None else told, work, shown)
+    return Printed.words(text), text
 
 
 def declared_text(text: str) -> str:
@@ -55,9 +78,19 @@ def markers(text: str) -> frozenset[str]:
     )
 
 
-def _is_known(line: str, known: frozenset[str]) -> bool:
+def with_markers(shown: frozenset[str], text: str) -> frozenset[str]:
+    """`shown`, and those of one text more."""
+    more = shown | markers(text)
+    return more if len(more) <= MARKERS_LIMIT else frozenset({ANY_MARKER})
+
+
+def _is_known(line: str, known: Sequence[str]) -> bool:
+    """`known`: sorted."""
+    if known and known[0] == ANY_MARKER:
+        return True
     said = squeezed(line)[:_LONGEST]
-    return any(marker.startswith(said) for marker in known)
+    at = bisect_left(known, said)
+    return at < len(known) and known[at].startswith(said)
 
 
 def marker_of(text: str) -> dict[str, Any] | None:

@@ -331,8 +331,8 @@ class Scheduler:
 
     def _start(self, step: PlannedStep, number: int, timeout_ms: int | None) -> None:
         assert self._group is not None
-        started = self.clock.now()
-        attempt = Attempt(step, number, timeout_ms, started, last_output=started)
+        attempt = Attempt(step, number, timeout_ms)
+        attempt.begin(started := self.clock.now())
         attempt.meet(self.attempts.values())
         self.attempts[step.id] = attempt
         if step.kind == "agent":
@@ -345,7 +345,7 @@ class Scheduler:
         self._group.start_soon(self._perform_attempt, attempt)
 
     def _on_begun(self, attempt: Attempt) -> None:
-        attempt.started = attempt.last_output = self.clock.now()
+        attempt.begin(self.clock.now())
         attempt.is_queued = False
         self.board.begun(attempt.step.index, attempt.started)
         self.post(Stimulus())  # the loop has a deadline more to wake for

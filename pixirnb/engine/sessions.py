@@ -8,7 +8,7 @@ Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import anyio
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.endings import worded
 from pixirnb.engine.loose_text import LooseText
-from pixirnb.engine.readings import markers
+from pixirnb.engine.readings import with_markers
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
@@ -27,10 +27,12 @@ from pixirnb.planning.roots import WORKSPACE
 from pixirnb.ports import Caller, Question
 from pixirnb.runners.masking import Mask
 from pixirnb.sessions.closing import closing, orphan_results
-from pixirnb.sessions.plain_data import plain_data
+from pixirnb.sessions.plain_data import plain_data, size_of
 from pixirnb.sessions.state import SessionState
 from pixirnb.work import AgentWork, Ended
 
+_WAITING_LIMIT: Final = 1024 * 1024
+"""Bytes of what was told that may wait for the disk."""
 _KEEP_EVERY_S: Final = 0.25
 """How long what was told may wait for the disk where nobody asked for it."""
 _TERMINAL: Final = {
@@ -63,6 +65,8 @@ class Session:
         self._log = around.log.session(self.id)
         self._seq = self._log.count
         self._pending: list[Event] = []
+        self._waiting_bytes = 0
+        """Of what is pending, about."""
         self._arrived = anyio.Event()
         self._writing = anyio.Lock()
         self._loose = LooseText()
@@ -90,10 +94,11 @@ class Session:
             self._loose.told(str(kept.get("text", "")))
             self._attempt.said = self._loose.text
         elif kind == "tool_result":
-            self.shown |= markers(str(kept.get("output", "")))
+            self.shown = with_markers(self.shown, str(kept.get("output", "")))
         elif kind == "user_message":
-            self.shown |= markers(str(kept.get("text", "")))
+            self.shown = with_markers(self.shown, str(kept.get("text", "")))
         self._pending.append(event)
+        self._waiting_bytes += size_of(kept)
         self._arrived.set()
         told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
         step, number = self._attempt.step.id, self._attempt.number
@@ -112,10 +117,10 @@ class Session:
         self._loose.hear(text)
         self._attempt.said = self._loose.text
 
-    def final_text(self, printed: str) -> str:
-        """The agent's final message; for one that only prints, and for a scripted one, all it printed."""
-        is_printed = self.state.final is None or self._work.runner == "scripted"
-        return printed if is_printed else str(self.state.final)
+    @property
+    def final_text(self) -> str | None:
+        """The final message that the agent told; None for one that only prints, and for a scripted one."""
+        return None if self._work.runner == "scripted" else self.state.final
 
     # --- what is asked ------------------------------------------------------------------------------------------
 
@@ -197,6 +202,12 @@ class Session:
                 raise raised.exceptions[0] from None
             raise
 
+    async def pace(self) -> None:
+        """Return when little of what was told waits for the disk: an agent tells no faster than that takes it."""
+        if self._waiting_bytes >= _WAITING_LIMIT:
+            with suppress(LogWriteFailed):  # `_keep` ends what cannot be kept
+                await self.commit()
+
     async def commit(self) -> None:
         """Return when all that was told is on disk. Raises LogWriteFailed."""
         async with self._writing:
@@ -204,6 +215,7 @@ class Session:
             if events:
                 await self._around.offload(self._log.append, events)
                 del self._pending[: len(events)]  # not before: what is cancelled here is kept later
+                self._waiting_bytes = 0 if not self._pending else self._waiting_bytes
 
     async def close(self, ended: Ended, text: str) -> Draft:
         """Leave the evidence of how it ended, and what the run's log says of it. Raises LogWriteFailed."""

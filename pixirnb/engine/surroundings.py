@@ -50,12 +50,15 @@ class Attempt:
     step: PlannedStep
     number: int
     timeout_ms: int | None
-    started: float
+    started: float = 0.0
+    """Monotonic time its time counts from: set by `begin`."""
     stop: StopSignal = field(default_factory=StopSignal)
     last_output: float = 0.0
     """Monotonic time of the last output; the start where there was none."""
+    last_activity: float = 0.0
+    """Of the last sign of life: output, a tool, a report, progress, a request, an event of its session."""
     is_stalled: bool = False
-    """Said to be stalled since its last output."""
+    """Said to be stalled since its last sign of life."""
     said: str = ""
     """What its agent has printed and not told as a message yet, masked."""
     beside: list[PlannedStep] = field(default_factory=list)
@@ -64,6 +67,18 @@ class Attempt:
     """Files were merged by a person while it ran."""
     is_queued: bool = False
     """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
+
+    def stir(self, now: float, *, is_output: bool = False) -> None:
+        """It gave a sign of life."""
+        self.last_activity = now
+        self.is_stalled = False
+        if is_output:
+            self.last_output = now
+
+    def begin(self, now: float) -> None:
+        """Its time counts from here on."""
+        self.started = now
+        self.stir(now, is_output=True)
 
     def meet(self, others: Iterable[Attempt]) -> None:
         """It begins beside these."""

@@ -59,13 +59,16 @@ def stored_output(step: StepState) -> dict[str, Any]:
 
 
 def produced(step: StepState) -> dict[str, Any]:
-    """What the step made: text, a value or files; `blob`, `bytes` and `format` where it does not fit the log."""
+    """What the step made: text, a value or files; `blob`, `bytes` and `format` where it does not fit the log.
+
+    `printed`, in bytes, where it is more than is handed on as a value.
+    """
     output = stored_output(step)
     artifacts = list((step.ended or {}).get("artifacts") or [])
     form = output["format"]
     kind = "text" if form == "text" else "files" if form == "none" and artifacts else "value"
     made: dict[str, Any] = {"kind": kind, "value": output.get("value"), "artifacts": artifacts}
-    for extra in ("blob", "bytes", "type"):
+    for extra in ("blob", "bytes", "printed", "type"):
         if extra in output:
             made[extra] = output[extra]
     if form not in {"text", "none"}:

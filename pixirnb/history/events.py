@@ -151,6 +151,8 @@ class StoredValue(TypedDict):
     blob: NotRequired[str]
     """Else the blob that holds its bytes."""
     bytes: NotRequired[int]
+    printed: NotRequired[int]
+    """Bytes that were printed, where that is more than is handed on as a value: it is for `output_path` alone."""
     signature: NotRequired[str]
     """For pickles: keyed digest of the bytes, under this user's key."""
     type: NotRequired[str]

@@ -12,7 +12,7 @@ from pixirnb.history.events import CheckpointStatus, Draft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import Moment, asks_of_death
-from pixirnb.machine.given import ValueNotLoaded
+from pixirnb.machine.given import ValueNotLoaded, ValueNotOffered
 from pixirnb.machine.instructions import StartAttempt
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.settlement import after_decision, decided, held
@@ -144,7 +144,7 @@ def _rendered(moment: Moment, question: str) -> str:
 
 
 def _missing(moment: Moment, step: PlannedStep) -> Draft | None:
-    """The failure of a step whose `when` asks for a field that is not there: a misspelt word must not skip work."""
+    """The failure of a step whose `when` asks for what is not there: a misspelt word must not skip work."""
     assert step.when is not None
     for reference in step.when.references:
         try:
@@ -152,7 +152,8 @@ def _missing(moment: Moment, step: PlannedStep) -> Draft | None:
         except ValueNotLoaded:
             continue
         except LookupError as error:
-            told = {"kind": "reference_missing", "message": f"In `when`: {error}", "details": {}}
+            kind = "output_too_large" if isinstance(error, ValueNotOffered) else "reference_missing"
+            told = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
             state = moment.board.state(step.index)
             verdict = Verdict("failed", told)
             return decided(step, state, verdict, None, subagent_status="not_applicable")

@@ -16,6 +16,10 @@ class ValueNotLoaded(LookupError):
     """Raised for a value that lies in a blob the engine has not handed over."""
 
 
+class ValueNotOffered(LookupError):
+    """Raised for printed text that is more than is handed on as a value."""
+
+
 def value_of(
     run: RunState,
     reference: Reference,
@@ -25,7 +29,7 @@ def value_of(
 ) -> Any:
     """The value a reference stands for. `values`: large outputs that were handed over.
 
-    Raises LookupError where there is none, ValueNotLoaded where it lies in a blob.
+    Raises LookupError where there is none, ValueNotLoaded where it lies in a blob, ValueNotOffered where it is too large.
     """
     if reference.source == "input":
         return pick(inputs.get(reference.name), reference)
@@ -37,6 +41,10 @@ def value_of(
     if reference.part == "summary":
         return (step.ended or {}).get("summary", "")
     stored = stored_output(step)
+    if "printed" in stored:
+        raise ValueNotOffered(
+            f"{reference.text}: {stored['printed']} bytes were printed, more than is handed on as a value."
+        )
     if "blob" in stored:
         if reference.name not in values:
             raise ValueNotLoaded(reference.name)

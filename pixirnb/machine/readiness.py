@@ -43,7 +43,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     """Judge the ended attempt in `state.ended` and its checks."""
     ended = state.ended or {}
     report = ended.get("report")
-    limitations = [*_texts((report or {}).get("limitations")), *_file_limitations(state)]
+    limitations = [
+        *_texts((report or {}).get("limitations")),
+        *_output_limitations(ended),
+        *_file_limitations(state),
+    ]
     error = ended.get("error")
     if error is not None and error["kind"] in {WANTED, CONFLICT}:
         return Verdict("needs_orchestrator", error, limitations)
@@ -76,6 +80,24 @@ def _within(state: StepState, found: Verdict) -> Verdict:
     message = f"It changed files outside its write_set: {_listed(outside)}."
     error = {"kind": OUTSIDE, "message": message, "details": outside}
     return Verdict("needs_orchestrator", error, found.limitations)
+
+
+def _output_limitations(ended: dict[str, Any]) -> list[str]:
+    """What a reader of the bundle must know of what was printed: what is not all there, and where the whole lies."""
+    told: list[str] = []
+    output, log = ended.get("output") or {}, ended.get("output_log") or {}
+    printed, kept = output.get("printed"), output.get("bytes")
+    if printed is not None and printed > kept:
+        told.append(f"output_cut: {printed} bytes were printed, and the first {kept} are kept")
+    elif printed is not None:
+        told.append(
+            f"output_too_large: its output of {printed} bytes is in output_path, and is not handed on as a value"
+        )
+    if log.get("truncated"):
+        told.append(
+            f"output_log_cut: of {log['bytes']} bytes printed, {log['path']} has the first and the last"
+        )
+    return told
 
 
 def _file_limitations(state: StepState) -> list[str]:

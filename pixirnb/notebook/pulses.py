@@ -1,4 +1,4 @@
-"""Signs of life of the steps that run: how long since each said anything, whether it seems stuck, how far it says it is."""
+"""Signs of life of the steps that run: how long since each did anything, whether it seems stuck, how far it says it is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pixirnb.engine.broadcast import (
     STEP_HEARTBEAT,
     STEP_OUTPUT,
     STEP_PROGRESS,
+    STEP_SESSION,
     STEP_STALLED,
     Live,
 )
 from pixirnb.views.plain import line
 from pixirnb.views.tape import Tape
 
-_OUTPUT_EVERY_MS: Final = 1_000
-"""How often the moment of a step's last output is told anew: its age is shown in seconds."""
+_STIRRED_EVERY_MS: Final = 1_000
+"""How often the moment of a step's last sign of life is told anew: its age is shown in seconds."""
+_ALIVE: Final = frozenset({STEP_OUTPUT, STEP_PROGRESS, STEP_SESSION})
 
 
 @dataclass(slots=True)
@@ -25,6 +27,8 @@ class _Sign:
     attempt: int
     output_ms: int
     """Moment of its last output."""
+    alive_ms: int
+    """Of its last sign of life: output, progress, an event of its session."""
     is_stalled: bool = False
     fraction: float | None = None
     note: str = ""
@@ -37,7 +41,7 @@ class Pulses:
         self._signs: dict[int, _Sign] = {}
         self._is_new = False
         self._told_ms = 0
-        self._has_output = False
+        self._has_stirred = False
 
     def take(self, news: Live, tape: Tape) -> None:
         """One piece of live news."""
@@ -47,15 +51,18 @@ class Pulses:
         now = now_ms(tape)
         sign = self._signs.get(place)
         if sign is None or sign.attempt != news.attempt:
-            sign = self._signs[place] = _Sign(news.attempt, now)
+            sign = self._signs[place] = _Sign(news.attempt, now, now)
             self._is_new = True
+        if news.topic in _ALIVE:
+            self._is_new = self._is_new or sign.is_stalled
+            sign.alive_ms, sign.is_stalled = now, False
+            self._has_stirred = True
         match news.topic:
             case topic if topic == STEP_OUTPUT:
-                self._is_new = self._is_new or sign.is_stalled
-                sign.output_ms, sign.is_stalled = now, False
-                self._has_output = True
+                sign.output_ms = now
             case topic if topic in {STEP_HEARTBEAT, STEP_STALLED}:
                 sign.output_ms = now - int(news.data["last_output_age_ms"])
+                sign.alive_ms = now - int(news.data["idle_ms"])
                 sign.is_stalled = topic == STEP_STALLED or sign.is_stalled
                 self._is_new = True
             case topic if topic == STEP_PROGRESS:
@@ -64,21 +71,22 @@ class Pulses:
                 self._is_new = True
 
     def told(self, tape: Tape) -> dict[str, Any] | None:
-        """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note]}}` where there is something to tell."""
+        """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}` where there is something to tell."""
         gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
         for place in gone:
             del self._signs[place]
         now = now_ms(tape)
-        is_due = self._has_output and now - self._told_ms >= _OUTPUT_EVERY_MS
+        is_due = self._has_stirred and now - self._told_ms >= _STIRRED_EVERY_MS
         if not (self._is_new or gone or is_due):
             return None
-        self._is_new = self._has_output = False
+        self._is_new = self._has_stirred = False
         self._told_ms = now
         signs = self._signs.items()
         return {
             "now": now,
             "steps": {
-                str(p): [s.attempt, s.output_ms, s.is_stalled, s.fraction, s.note] for p, s in signs
+                str(p): [s.attempt, s.output_ms, s.is_stalled, s.fraction, s.note, s.alive_ms]
+                for p, s in signs
             },
         }
 

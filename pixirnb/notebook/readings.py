@@ -128,15 +128,25 @@ class Seen:
             return known
         size = stored.get("bytes", 0)
         limit = LOADED if load else UNASKED
-        if size > limit:
+        if size > limit or "printed" in stored:
             told = f"Too large to be shown here. Read it in a cell: run.value({step!r})."
-            return {**known, "can_load": not load and size <= LOADED, "sentence": told}
+            if "printed" in stored:
+                told = f"Too large to be shown here. Its file: {self._blob_path(stored)}"
+            return {
+                **known,
+                "can_load": not load and size <= LOADED and "printed" not in stored,
+                "sentence": told,
+            }
         if stored["format"] == _NEEDS_CODE and not load:
             return {**known, "can_load": self._is_ours(stored)}
         found = rich_preview(
             Outputs(self.moment.run, self.run.store.blobs(self.run.id)).value(state)
         )
         return {**found, "bytes": size, "type": found["type"] or known["type"]}
+
+    def _blob_path(self, stored: StoredValue) -> str:
+        path = self.run.store.blobs(self.run.id).path(stored["blob"])
+        return "it is missing." if path is None else str(path)
 
     def _is_ours(self, stored: StoredValue) -> bool:
         key = values.known_key()

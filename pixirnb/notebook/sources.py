@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable
 
-from pixirnb.engine.broadcast import News
+from pixirnb.engine.broadcast import News, NewsQueue
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import LogDamaged
 from pixirnb.handle import Run
@@ -17,7 +16,7 @@ class Source:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._arrived: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._arrived = NewsQueue()
         self._leave: Callable[[], None] | None = None
         self._follower = run.store.follow(run.id)
         self.damage: LogDamaged | None = None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import queue
 import sys
+from typing import Final
 
-from pixirnb.engine.broadcast import STEP_OUTPUT, Live, News
+from pixirnb.engine.broadcast import STEP_OUTPUT, Live, News, NewsQueue
 from pixirnb.views.plain import plain
+
+_LONGEST: Final = 64 * 1024
+"""Characters of a line that are waited for."""
 
 
 class Tail:
     """Hears on the engine's thread, tells on the cell's."""
 
     def __init__(self) -> None:
-        self._news: queue.SimpleQueue[Live] = queue.SimpleQueue()
+        self._news = NewsQueue()
         self._open: dict[tuple[str, str], str] = {}
 
     def hear(self, news: News) -> None:
@@ -25,11 +28,12 @@ class Tail:
         """Print the lines that are complete."""
         while not self._news.empty():
             news = self._news.get()
+            assert isinstance(news, Live)
             key = (news.step, str(news.data["stream"]))
             *lines, rest = (self._open.get(key, "") + str(news.data["chunk"])).split("\n")
-            self._open[key] = rest
-            for line in lines:
+            for line in lines if len(rest) <= _LONGEST else (*lines, rest):
                 self._say(news.step, line)
+            self._open[key] = rest if len(rest) <= _LONGEST else ""
 
     def finish(self) -> None:
         """Print what is left, though no line end came."""

@@ -75,7 +75,7 @@ def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
     return json.dumps(said).encode()
 
 
-def _result(frame: dict[str, Any], _: bytes) -> Ended:
+def _result(frame: dict[str, Any], _: object) -> Ended:
     if frame["frame"] == "value":
         return Ended("completed")
     return Ended(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -21,10 +20,12 @@ import anyio.abc
 import anyio.to_thread
 
 from pixirnb import process_marks
+from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
-from pixirnb.ports import Job
+from pixirnb.ports import BlobDraft, Job
 from pixirnb.runners import processes, reaper, trees
-from pixirnb.runners.frames import FrameReader
+from pixirnb.runners.ends import LOST, by_status, fraction_of, refusal, spawn_failed
+from pixirnb.runners.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.supervisor import PACKAGE, Supervisor
 from pixirnb.work import Ended, Output, Progress, Report, Started, StopReason, Told
 
@@ -32,10 +33,13 @@ CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 32
 """What can be left in a pipe when its writers are dead: at most the largest pipe the system grants, 1 MiB, twice."""
 
+_OPEN_QUESTIONS: Final = 64
+"""Of one attempt; more wait in the pipe."""
 _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
 """How much longer than the grace a reaper may take before the tree is ended without it."""
 
-Result = Callable[[dict[str, Any], bytes], Ended]
+Result = Callable[[dict[str, Any], bytes | BlobDraft], Ended]
+"""May block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ async def perform(supervisor: Supervisor, job: Job, order: Order) -> Ended:
     try:
         return await attempt.run()
     except (OSError, ExceptionGroup) as raised:
-        error = _refusal(raised)
+        error = refusal(raised)
         if error is None:
             raise
         return Ended(
@@ -85,15 +89,24 @@ class _Attempt:
     group: anyio.abc.TaskGroup | None = None
     heard: bytes = b""
     pipes: dict[_Pipe, int] = field(default_factory=dict)
-    frames: FrameReader = field(default_factory=FrameReader)
+    frames: FrameReader = field(init=False)
+    unread: PixirnbError | Garbled | None = None
+    """Why what comes on the report pipe is not read any more."""
     is_requested: bool = False
     pid: int | None = None
     exited: dict[str, Any] | None = None
     """The reaper's last word; empty when it died without one; None while it may still speak."""
     spawn_failure: dict[str, Any] | None = None
-    result: tuple[dict[str, Any], bytes] | None = None
+    result: tuple[dict[str, Any], bytes | BlobDraft] | None = None
+    drafts: list[BlobDraft] = field(default_factory=list)
     stop_reason: StopReason | None = None
     answering: anyio.Lock = field(default_factory=anyio.Lock)
+    asked: int = 0
+    """Questions that are not answered yet."""
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+    def __post_init__(self) -> None:
+        self.frames = FrameReader(self._draft)
 
     @property
     def tag(self) -> str:
@@ -121,6 +134,8 @@ class _Attempt:
             for descriptor in self.pipes.values():
                 os.close(descriptor)
             self.pipes.clear()
+            for draft in self.drafts if self.result is None else self.drafts[:-1]:
+                draft.drop()
             if self.answers is not None:
                 os.close(self.answers)
                 self.answers = None
@@ -227,6 +242,15 @@ class _Attempt:
             if not chunk:
                 return
             self._pass_on(name, chunk)
+            if name == "report":
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Read no further while what was told is not taken in, or too many questions are open."""
+        if self.job.pace is not None:
+            await self.job.pace()
+        while self.asked >= _OPEN_QUESTIONS:
+            await self.answered.wait()
 
     def _drain(self, name: _Pipe) -> None:
         """What the dead left in the pipe. Never waits, whoever still holds the other end."""
@@ -243,19 +267,37 @@ class _Attempt:
         if name != "report":
             self.job.emit(Output(name, chunk))
             return
-        for frame, data in self.frames.feed(chunk):
-            match frame.get("frame"):
-                case "progress":
-                    self.job.emit(Progress(frame["fraction"], frame["message"]))
-                case "checkpoint" | "tool":
-                    self.job.emit(Report(frame["frame"], frame["data"]))
-                case "session":
-                    self._drain("stdout")  # what it said before it told this has come before it
-                    self.job.emit(Told(frame["kind"], frame["data"]))
-                case "ask":
-                    self._ask(frame)
-                case _:
-                    self.result = (frame, data)
+        if self.unread is not None:
+            return  # read away, so that whoever writes it goes on to its end
+        try:
+            for frame, data in self.frames.feed(chunk):
+                self._told(frame, data)
+        except (PixirnbError, Garbled) as error:
+            self.unread = error
+        except (KeyError, TypeError):
+            self.unread = Garbled()
+
+    def _told(self, frame: dict[str, Any], data: bytes | Sink) -> None:
+        match frame.get("frame"):
+            case "progress":
+                self.job.emit(Progress(fraction_of(frame["fraction"]), str(frame["message"])))
+            case "checkpoint" | "tool" if isinstance(frame["data"], dict):
+                self.job.emit(Report(frame["frame"], frame["data"]))
+            case "session" if isinstance(frame["data"], dict):
+                self._drain("stdout")  # what it said before it told this has come before it
+                self.job.emit(Told(str(frame["kind"]), frame["data"]))
+            case "ask":
+                self._ask(frame)
+            case "value" | "error":
+                self.result = (frame, data if isinstance(data, bytes) else self.drafts[-1])
+            case _:
+                raise Garbled
+
+    def _draft(self) -> BlobDraft:
+        if self.job.draft is None:
+            raise Garbled
+        self.drafts.append(self.job.draft())
+        return self.drafts[-1]
 
     def _ask(self, frame: dict[str, Any]) -> None:
         # What is asked after the end, out of a pipe that is drained, nobody waits for.
@@ -264,7 +306,13 @@ class _Attempt:
 
     async def _answer(self, frame: dict[str, Any]) -> None:
         assert self.job.ask is not None
-        answer = await self.job.ask(frame["question"], frame["data"])
+        self.asked += 1
+        try:
+            answer = await self.job.ask(frame["question"], frame["data"])
+        finally:
+            self.asked -= 1
+            self.answered.set()
+            self.answered = anyio.Event()
         line = memoryview(json.dumps({"id": frame["id"], "answer": answer}).encode() + b"\n")
         async with self.answering:
             while line and self.answers is not None:
@@ -274,6 +322,11 @@ class _Attempt:
                     await anyio.wait_writable(self.answers)
                 except BrokenPipeError:
                     return  # it is gone: whoever listens finds out why
+
+    async def _read(self, read: Result, frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
+        if isinstance(data, bytes):
+            return read(frame, data)
+        return await anyio.to_thread.run_sync(read, frame, data)
 
     async def _judge(self) -> Ended:
         """What it all amounts to, once nothing of the tree is left."""
@@ -292,85 +345,31 @@ class _Attempt:
         if self.stop_reason is not None and (not exited or exited["stopped"]):
             return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)
         if self.spawn_failure is not None:
-            return _spawn_failed(self.spawn_failure, self.job)
+            return spawn_failed(self.spawn_failure, self.job)
         if self.exited is None:
             limit = f"{self.supervisor.spawn_limit_s:g} s"
             message = f"no process id came within {limit}: nothing was started."
             return Ended("failed", error_kind="spawn_failed", message=message, details=details)
         if not exited:
             lost = "supervisor_lost" if await self.supervisor.is_lost() else "lost"
-            return Ended("failed", error_kind=lost, message=_LOST[lost], details=details, **facts)
+            return Ended("failed", error_kind=lost, message=LOST[lost], details=details, **facts)
         if exited["supervisor_lost"]:
-            message = _LOST["supervisor_lost"]
+            message = LOST["supervisor_lost"]
             return Ended(
                 "failed", error_kind="supervisor_lost", message=message, details=details, **facts
             )
+        if isinstance(self.unread, PixirnbError):
+            raise self.unread
+        if self.unread is not None:
+            message = "what its process told on the engine's own pipe cannot be read."
+            return Ended("failed", error_kind="report_unreadable", message=message, **facts)
         if self.result is not None and self.order.result is not None:
-            ended = self.order.result(*self.result)
+            ended = await self._read(self.order.result, *self.result)
             return replace(ended, details={**ended.details, **details}, **facts)
-        return _by_status(facts, details, is_function=self.order.result is not None)
+        return by_status(facts, details, is_function=self.order.result is not None)
 
 
 _Pipe = Literal["stdout", "stderr", "report"]
-
-_LOST: Final = {
-    "lost": "the process that watched this step was killed; what it had started has been ended.",
-    "supervisor_lost": "the process that supervises all steps died; what this step had started has been ended.",
-}
-
-
-def _refusal(raised: Exception) -> OSError | None:
-    """What the system said no with, out of the groups that the tasks it went through have put around it."""
-    while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
-        raised = raised.exceptions[0]
-    return raised if isinstance(raised, OSError) else None
-
-
-def _spawn_failed(failure: dict[str, Any], job: Job) -> Ended:
-    match failure["spawn_failed"]:
-        case "cwd":
-            message = f"the step's directory cannot be entered: {job.cwd}: {_reason(failure)}."
-        case "fork":
-            message = f"the system refused a new process: {_reason(failure)}."
-        case "exec":
-            message = f"the command cannot be run: {_reason(failure)}."
-        case _:
-            message = f"the step's process could not be prepared: {_reason(failure)}."
-    return Ended(
-        "failed",
-        error_kind="spawn_failed",
-        message=message,
-        details={"errno": failure["errno"], "phase": failure["spawn_failed"]},
-    )
-
-
-def _reason(failure: dict[str, Any]) -> str:
-    number, command = failure["errno"], failure.get("command")
-    reason = os.strerror(number) if number is not None else failure["reason"]
-    return f"{command}: {reason}" if command else reason
-
-
-def _by_status(facts: dict[str, Any], details: dict[str, Any], *, is_function: bool) -> Ended:
-    """An end told by the exit status alone."""
-    if facts["signal"] is not None:
-        name = _signal_name(facts["signal"])
-        message = f"the process was ended by {name}."
-        return Ended("failed", error_kind="crash", message=message, details=details, **facts)
-    code = facts["exit_code"]
-    if code == 0 and is_function:
-        message = "the process left with code 0 before the function had returned."
-        return Ended("failed", error_kind="exit", message=message, details=details, **facts)
-    if code == 0:
-        return Ended("completed", details=details, **facts)
-    message = f"exited with code {code}." if code is not None else "ended without a status."
-    return Ended("failed", error_kind="exit", message=message, details=details, **facts)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 async def _send_all(control: socket.socket, data: memoryview) -> None:

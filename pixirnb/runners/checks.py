@@ -17,14 +17,40 @@ import anyio.to_thread
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
 from pixirnb.runners.findings import paths_matching
+from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
+from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
 from pixirnb.work import Ended, PythonWork, ShellWork, Work
 
 _SHOWN: Final = 20
 _TAIL: Final = 500
+_SLOW: Final = ("pattern", "uniqueItems", "$ref", "$dynamicRef", "$recursiveRef")
+"""Words of a schema that looking at a value by it can take for ever with."""
+JSON_PROBLEMS: Final = "pixirnb.runners.printed:json_problems"
+NOT_READ: Final = object()
 
-Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
-"""Runs a command or a function as part of the attempt: how it ended, and the tail of what it printed."""
+
+def too_large(printed: Printed) -> str:
+    """Why a text is not handed on as a value."""
+    if not printed.is_whole:
+        return f"more was printed than the {printed.size} bytes that are kept"
+    return (
+        f"it is {printed.size} bytes, more than the {OFFERED_BYTES} that are handed on as a value"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a check printed, as far as it is kept."""
+
+    text: str
+    is_cut: bool = False
+    """More was printed: `text` is the beginning, `tail` the end of all of it."""
+    tail: str = ""
+
+
+Nested = Callable[[Work], Awaitable[tuple[Ended, Said]]]
+"""Runs a command or a function as part of the attempt: how it ended, and what it printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +60,20 @@ class Left:
     workspace: Path
     cwd: Path
     exit_code: int | None
-    text: str
+    printed: Printed
     """Standard output, an agent's without the echo of its task."""
     value: Any
+    """What the step left; NOT_READ where it is what was printed, too large to be read before it is wanted."""
     sources: dict[str, str]
+    is_json: bool = False
+    """What was printed is the value as JSON."""
     merged_in: str | None = None
     """The merge that brought what an attempt before it changed into the files that this one began from."""
+
+    async def read(self) -> Any:
+        """The value out of what was printed, where it is offered as one."""
+        text = await anyio.to_thread.run_sync(self.printed.read)
+        return await anyio.to_thread.run_sync(json.loads, text) if self.is_json else text
 
 
 async def perform_checks(
@@ -61,13 +95,12 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
         case "file_exists":
             passed, evidence = _file_exists(str(check.argument), left)
         case "output_contains":
-            passed = str(check.argument) in left.text
-            evidence = {"saw": f"{len(left.text)} characters of output", "found": passed}
+            passed, evidence = await _output_contains(str(check.argument), left.printed, nested)
         case "output_matches":
-            passed, evidence = await _output_matches(str(check.argument), left, nested)
+            passed, evidence = await _output_matches(str(check.argument), left.printed, nested)
         case "schema":
             schema = cast("dict[str, Any]", check.argument)
-            problems = await find_schema_problems(left.value, schema, nested)
+            problems = await _schema_problems(schema, left, nested)
             passed, evidence = not problems, {"saw": "; ".join(problems) or "the output matches"}
         case "command":
             passed, evidence = await _command(check, nested)
@@ -81,12 +114,17 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
 
 
 async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Nested) -> list[str]:
-    """As `schema_problems`, off the loop; a schema with patterns is tried in a process that can be ended."""
-    if "pattern" not in json.dumps(schema):
+    """As `schema_problems`, off the loop; a schema that may take long is tried in a process that can be ended."""
+    written = json.dumps(schema)
+    if not any(word in written for word in _SLOW):
         return await anyio.to_thread.run_sync(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
-    work = PythonWork("pixirnb.runners.checks:schema_problems", arguments, None, process=True)
-    how, _ = await nested(work)
+    return await problems_found("pixirnb.runners.checks:schema_problems", arguments, nested)
+
+
+async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -> list[str]:
+    """What a function of ours finds wrong, in a process of its own; why it could not look counts as a problem."""
+    how, _ = await nested(PythonWork(call, arguments, None, process=True))
     if how.status != "completed":
         return [how.message or f"checking it ended as {how.status}"]
     found = None if how.value is None else how.value.get("value")
@@ -111,15 +149,57 @@ def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
     return bool(found), {"saw": f"{len(found)} found", "files": names}
 
 
-async def _output_matches(pattern: str, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _schema_problems(schema: dict[str, Any], left: Left, nested: Nested) -> list[str]:
+    if left.value is not NOT_READ:
+        return await find_schema_problems(left.value, schema, nested)
+    if not left.printed.is_offered:
+        return [too_large(left.printed)]
+    if left.is_json:
+        arguments = {"printed": left.printed.argument, "schema": schema}
+        return await problems_found(JSON_PROBLEMS, arguments, nested)
+    return await find_schema_problems(await left.read(), schema, nested)
+
+
+async def _output_contains(
+    wanted: str, printed: Printed, nested: Nested
+) -> tuple[bool, dict[str, Any]]:
+    """Long output is read in a process of its own, which can be ended like any other work."""
+    if printed.path is None:
+        found, why = contains(printed.argument, wanted), ""
+    else:
+        found, why = await _looked(
+            "contains", {"printed": printed.argument, "wanted": wanted}, nested
+        )
+    evidence: dict[str, Any] = {
+        "saw": why or f"{printed.size} bytes of output",
+        "found": bool(found),
+    }
+    if not found and not printed.is_whole:
+        evidence["saw"] = f"only the first {printed.size} bytes of the output were kept"
+    return bool(found), evidence
+
+
+async def _output_matches(
+    pattern: str, printed: Printed, nested: Nested
+) -> tuple[bool, dict[str, Any]]:
     """In a process of its own: a pattern that backtracks for ever can then be ended like any other work."""
-    arguments = {"pattern": pattern, "text": left.text}
-    work = PythonWork("pixirnb.runners.models:first_match", arguments, None, process=True)
+    if not printed.is_whole or printed.size > SEARCHED_BYTES:
+        saw = f"{printed.size} bytes of output: a pattern is looked for in {SEARCHED_BYTES} at most"
+        return False, {"saw": saw}
+    arguments = {"pattern": pattern, "printed": printed.argument}
+    found, why = await _looked("first_match", arguments, nested)
+    if why:
+        return False, {"saw": why}
+    return found is not None, {"saw": "no match in the output" if found is None else found}
+
+
+async def _looked(function: str, arguments: dict[str, Any], nested: Nested) -> tuple[Any, str]:
+    """What a function of `printed` found, or why it could not look."""
+    work = PythonWork(f"pixirnb.runners.printed:{function}", arguments, None, process=True)
     how, _ = await nested(work)
     if how.status != "completed":
-        return False, {"saw": how.message or how.status}
-    found = None if how.value is None else how.value.get("value")
-    return found is not None, {"saw": "no match in the output" if found is None else found}
+        return None, how.message or how.status
+    return (None if how.value is None else how.value.get("value")), ""
 
 
 async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
@@ -130,9 +210,9 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     done = await _in_time(work, check, nested)
     if done is None:
         return _late(check)
-    how, tail = done
+    how, said = done
     saw = f"exit code {how.exit_code}" if how.exit_code is not None else how.message or how.status
-    evidence = {"saw": saw, "expected": expected, "output": tail[-_TAIL:]}
+    evidence = {"saw": saw, "expected": expected, "output": (said.tail or said.text)[-_TAIL:]}
     return how.exit_code == expected, evidence
 
 
@@ -140,10 +220,10 @@ async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, 
     work = ShellWork(["git", "status", "--porcelain", "-z", "--untracked-files=all", "--", "."])
     how, listed = await nested(work)
     if how.status != "completed":
-        return False, {"saw": f"git cannot say: {how.message or listed[-200:]}"}
+        return False, {"saw": f"git cannot say: {how.message or listed.text[-200:]}"}
     wanted = Pattern.parse(pattern)
     changed: list[str] = []
-    entries = iter(listed.split("\0"))
+    entries = iter(listed.text.rpartition("\0")[0].split("\0"))
     for entry in entries:
         if len(entry) > 3:
             changed.append(entry[3:])
@@ -151,6 +231,8 @@ async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, 
                 next(entries, None)
     found = [path for path in changed if matches(wanted, path)]
     saw = f"{len(found)} of {len(changed)} changed paths match"
+    if listed.is_cut:
+        saw += "; the list was too long to be read to its end"
     if not found and left.merged_in is not None:
         saw += (
             f"; what it changed before is merged already ({left.merged_in}), so it began from that"
@@ -161,8 +243,13 @@ async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, 
 async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
     name = check.python
     assert name is not None
+    value = left.value
+    if value is NOT_READ:
+        if not left.printed.is_offered:
+            return False, {"saw": too_large(left.printed)}
+        value = await left.read()
     work = PythonWork(
-        call=name, arguments={"output": left.value}, source=left.sources.get(name), process=False
+        call=name, arguments={"output": value}, source=left.sources.get(name), process=False
     )
     done = await _in_time(work, check, nested)
     if done is None:
@@ -174,7 +261,7 @@ async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[
     return bool(value), {"saw": f"returned {value!r}"[:200]}
 
 
-async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, str] | None:
+async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, Said] | None:
     """What became of the work of a check; None where its time was up before."""
     with anyio.move_on_after(None if check.timeout is None else check.timeout / 1000):
         return await nested(work)

@@ -19,6 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 TRACEBACK_LINES: Final = 20
+LINE_LIMIT: Final = 4_000
+"""Characters of one of them."""
+MESSAGE_LIMIT: Final = 64 * 1024
+"""Characters of what was raised, before secrets are masked in it and it is cut for the log."""
 CELL_MARK: Final = "# %%step "
 """Before the step's id at the end of a source's first line: line n of this source is line n of a notebook's `%%step` cell."""
 
@@ -76,14 +80,16 @@ def failure_of(error: BaseException) -> Failure:
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames))
-    lines = text.rstrip("\n").split("\n")
+    last = text.rstrip("\n").rsplit("\n", TRACEBACK_LINES)[-TRACEBACK_LINES:]
+    # Whole lines or none: half a secret is no secret that a mask knows.
+    lines = [f"[a line of {len(e)} characters]" if len(e) > LINE_LIMIT else e for e in last]
     message = "".join(traceback.format_exception_only(error)).strip()
     if (line := _line_of_cell(error)) is not None:
         message = f"line {line} of the cell: {message}"
     return Failure(
         "exception",
-        message,
-        {"traceback": "\n".join(lines[-TRACEBACK_LINES:]), "type": type(error).__name__},
+        message[:MESSAGE_LIMIT],
+        {"traceback": "\n".join(lines), "type": type(error).__name__},
     )
 
 

@@ -12,6 +12,8 @@ from anyio.lowlevel import current_token
 
 _FULL: Final = 1_000
 """Things that may wait. A thread that posts faster than the loop takes them in is slowed down, not stored."""
+_FULL_BYTES: Final = 1024 * 1024
+"""And bytes of them."""
 
 
 class Mailbox:
@@ -26,14 +28,16 @@ class Mailbox:
         )
         self._things: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
+        self._size = 0
         self._is_called = False
 
-    def post(self, thing: Callable[[], None]) -> bool:
-        """Have `thing` called on the loop's thread. False when the loop is gone and it never will be."""
-        while len(self._things) >= _FULL and self._is_called:
+    def post(self, thing: Callable[[], None], size: int = 0) -> bool:
+        """Have `thing`, of `size` bytes, called on the loop's thread. False when the loop is gone and it never will be."""
+        while self._is_full and self._is_called:
             time.sleep(0.001)
         with self._lock:
             self._things.append(thing)
+            self._size += size
             if self._is_called:
                 return True
             self._is_called = True
@@ -45,10 +49,15 @@ class Mailbox:
             return False
         return True
 
+    @property
+    def _is_full(self) -> bool:
+        return len(self._things) >= _FULL or self._size >= _FULL_BYTES
+
     def _empty(self) -> None:
         with self._lock:
             self._is_called = False
             things = list(self._things)
             self._things.clear()
+            self._size = 0
         for thing in things:
             thing()

@@ -64,6 +64,13 @@ class Mask:
         data = masked.encode("utf-8", "surrogatepass")
         return (painted.feed(data) + painted.flush()).decode("utf-8", "surrogatepass")
 
+    def beginning(self, text: str, limit: int) -> str:
+        """The first `limit` characters without secrets, of a text that may have been cut in the middle of one."""
+        if len(text) <= limit:
+            return self.text(text)
+        shown = self.stream().feed(text.encode("utf-8", "surrogatepass"))
+        return shown.decode("utf-8", "surrogatepass")[:limit]
+
     def data(self, value: Any) -> Any:
         """Plain data with secrets masked in every text."""
         if isinstance(value, str):

@@ -1,11 +1,10 @@
-"""Looks at what a step left with something of the user's in hand: a pydantic model, a pattern. Called as a step's function,
-where the user's code is imported and what never ends can be ended.
+"""Looks at what a step left with a pydantic model of the user's in hand. Called as a step's function, where the user's code is
+imported and what never ends can be ended.
 """
 
 from __future__ import annotations
 
 import importlib
-import re
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -28,9 +27,3 @@ def problems(model: str, value: Any) -> list[str]:
             for found in error.errors()[:5]
         ]
     return []
-
-
-def first_match(pattern: str, text: str) -> str | None:
-    """The first 200 characters of the first match; None where there is none."""
-    found = re.search(pattern, text)
-    return None if found is None else found.group(0)[:200]

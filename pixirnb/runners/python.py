@@ -24,7 +24,7 @@ from pixirnb import values
 from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.ids import attempt_name, attempt_tag
-from pixirnb.ports import Job
+from pixirnb.ports import BlobDraft, Job
 from pixirnb.runners import attempt, functions, lineage, reporter, starts, threads
 from pixirnb.runners.children import Children, Ending
 from pixirnb.runners.mailbox import Mailbox
@@ -176,7 +176,8 @@ class _Thread:
         self.mailbox.post(partial(self.supervisor.release, mark))
 
     def _emit(self, event: RunnerEvent) -> None:
-        self.mailbox.post(partial(self._pass_on, event))
+        size = len(event.chunk) if isinstance(event, Output) else 0
+        self.mailbox.post(partial(self._pass_on, event), size)
 
     def _pass_on(self, event: RunnerEvent) -> None:
         if not self.is_abandoned:
@@ -194,16 +195,19 @@ def _told(ending: Ending) -> dict[str, Any]:
     return {"survivors": list(ending.survivors)} if ending.survivors else {}
 
 
-def _of_process(frame: dict[str, Any], data: bytes) -> Ended:
+def _of_process(frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
     if frame["frame"] == "value":
         return _completed(frame["stored"], data if frame["has_data"] else None)
     return _failed(functions.Failure(frame["kind"], frame["message"], frame["details"]))
 
 
-def _completed(stored: StoredValue, data: bytes | None) -> Ended:
+def _completed(stored: StoredValue, data: bytes | BlobDraft | None) -> Ended:
     if stored["format"] == "pickle":
         try:
-            stored = values.sign(stored, data, values.user_key())
+            if data is None or isinstance(data, bytes):
+                stored = values.sign(stored, data, values.user_key())
+            elif data.path is not None:
+                stored = values.sign_file(stored, data.path, values.user_key())
         except StateUnusable as error:
             return Ended("failed", error_kind="output_unserialisable", message=error.message)
     return Ended("completed", value=stored, payload=data)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from typing import Final
 
 Listener = Callable[[float | None, str], None]
+
+MESSAGE_LIMIT: Final = 2000
+"""Characters of a message."""
 
 _here = threading.local()
 _process_listener: Listener | None = None
@@ -24,7 +28,7 @@ def progress(fraction: float | None, message: str = "") -> None:
         fraction = min(1.0, max(0.0, fraction)) if math.isfinite(fraction) else None
     listener = getattr(_here, "listener", None) or _process_listener
     if listener is not None:
-        listener(fraction, str(message))
+        listener(fraction, str(message)[:MESSAGE_LIMIT])
 
 
 def listen_in_this_thread(listener: Listener) -> None:

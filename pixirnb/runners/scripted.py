@@ -42,7 +42,7 @@ def _timed(action: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _result(frame: dict[str, Any], _: bytes) -> Ended:
+def _result(frame: dict[str, Any], _: object) -> Ended:
     if frame["frame"] == "value":
         return Ended("completed")
     return Ended(

@@ -15,11 +15,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TextIO
+from typing import Any, Final, Literal, TextIO
 
 StreamName = Literal["stdout", "stderr"]
 Writer = Callable[[StreamName, bytes], None]
 
+_PIECE: Final = 65_536
+"""Characters, and bytes, that are passed on at once."""
 _here = threading.local()
 _lock = threading.Lock()
 _running = 0
@@ -102,10 +104,19 @@ class _Raw(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        chunk = bytes(data)
-        if chunk:
-            self._writer(self._name, chunk)
-        return len(chunk)
+        rest = memoryview(data).cast("B")
+        for at in range(0, len(rest), _PIECE):
+            self._writer(self._name, bytes(rest[at : at + _PIECE]))
+        return len(rest)
+
+
+class _Text(io.TextIOWrapper):
+    """Encodes what is long piece by piece: what one `print` says is not held a second time."""
+
+    def write(self, text: str) -> int:
+        for at in range(0, len(text), _PIECE):
+            super().write(text[at : at + _PIECE])
+        return len(text)
 
 
 class _Streams(dict[str, io.TextIOWrapper]):
@@ -117,7 +128,5 @@ class _Streams(dict[str, io.TextIOWrapper]):
 
     def __missing__(self, name: StreamName) -> io.TextIOWrapper:
         raw = io.BufferedWriter(_Raw(name, self._writer))
-        self[name] = io.TextIOWrapper(
-            raw, encoding="utf-8", errors="backslashreplace", line_buffering=True
-        )
+        self[name] = _Text(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         return self[name]

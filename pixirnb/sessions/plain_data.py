@@ -28,3 +28,17 @@ def plain_data(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _BITS:
         return hex(value)
     return value
+
+
+def size_of(value: Any) -> int:
+    """Bytes that plain data takes, about: its texts, and a little for everything else."""
+    size, queue = 0, [value]
+    while queue:
+        item = queue.pop()
+        size += len(item) if isinstance(item, str) else 32
+        if isinstance(item, dict):
+            queue.extend(item.keys())
+            queue.extend(item.values())
+        elif isinstance(item, list):
+            queue.extend(item)
+    return size

@@ -11,6 +11,8 @@ DEPENDS_ON: Final = 1_000
 MAX_CONCURRENCY: Final = 1_000
 MAX_ATTEMPTS: Final = 100
 CONFLICTS_LISTED: Final = 1_000
+OFFERED_BYTES: Final = 8 * 1024 * 1024
+"""Of what a step printed, to be handed on as a value; more lies in a file, which `output_path` names."""
 NESTING: Final = 50
 """Of YAML, and of any value in a spec."""
 ALIAS_NODES: Final = 1_000

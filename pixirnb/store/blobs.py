@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from pixirnb.durability import let_go, sync_folder
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
@@ -18,7 +18,7 @@ from pixirnb.interruptions import unbroken
 from pixirnb.store.folders import linked, make_private, open_private, unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 BLOB_LIMIT: Final = 2 * 1024**3
@@ -94,7 +94,9 @@ class FileBlobs:
         refuse_too_large(len(data), self._limit)
         digest = digest_of(data)
         if not self._is_durable(digest, len(data)):
-            self._keep(iter((data,)))
+            with self.draft() as draft:
+                draft.write(data)
+                draft.keep()
         return digest
 
     def put_file(self, path: Path) -> str:
@@ -105,7 +107,21 @@ class FileBlobs:
         """
         with path.open("rb") as source:
             refuse_too_large(os.fstat(source.fileno()).st_size, self._limit)
-            return self._keep(iter(lambda: source.read(_CHUNK), b""))
+            with self.draft() as draft:
+                while chunk := source.read(_CHUNK):
+                    draft.write(chunk)
+                return draft.keep()
+
+    def draft(self) -> FileDraft:
+        """A blob that is written piece by piece. Raises LogWriteFailed."""
+        self._require_hold()
+        temporary = self._folder / f"{_TEMPORARY}{os.getpid()}.{next(_names)}"
+        try:
+            make_private(self._folder)
+            descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except OSError as error:
+            raise _write_failed(self._folder, error) from error
+        return FileDraft(self, temporary, descriptor, self._limit)
 
     def get(self, digest: str) -> bytes:
         """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
@@ -201,36 +217,10 @@ class FileBlobs:
         self._durable.add(digest)
         return True
 
-    def _keep(self, chunks: Iterator[bytes]) -> str:
+    def name(self, temporary: Path, digest: str) -> None:
+        """Give the bytes of a draft, which are on the disk, their name. For `FileDraft`. Raises LogWriteFailed."""
         self._require_hold()
-        temporary = self._folder / f"{_TEMPORARY}{os.getpid()}.{next(_names)}"
-        try:
-            make_private(self._folder)
-            descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        except OSError as error:
-            raise _write_failed(self._folder, error) from error
-        hashed = blake2b(digest_size=32)
-        size = 0
-        try:
-            with os.fdopen(descriptor, "wb", buffering=0) as file:
-                for chunk in chunks:
-                    size += len(chunk)
-                    refuse_too_large(size, self._limit)
-                    hashed.update(chunk)
-                    _write_whole(file.fileno(), chunk, temporary)
-                try:
-                    os.fsync(file.fileno())
-                except OSError as error:
-                    raise _write_failed(temporary, error) from error
-            self.syncs += 1
-            digest = "b2:" + hashed.hexdigest()
-            self._name(temporary, digest)
-        except BaseException:
-            let_go(temporary)
-            raise
-        return digest
-
-    def _name(self, temporary: Path, digest: str) -> None:
+        self.syncs += 1
         path = self._path(digest)
         try:
             if path.parent.is_symlink():
@@ -247,6 +237,59 @@ class FileBlobs:
     def _sync(self, folder: Path) -> None:
         sync_folder(folder)
         self.syncs += 1
+
+
+class FileDraft:
+    """A blob on its way: bytes come in pieces, and are a blob once `keep` has returned. Belongs to one thread at a time."""
+
+    path: Path | None
+    """Where the bytes lie now, for reading."""
+    size: int
+
+    def __init__(self, blobs: FileBlobs, path: Path, descriptor: int, limit: int) -> None:
+        """Made by `FileBlobs.draft`."""
+        self.path = path
+        self.size = 0
+        self._blobs = blobs
+        self._file = path
+        self._descriptor: int | None = descriptor
+        self._limit = limit
+        self._hashed = blake2b(digest_size=32)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises Cannot(code=`limit_exceeded`), LogWriteFailed."""
+        assert self._descriptor is not None
+        refuse_too_large(self.size + len(data), self._limit)
+        _write_whole(self._descriptor, data, self._file)
+        self._hashed.update(data)
+        self.size += len(data)
+
+    def keep(self) -> str:
+        """Make the bytes a blob, durably; its digest. Raises LogWriteFailed."""
+        assert self._descriptor is not None
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise _write_failed(self._file, error) from error
+        digest = "b2:" + self._hashed.hexdigest()
+        self._blobs.name(self._file, digest)
+        os.close(self._descriptor)
+        self._descriptor = None
+        self.path = self._blobs.path(digest)
+        return digest
+
+    def drop(self) -> None:
+        """Let go of what was not kept. Safe to call twice."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+            let_go(self._file)
 
 
 def _write_whole(descriptor: int, data: bytes, path: Path) -> None:

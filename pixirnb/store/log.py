@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.codec import Damage, Decoded
-from pixirnb.ports import Blobs, Reading
+from pixirnb.ports import KeptBlobs, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.holders import lock_lost
 from pixirnb.store.lease import Hold
@@ -37,7 +37,7 @@ class FileLog:
 
     run_id: str
     folder: Path | None
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
 from pixirnb.ids import is_attempt_name, is_run_id
-from pixirnb.ports import Blobs, Lease, Mend, Reading, Setback
+from pixirnb.ports import Blobs, KeptBlobs, Lease, Mend, Reading, Setback
 from pixirnb.store.follower import LogFollower
 from pixirnb.store.holders import lock_lost
 from pixirnb.store.lines import decode_log, encode_group, is_recoverable, log_damaged
@@ -86,7 +86,7 @@ class MemoryLog:
 
     run_id: str
     folder: Path | None
-    blobs: Blobs
+    blobs: KeptBlobs
     reading: Reading
     """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int

@@ -1,8 +1,8 @@
-"""Blobs without a disk."""
+"""Blobs without a disk: a dict that tests may look into and rob."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pixirnb.store.blobs import (
     BLOB_LIMIT,
@@ -13,6 +13,7 @@ from pixirnb.store.blobs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -36,6 +37,10 @@ class MemoryBlobs:
         """Store the bytes of a file; the file itself stays."""
         return self.put(path.read_bytes())
 
+    def draft(self) -> MemoryDraft:
+        """A blob that is written piece by piece."""
+        return MemoryDraft(self.put)
+
     def get(self, digest: str) -> bytes:
         """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
         if digest not in self.stored:
@@ -55,3 +60,37 @@ class MemoryBlobs:
     def is_whole(self, digest: str) -> bool:
         """Whether the blob is there and is what was written."""
         return digest in self.stored and digest_of(self.stored[digest]) == digest
+
+
+class MemoryDraft:
+    """A blob on its way; made by MemoryBlobs."""
+
+    path: Path | None = None
+
+    def __init__(self, put: Callable[[bytes], str]) -> None:
+        """Empty."""
+        self._put = put
+        self._data = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return len(self._data)
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises Cannot(`limit_exceeded`)."""
+        refuse_too_large(len(self._data) + len(data), BLOB_LIMIT)
+        self._data += data
+
+    def keep(self) -> str:
+        """Make the bytes a blob; its digest."""
+        return self._put(bytes(self._data))
+
+    def drop(self) -> None:
+        """Nothing lies anywhere."""

@@ -45,7 +45,7 @@ function secondLine(stage, step, mark, look) {
   const now = stage.moment;
   const right = clockOf(now - stage.story.beganAt(look));
   const sign = stage.signOf(step);
-  const quiet = sign ? now - sign[1] : 0;
+  const quiet = sign ? now - sign[5] : 0;
   const isStalled = Boolean(sign?.[2]);
   const left = isStalled ? `stalled ${clockOf(quiet)}` : quiet >= 5000 ? `quiet ${clockOf(quiet)}` : kind;
   return { left, right, fraction: sign?.[3] ?? null, isStalled, note: sign?.[4] ?? "" };

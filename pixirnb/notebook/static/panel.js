@@ -142,7 +142,7 @@ class Panel {
     const limit = this.answer?.max_attempts > 1 ? ` of ${this.answer.max_attempts}` : "";
     const phase = this.answer?.phase && stage.scene.phases.length ? `phase ${this.answer.phase}` : "";
     const span = isRunning ? clockOf(stage.moment - stage.story.beganAt(look)) : spanOf(look.elapsed);
-    const quiet = sign?.[2] ? `stalled ${clockOf(stage.moment - sign[1])}` : "";
+    const quiet = sign?.[2] ? `stalled ${clockOf(stage.moment - sign[5])}` : "";
     const tries = look.attempt > 0 ? `attempt ${look.attempt}${look.attempt > 1 ? "" : limit}` : "";
     say(this.facts, [stage.scene.kinds[step], phase, tries, span, quiet, sign?.[4]].filter(Boolean).join(" · "));
     this.facts.classList.toggle("pixirnb-late", Boolean(quiet));

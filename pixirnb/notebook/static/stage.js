@@ -210,7 +210,7 @@ class Stage {
     return atRest ? this.look.marks[this.markOf[atRest]] : mark;
   }
 
-  /** `[attempt, output_ms, stalled, fraction, note]` of a step that runs now, or null. */
+  /** `[attempt, output_ms, stalled, fraction, note, alive_ms]` of a step that runs now, or null. */
   signOf(step) {
     if (this.isPast) return null;
     const sign = this.pulse.steps?.[step];

@@ -24,6 +24,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.runners.frames import cut
+
 OUTPUT_LIMIT: Final = 16 * 1024
 """Characters of a tool's output that a session keeps: the first ones, and how many were left out."""
 ARGS_LIMIT: Final = 64 * 1024
@@ -220,9 +222,8 @@ def as_text(value: Any) -> str:
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
-    """The beginning of `text`, saying how much was left out."""
-    rest = len(text) - limit
-    return text if rest <= 0 else f"{text[:limit]}\n[{rest} more characters left out]"
+    """The beginning of `text`, saying how much was left out; no half of a secret of this process."""
+    return cut(text, limit)
 
 
 def bounded_args(args: Any) -> Any:

@@ -10,6 +10,7 @@ import fcntl
 import os
 import struct
 import termios
+from collections import deque
 from typing import Any, Final
 
 from pixirnb.runners.agents import waiting
@@ -22,17 +23,23 @@ ROWS: Final = 50
 COLUMNS: Final = 200
 """Wide, so that few sentences are broken: what is broken for show cannot be put together again."""
 MESSAGE_LIMIT: Final = 4 * 1024 * 1024
-"""Characters of the message that are kept: the last ones."""
+"""Characters that the message is made of: the last ones that were written."""
 
 
 def run(work: dict[str, Any], line: Line) -> None:
     """Perform the work. Raises Failed: `exit`, `crash`, and what `commands.prepared` raises."""
     os.environ.setdefault("TERM", "xterm-256color")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    written: list[str] = []
+    written: deque[str] = deque()
+    size = 0
 
     def take(chunk: bytes) -> None:
-        written.append(decoder.decode(chunk))
+        nonlocal size
+        text = decoder.decode(chunk)
+        written.append(text)
+        size += len(text)
+        while size - len(written[0]) > MESSAGE_LIMIT:
+            size -= len(written.popleft())
         write_out(1, chunk)
 
     with prepared(work) as command:
@@ -51,7 +58,7 @@ def run(work: dict[str, Any], line: Line) -> None:
             os.close(theirs)
         code = waiting.follow(process, ours, take)
         failed = ended_badly(code, command.name)
-    text = plain("".join(written))[-MESSAGE_LIMIT:].strip()
+    text = plain("".join(written)).strip()
     if failed is None:
         line.tell("assistant_message", text=text, partial=False, final=True)
         return
