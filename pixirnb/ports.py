@@ -314,6 +314,8 @@ class Job:
     """Seconds between the polite stop and the end of the whole process tree."""
     ask: Asking | None = None
     """For agents: where their questions go."""
+    state: Path | None = None
+    """The state folder that the run is kept in; None where it is kept in none."""
 
 
 class Runner(Protocol):

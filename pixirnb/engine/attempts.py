@@ -254,6 +254,7 @@ class _Performance:
             emit=emit,
             on_thread_returned=lambda: self.around.on_thread_returned(self.step),
             grace_s=self.around.grace_s,
+            state=self.around.state_folder,
         )
 
     def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:

@@ -98,7 +98,7 @@ def test_a_mode_is_handed_on_and_a_reader_is_never_told_to_act(
     named.write_text(
         """[cli.moded]
         argv = ["echo"]
-        modes = { read_only = ["--plan"], auto = ["--act"] }
+        modes = { read_only = ["--plan"], ask = [], auto = ["--act"] }
         last = ["{prompt}"]
         """
     )
