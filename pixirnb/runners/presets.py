@@ -58,6 +58,8 @@ class Preset:
     """The same for other repositories alone."""
     tools: tuple[str, ...] = ()
     """Arguments that offer it our tools: `{server}` all of it as JSON, `{program}` and `{args}` the parts. Not for acp."""
+    files: tuple[str, ...] = ("read", "write")
+    """acp: which of our file requests it is offered; without one it uses its own hand for that."""
     last: tuple[str, ...] = ()
     """What stands behind all of them."""
     output: Literal["text", "json-lines"] = "text"
@@ -212,6 +214,10 @@ def _preset(
         match key:
             case "argv" | "model" | "last" | "env" | "folders" | "roots" | "tools":
                 changed[key] = _texts(value, f"{where} {key}", path)
+            case "files":
+                changed[key] = _texts(value, f"{where} files", path)
+                if not set(changed[key]) <= {"read", "write"}:
+                    raise _invalid(path, f"{where} files are read and write")
             case "modes":
                 changed[key] = _modes(value, where, path)
             case "mode_env":

@@ -136,7 +136,10 @@ class _Conversation:
 
     async def _turn(self, client: Client, connection: Any) -> schema.PromptResponse:
         hello_s = float(self._command.agent["hello_s"])
-        files = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        offered = self._command.agent["files"]
+        files = schema.FileSystemCapabilities(
+            read_text_file="read" in offered, write_text_file="write" in offered
+        )
         try:
             async with asyncio.timeout(hello_s):
                 greeted = await connection.initialize(
