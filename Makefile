@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench realllm docs build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -73,6 +73,10 @@ bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 
 realllm: $(STAMP) ## a small real model, offline, takes a workflow of two steps to its end (docs/how-to/real-model.md; 200 MB once)
 	@$(PY) .ci/real_model.py build/realllm
+
+real-agents: $(STAMP) ## try real coding agents, from npm, against a provider on loopback; writes docs/reference/real-agents.md (a gigabyte once)
+	@.ci/agents
+	@$(PY) .ci/real_agents.py build/agents $(AGENTS)
 
 docs: $(STAMP) ## the site in build/docs, a warning being an error
 	@$(PY) -m sphinx -W --keep-going -q -b html docs build/docs

@@ -395,6 +395,8 @@ class Job:
     """Makes a place for bytes that are too many for memory; None: there is none, and they are refused."""
     pace: Callable[[], Awaitable[None]] | None = None
     """Returns when what was emitted has been taken in: a runner that can wait reads no further before."""
+    state: Path | None = None
+    """The state folder that the run is kept in; None where it is kept in none."""
 
 
 class Runner(Protocol):

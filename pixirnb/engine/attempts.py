@@ -265,6 +265,7 @@ class _Performance:
             grace_s=self.around.grace_s,
             draft=self.around.log.blobs.draft,
             pace=None if self.session is None else self.session.pace,
+            state=self.around.state_folder,
         )
 
     def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:

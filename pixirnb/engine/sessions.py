@@ -169,7 +169,6 @@ class Session:
             told.append((kind, self._mask.data(plain_data(data))))
             self.tell(kind, data)
 
-        folder = around.log.folder
         caller = Caller(
             run_id=around.run.run_id,
             step=self._attempt.step.id,
@@ -178,7 +177,7 @@ class Session:
             depth=around.depth,
             permission_mode=str(said["permission_mode"]),
             workspace=Path(self._work.roots.get(WORKSPACE, around.run.workspace)),
-            state=None if folder is None else folder.parent.parent,
+            state=around.state_folder,
             tell=tell,
         )
         tool, args = str(data.get("tool")), dict(data.get("args") or {})

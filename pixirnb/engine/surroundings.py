@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -116,6 +117,11 @@ class Surroundings:
     """Carries out the tool surface that agents are offered; None: they are offered none."""
     depth: int = 0
     """Of delegation: 0 for a run that a person started."""
+
+    @property
+    def state_folder(self) -> Path | None:
+        """The state folder its run is kept in; None where it is kept in none."""
+        return None if self.log.folder is None else self.log.folder.parent.parent
 
     @property
     def roots(self) -> Roots:

@@ -71,6 +71,7 @@ def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
         "surface": list(work.surface),
         "command": command,
         "grace_s": job.grace_s,
+        "state": None if job.state is None else str(job.state),
     }
     return json.dumps(said).encode()
 

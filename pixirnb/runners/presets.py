@@ -9,6 +9,7 @@ The user's own `agents.toml`, in the config folder beside the signing key, repla
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import tomllib
@@ -30,6 +31,7 @@ HELLO_S: Final = 30.0
 
 _OWN: Final = Path(__file__).with_name("presets.toml")
 _LARGEST: Final = 1024 * 1024
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MODES: Final = frozenset({"read_only", "ask", "auto"})
 
 
@@ -45,7 +47,19 @@ class Preset:
     model: tuple[str, ...] = ()
     """Further arguments where a model is named."""
     modes: Mapping[str, tuple[str, ...]] | None = None
-    """Further arguments by permission mode; for acp one word, the session mode to choose if the agent offers it."""
+    """Further arguments by permission mode; for acp one word, the session mode it is put into.
+
+    Empty: it keeps to that by itself."""
+    mode_env: Mapping[str, Mapping[str, str]] | None = None
+    """Variables that are set for it, by permission mode."""
+    folders: tuple[str, ...] = ()
+    """Arguments for each folder it may use beside the one it works in: additional paths, other repositories; `{folder}`."""
+    roots: tuple[str, ...] = ()
+    """The same for other repositories alone."""
+    tools: tuple[str, ...] = ()
+    """Arguments that offer it our tools: `{server}` all of it as JSON, `{program}` and `{args}` the parts. Not for acp."""
+    files: tuple[str, ...] = ("read", "write")
+    """acp: which of our file requests it is offered; without one it uses its own hand for that."""
     last: tuple[str, ...] = ()
     """What stands behind all of them."""
     output: Literal["text", "json-lines"] = "text"
@@ -82,6 +96,8 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
     found = table.get((name, words[0])) if len(words) == 1 else None
     if found is not None:
         return found
+    if name == "acp" and (kin := _begun(words, table)) is not None:
+        return kin
     if len(words) == 1 and os.sep not in words[0] and shutil.which(words[0], path=path) is None:
         raise Cannot(
             f"{words[0]!r} is neither an agent known to runner {runner} nor a program on PATH.",
@@ -93,6 +109,14 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
         )
     return Preset("", name, tuple(words))
+
+
+def _begun(words: Sequence[str], table: Mapping[tuple[RunnerName, str], Preset]) -> Preset | None:
+    """A known ACP agent whose argv these words begin with: it is that agent, with more arguments; the longest argv counts."""
+    known = [preset for preset in table.values() if preset.runner == "acp"]
+    begun = [preset for preset in known if tuple(words[: len(preset.argv)]) == preset.argv]
+    found = max(begun, key=lambda preset: len(preset.argv), default=None)
+    return None if found is None else replace(found, argv=tuple(words))
 
 
 def presets() -> dict[tuple[RunnerName, str], Preset]:
@@ -188,10 +212,16 @@ def _preset(
     changed: dict[str, Any] = {}
     for key, value in keys.items():
         match key:
-            case "argv" | "model" | "last" | "env":
+            case "argv" | "model" | "last" | "env" | "folders" | "roots" | "tools":
                 changed[key] = _texts(value, f"{where} {key}", path)
+            case "files":
+                changed[key] = _texts(value, f"{where} files", path)
+                if not set(changed[key]) <= {"read", "write"}:
+                    raise _invalid(path, f"{where} files are read and write")
             case "modes":
                 changed[key] = _modes(value, where, path)
+            case "mode_env":
+                changed[key] = _mode_env(value, where, path)
             case "lines":
                 changed[key] = _rules(value, where, path)
             case "output":
@@ -232,6 +262,17 @@ def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
         mode: (said,) if isinstance(said, str) else _texts(said, f"{where} modes.{mode}", path)
         for mode, said in value.items()
     }
+
+
+def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]]:
+    if not isinstance(value, dict) or not set(value) <= _MODES:
+        raise _invalid(path, f"{where} mode_env is by mode: read_only, ask and auto")
+    for mode, variables in value.items():
+        named = variables.items() if isinstance(variables, dict) else [("", None)]
+        if any(not _NAME.fullmatch(name) or not isinstance(said, str) for name, said in named):
+            raise _invalid(path, f"{where} mode_env.{mode} is a table of variables, each a text")
+        _texts([*variables.values()], f"{where} mode_env.{mode}", path)
+    return value
 
 
 def _rules(value: object, where: str, path: Path) -> tuple[dict[str, Any], ...]:

@@ -8,7 +8,7 @@ told(rehearsal, "assistant_message")
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -94,11 +94,12 @@ def staged(
     answers: Answers | None = None,
     env: dict[str, str] | None = None,
     stop_at: str | None = None,
+    stop_when: Callable[[], bool] | None = None,
     reason: StopReason = "cancelled",
     grace_s: float = 2.0,
     limit_s: float = 90.0,
 ) -> tuple[Ended, Rehearsal]:
-    """Perform the work on a fresh loop. `stop_at`: stop it for `reason` once it has said this."""
+    """Perform the work on a fresh loop. `stop_at`: stop it for `reason` once it has said this; `stop_when`: once that is so."""
 
     async def story(supervisor: Supervisor) -> tuple[Ended, Rehearsal]:
         rehearsal = Rehearsal(
@@ -114,6 +115,11 @@ def staged(
             if stop_at is not None:
                 await rehearsal.wait_for(lambda so_far: stop_at in so_far.text())
                 rehearsal.stop.set(reason)
+            while stop_when is not None and not ends:
+                if stop_when():
+                    rehearsal.stop.set(reason)
+                    break
+                await anyio.sleep(0.1)
         return ends[0], rehearsal
 
     return on_a_loop(story, limit_s=limit_s)

@@ -188,5 +188,7 @@ def _mode_of(store: FileStore, parent: Parent | None) -> str:
     except PixirnbError:
         return "auto"
     started = next((event.data for event in events if event.kind == "session_started"), {})
+    if started.get("posture") == "read_only":
+        return "read_only"
     mode = started.get("permission_mode")
     return mode if mode in _MODES else "auto"

@@ -369,21 +369,6 @@ def test_a_silent_agent_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "0.3 s" in ended.message
 
 
-def test_its_own_mode_is_chosen_where_its_table_knows_one_it_offers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "config" / "pixirnb"
-    folder.mkdir(parents=True)
-    argv = json.dumps(fake("acp", "say:ok"))
-    modes = '{ read_only = "plan", auto = "no-such-mode" }'
-    (folder / "agents.toml").write_text(f"[acp.moded]\nargv = {argv}\nmodes = {modes}\n")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent))
-    for mode, said in (("read_only", "mode plan\n"), ("auto", "")):
-        work = coding_agent("acp", ["moded"], tmp_path, mode=mode)
-        ended, rehearsal = staged(work, tmp_path)
-        assert (ended.status, rehearsal.text("stderr")) == ("completed", said)
-
-
 def test_a_stop_is_a_cancel_and_what_was_said_is_kept(tmp_path: Path) -> None:
     work = coding_agent("acp", fake("acp", "say:ready", "hang"), tmp_path)
     ended, rehearsal = staged(work, tmp_path, stop_at="ready", reason="timed_out")

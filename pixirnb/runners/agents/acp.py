@@ -21,13 +21,14 @@ from pydantic import ValidationError
 
 from pixirnb.release import release
 from pixirnb.runners.agents.acp_client import Client
+from pixirnb.runners.agents.acp_modes import AUTH_REQUIRED, SessionMode
 from pixirnb.runners.agents.commands import Command, ended_badly, prepared
 from pixirnb.runners.agents.confinement import other_roots
+from pixirnb.runners.agents.furnishing import TOOLS_NAME, tool_server
 from pixirnb.runners.agents.line import Failed, Line
 
 LINE_LIMIT: Final = 50 * 1024 * 1024
 """Bytes of one message."""
-_AUTH_REQUIRED: Final = -32000
 _LAST_WORDS_S: Final = 1.0
 """How long one side may take to follow when the other has ended."""
 _LEAVE_S: Final = 2.0
@@ -52,7 +53,8 @@ _ENDS: Final[dict[str, tuple[str, str]]] = {
 
 def run(work: dict[str, Any], line: Line) -> None:
     """Perform the work. Raises Failed: `crash exit turn_limit refused permission_required agent_silent agent_failed
-    auth_required protocol_mismatch protocol_error agent_cancelled`, and what `commands.prepared` raises."""
+    auth_required agent_mode_missing agent_mode_left protocol_mismatch protocol_error agent_cancelled`, and what
+    `commands.prepared` raises."""
     _quiet_logging()
     with prepared(work, takes_prompt=False) as command:
         asyncio.run(_Conversation(work, line, command).hold())
@@ -134,7 +136,10 @@ class _Conversation:
 
     async def _turn(self, client: Client, connection: Any) -> schema.PromptResponse:
         hello_s = float(self._command.agent["hello_s"])
-        files = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        offered = self._command.agent["files"]
+        files = schema.FileSystemCapabilities(
+            read_text_file="read" in offered, write_text_file="write" in offered
+        )
         try:
             async with asyncio.timeout(hello_s):
                 greeted = await connection.initialize(
@@ -146,10 +151,12 @@ class _Conversation:
                 session = await connection.new_session(
                     cwd=str(self._work["cwd"]),
                     additional_directories=self._folders(greeted),
-                    mcp_servers=[],
+                    mcp_servers=self._tools(),
                 )
                 client.session_id = session.session_id
-                await self._choose_mode(connection, session)
+                if (wanted := self._command.session_mode) is not None:
+                    client.mode = SessionMode(self._name, self._command.permission, wanted)
+                    await client.mode.enter(connection, session)
         except TimeoutError as error:
             message = f"the agent {self._name} did not answer within {hello_s:g} s."
             raise Failed("agent_silent", message, {"hello_s": hello_s}) from error
@@ -172,15 +179,18 @@ class _Conversation:
 
     def _folders(self, greeted: schema.InitializeResponse) -> list[str] | None:
         folders: list[str] = [*self._work["additional_paths"], *other_roots(self._work)]
+        if self._command.agent["folders"]:
+            return None  # it was given them as it was started
         can = greeted.agent_capabilities and greeted.agent_capabilities.session_capabilities
         return folders if folders and can and can.additional_directories is not None else None
 
-    async def _choose_mode(self, connection: Any, session: schema.NewSessionResponse) -> None:
-        """The agent's own mode that goes with ours, where its preset knows one and it offers it."""
-        wanted = self._command.modal
-        offered = {mode.id for mode in session.modes.available_modes} if session.modes else set()
-        if wanted and wanted[0] in offered:
-            await connection.set_session_mode(session_id=session.session_id, mode_id=wanted[0])
+    def _tools(self) -> list[Any]:
+        """Our own tools, as a server that the agent starts; none where there are none to be had."""
+        server = tool_server(self._work)
+        if server is None:
+            return []
+        program, *args = server
+        return [schema.McpServerStdio(name=TOOLS_NAME, command=program, args=args, env=[])]
 
     def _judged(self, turn: asyncio.Task[schema.PromptResponse]) -> schema.Usage | None:
         """What a turn that came to its end amounts to. Raises Failed."""
@@ -200,7 +210,7 @@ class _Conversation:
         raise Failed(kind, message.format(name=self._name), {"stop_reason": answer.stop_reason})
 
     def _refused(self, error: RequestError) -> Failed:
-        if error.code == _AUTH_REQUIRED:
+        if error.code == AUTH_REQUIRED:
             how = f" It offers: {self._auth}." if self._auth else ""
             names = ", ".join(self._command.agent["env"])
             env = f", or pass what it needs with `pass_env` ({names})" if names else ""

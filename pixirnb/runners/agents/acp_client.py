@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
 
+from pixirnb.runners.agents.acp_modes import SessionMode
 from pixirnb.runners.agents.acp_updates import Call, Updates, diff_of
 from pixirnb.runners.agents.acp_wishes import READING, WRITING, Leaves, is_reading, wish
 from pixirnb.runners.agents.confinement import Confinement, Place, Refused, shown
@@ -47,6 +48,8 @@ class Client:
         self.cancelled = asyncio.Event()
         """Set when the agent has been asked to end its turn."""
         self.session_id: str | None = None
+        self.mode: SessionMode | None = None
+        """What the session is held to be in."""
         self._id = str(work["session"]["session_id"])
         self._line = line
         self._confinement = Confinement(work)
@@ -61,9 +64,12 @@ class Client:
         """Nothing to prepare."""
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        """See `Updates`."""
-        if session_id == self.session_id:
-            self.updates.take(update)
+        """See `Updates`; an agent that leaves its mode has ended its turn."""
+        if session_id != self.session_id:
+            return
+        self.updates.take(update)
+        if self.mode is not None and (failed := self.mode.left(update)) is not None:
+            self.fail(failed)
 
     async def request_permission(
         self,

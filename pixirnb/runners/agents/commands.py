@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.runners.agents.furnishing import furnished, modal_of
 from pixirnb.runners.agents.line import Failed
 from pixirnb.sessions.permissions import Limits
 from pixirnb.spec.agent_commands import PLACES, PROMPT_FILE
@@ -35,8 +36,10 @@ class Command:
     argv: list[str]
     agent: dict[str, Any]
     """The preset it comes from, as plain data: see `runners.presets.Preset`."""
-    modal: tuple[str, ...] = ()
-    """What the preset says for the mode this work is done in."""
+    permission: str = "auto"
+    """The permission mode that this work is done in."""
+    session_mode: str | None = None
+    """The mode of an ACP agent's own that goes with it; None: whatever mode it is in will do."""
 
     @property
     def name(self) -> str:
@@ -48,11 +51,12 @@ class Command:
 def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Command]:
     """The command of `work`, while its prompt's file is there. `takes_prompt`: it is handed the prompt as it starts.
 
-    Raises Failed: `agent_missing_binary`, `agent_command_incomplete`.
+    Raises Failed: `agent_missing_binary`, `agent_command_incomplete`, `agent_mode_missing`.
     """
     agent, session = work["command"], work["session"]
     # As for our own tools: whoever may only read is started as one who only reads, whatever mode is written.
-    modal = tuple((agent["modes"] or {}).get(Limits.of(work).mode, ()))
+    permission = Limits.of(work).mode
+    modal = modal_of(agent, permission)
     template = _template(agent, session, modal if takes_prompt else (), takes_prompt=takes_prompt)
     program = _program(template[0], agent)
     wanted = _wanted(template)
@@ -82,9 +86,14 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
             "cwd": str(work["cwd"]),
         }
         words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
+        at = len(agent["argv"]) - 1
+        words[at:at] = furnished(work)
         if path:
             os.environ[PROMPT_FILE] = path  # the agent inherits what is ours
-        yield Command([program, *words], agent, modal)
+        os.environ.update((agent["mode_env"] or {}).get(permission, {}))
+        yield Command(
+            [program, *words], agent, permission, modal[0] if modal and not takes_prompt else None
+        )
 
 
 def _wanted(words: Sequence[str]) -> set[str]:

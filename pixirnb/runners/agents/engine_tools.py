@@ -1,7 +1,8 @@
 """The engine's own tools (`run_workflow` …) as an agent of ours uses them: judged by its mode, asked for, then called.
 
 They are offered as the engine says. An agent that was given a list of tools has those of them that it names; one that may only
-read is not offered what changes things. The engine holds it to the same once more. Source: contract.md §7.
+read is offered of what changes things that which it can try dry, and is refused the rest of it. The engine holds it to the same
+once more. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class EngineTools:
             str(tool["name"]): tool
             for tool in work.get("surface") or ()
             if (not self._limits.tools or tool["name"] in self._limits.tools)
-            and not (tool["mutates"] and self._limits.mode == "read_only")
+            and (self._limits.mode != "read_only" or not tool["mutates"] or _can_be_tried(tool))
         }
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -50,6 +51,9 @@ class EngineTools:
         if tool["mutates"] and args.get("dry_run") is not True:
             digest = digest_of(name, args)
             ruling = self._limits.by_mode(digest)
+            if ruling.verdict == "deny":
+                dry = " With `dry_run: true` you may see what it would do." * _can_be_tried(tool)
+                return _refusal("permission_denied", f"{ruling.message}{dry}", {})
             if ruling.verdict == "ask":
                 if refusal := self._asked(name, args, digest, call_id):
                     return refusal
@@ -80,6 +84,10 @@ class EngineTools:
             if refused is None
             else _refusal("permission_denied", f"{refused} Go on without it.", {})
         )
+
+
+def _can_be_tried(tool: Mapping[str, Any]) -> bool:
+    return "dry_run" in tool["parameters"].get("properties", {})
 
 
 def _refusal(kind: str, message: str, details: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     orphan:TITLE                      a tool that it never speaks of again
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
+    hand:PATH:TEXT                    writes by its own hand and asks nobody, as its mode `act` lets it; in others it does not
     write:PATH:TEXT  read:PATH        through the client's file requests
     env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
     flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
@@ -17,6 +18,10 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     hang  deaf                        waits to be cancelled · is never to be stopped politely (put it first)
     end:REASON                        ends the turn: refusal, max_tokens, max_turn_requests, cancelled
     mute  protocol:N  auth            answers nothing · speaks another version · wants a login (put them first)
+    modes:A,B  spelling:WORD          what it may be put into, `act,read_only,ask` unless said; as `modes`, `options` or `both`
+    rigid  stuck  leave:MODE          refuses to change its mode · says it did and did not (put them first) · changes it itself
+
+Unless told it is in the first of its modes.
 """
 
 from __future__ import annotations
@@ -32,7 +37,10 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-_EARLY: Final = frozenset({"mute", "protocol", "auth", "deaf"})
+_EARLY: Final = frozenset(
+    {"mute", "protocol", "auth", "deaf", "modes", "spelling", "rigid", "stuck"}
+)
+_MODES: Final = "act,read_only,ask"
 _OPTIONS: Final = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
     {"optionId": "always", "name": "Always allow", "kind": "allow_always"},
@@ -55,6 +63,9 @@ class FakeAgent:
         self._session = "fake-1"
         self._cwd = Path()
         self._prompt = ""
+        self._modes = [name for name in self._early.get("modes", _MODES).split(",") if name]
+        self._spelling = self._early.get("spelling", "modes")
+        self._mode = self._modes[0] if self._modes else "act"
 
     def serve(self) -> None:
         """Answer until standard input ends."""
@@ -90,17 +101,11 @@ class FakeAgent:
                 self._send(id=number, error=error)
             case "session/new":
                 self._cwd = Path(params["cwd"])
-                modes = {
-                    "currentModeId": "act",
-                    "availableModes": [
-                        {"id": "act", "name": "Act"},
-                        {"id": "plan", "name": "Plan"},
-                    ],
-                }
-                self._send(id=number, result={"sessionId": self._session, "modes": modes})
+                self._send(id=number, result={"sessionId": self._session, **self._offered()})
             case "session/set_mode":
-                sys.stderr.write(f"mode {params['modeId']}\n")
-                self._send(id=number, result={})
+                self._put_into(params["modeId"], number, {})
+            case "session/set_config_option":
+                self._put_into(params["value"], number, None)
             case "session/prompt":
                 self._prompt = "".join(block.get("text", "") for block in params["prompt"])
                 threading.Thread(target=self._turn, args=(number,), daemon=True).start()
@@ -111,6 +116,45 @@ class FakeAgent:
                 self._send(id=number, error=error)
             case _:
                 pass  # a notification of something it has no use for
+
+    def _offered(self) -> dict[str, Any]:
+        """Its modes, in the spelling it speaks; nothing where it has none."""
+        said: dict[str, Any] = {}
+        if self._modes and self._spelling in {"modes", "both"}:
+            known = [{"id": name, "name": name.title()} for name in self._modes]
+            said["modes"] = {"currentModeId": self._mode, "availableModes": known}
+        if self._modes and self._spelling in {"options", "both"}:
+            said["configOptions"] = self._options()
+        return said
+
+    def _options(self) -> list[dict[str, Any]]:
+        """The mode among other things that may be chosen."""
+        choices = {"model": ["small", "large"], "mode": self._modes}
+        return [
+            {
+                "id": f"the-{category}",
+                "name": category.title(),
+                "category": category,
+                "type": "select",
+                "currentValue": self._mode if category == "mode" else values[0],
+                "options": [{"value": value, "name": value.title()} for value in values],
+            }
+            for category, values in choices.items()
+        ]
+
+    def _put_into(self, mode: str, number: Any, result: dict[str, Any] | None) -> None:
+        """`result`: what the old spelling answers; the new one answers with all that is chosen now."""
+        if "rigid" in self._early or mode not in self._modes:
+            self._send(id=number, error={"code": -32602, "message": "no such mode for you"})
+            return
+        if "stuck" not in self._early:
+            self._mode = mode
+            sys.stderr.write(f"mode {mode}\n")
+        elif result is not None:  # the answer of the old spelling says nothing
+            self._update("current_mode_update", currentModeId=self._mode)
+        self._send(
+            id=number, result={"configOptions": self._options()} if result is None else result
+        )
 
     def _turn(self, number: int) -> None:
         reason = "end_turn"
@@ -153,6 +197,11 @@ class FakeAgent:
                 self._ask(first, second, call)
             case "propose":
                 self._propose(first, second, call)
+            case "hand":
+                self._write_by_hand(first, second)
+            case "leave":
+                self._mode = rest
+                self._update("current_mode_update", currentModeId=rest)
             case "write":
                 self._file("fs/write_text_file", first, content=second)
             case "read":
@@ -241,6 +290,11 @@ class FakeAgent:
         answer = self._request("session/request_permission", toolCall=tool, options=_OPTIONS)
         outcome = answer.get("result", {}).get("outcome", {})
         self._say(f"[{outcome.get('optionId', outcome.get('outcome'))}]")
+
+    def _write_by_hand(self, path: str, text: str) -> None:
+        if self._mode == "act":
+            (self._cwd / path).write_text(text, encoding="utf-8")
+        self._say(f"[mode {self._mode}]")
 
     def _file(self, method: str, path: str, **more: Any) -> None:
         answer = self._request(method, path=str(self._cwd / path), **more)
