@@ -68,7 +68,7 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
     """The preset that `command` names, or the argv it is. `path`: where programs are looked for. Reads the user's file.
 
     Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`, `prompt_in_shell`,
-    `placeholder_unknown`.
+    `prompt_in_argv`, `prompt_nowhere`, `placeholder_unknown`.
     """
     words = _words(command)
     name = cast("RunnerName", runner)
@@ -88,7 +88,7 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             fix=f"Known agents: {_known(runner, table)}; others are given as an argv, or in {user_file()}.",
             code="agent_command_unknown",
         )
-    for wrong in misplaced(words):
+    for wrong in misplaced(words, runner):
         raise Cannot(
             f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
         )
@@ -212,7 +212,8 @@ def _preset(
     if not preset.argv or (preset.output == "json-lines" and not preset.lines):
         raise _invalid(path, f"{where} needs an argv, and json-lines need their rules in `lines`")
     for mode in ((), *(preset.modes or {}).values()):
-        for wrong in misplaced([*preset.argv, *preset.model, *mode, *preset.last]):
+        words = [*preset.argv, *preset.model, *mode, *preset.last]
+        for wrong in misplaced(words, runner, is_known=True):
             raise _invalid(path, f"{where} {wrong.message}: {wrong.fix}")
     return preset
 

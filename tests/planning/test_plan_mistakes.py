@@ -158,7 +158,7 @@ BROKEN = {
     ),
     "a prompt pasted into a shell": (
         "name: w\nagents:\n  b: {runner: cli, command: [sh, -c, 'echo {prompt}']}\n"
-        "  c: {runner: pty, command: 'bash -lc \"agent {cwd}\"'}\n"
+        "  c: {runner: cli, command: 'bash -lc \"agent {cwd}\"'}\n"
         "  d: {runner: cli, command: [agent, '{promt}']}\nsteps: [{id: a, task: x, agent: b}]\n",
         [
             ("prompt_in_shell", "agents.b.command[2]", 3),

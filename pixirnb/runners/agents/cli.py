@@ -1,4 +1,4 @@
-"""A coding agent in its non-interactive mode: one command, no input, its output read as its preset says.
+"""A coding agent in its non-interactive mode: one command, its task as input at most, its output read as its preset says.
 
 Text is passed on as it comes, standard error goes straight to ours. JSON lines become events of the session, their text is
 shown. The end is the agent's own exit, never the end of a pipe; whatever it leaves behind is the reaper's.
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.runners.agents import waiting
@@ -74,7 +75,8 @@ def _conclude(code: int, command: Command) -> None:
 
 def _followed(command: Command, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
     """Run the command and hand over its standard output as it comes. Its exit code."""
-    process = started(command, work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    with (command.task or Path(os.devnull)).open("rb") as task:
+        process = started(command, work, stdin=task, stdout=subprocess.PIPE)
     assert process.stdout is not None
     return waiting.follow(process, process.stdout.fileno(), take)
 
