@@ -45,9 +45,7 @@ _BEFORE: Final = frozenset(
     )
 )
 """Options of known agents behind which a word is the prompt. Others may take it as settings, a server's command, a hook."""
-_MEND: Final = (
-    f'hand it over as a file: `{{prompt_file}}` as an argument of its own, or `sh -c` and "${PROMPT_FILE}"'
-)
+_MEND: Final = f'hand it over as a file: `{{prompt_file}}` as an argument of its own, or `sh -c` and "${PROMPT_FILE}"'
 _ASIDE: Final = "give it as an argument behind the code, which finds it in its arguments"
 
 
@@ -98,11 +96,18 @@ def misplaced(words: Sequence[str], runner: str, *, is_known: bool = False) -> I
     readers = list(code_readers(whole))
     refused = set()
     for reader in readers:
-        if runner != "acp" and reader.position not in refused and (why := _refusal(reader, way, len(whole))):
+        if (
+            runner != "acp"
+            and reader.position not in refused
+            and (why := _refusal(reader, way, len(whole)))
+        ):
             refused.add(reader.position)
             yield Misplaced("prompt_in_shell", reader.position, why, _MEND)
     for position, word in enumerate(whole):
-        risky = next((name for name in _PLACE.findall(word) if _is_code(name, position, whole, readers)), None)
+        risky = next(
+            (name for name in _PLACE.findall(word) if _is_code(name, position, whole, readers)),
+            None,
+        )
         if risky is not None:
             yield Misplaced(
                 "prompt_in_shell",

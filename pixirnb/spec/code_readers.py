@@ -31,26 +31,74 @@ _LETTERS: Final = {
 """Program to the letter of the option behind which it reads code; its first argument, if that is none, is code too."""
 _FILTERS: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "npx", "bunx"))
 """What they read on standard input is no code."""
-_HANDS_ON: Final = frozenset(
+_PROGRAM_FIRST: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed"))
+"""Their first argument is code."""
+_JOINS: Final = frozenset(
     (
-        *("ssh", "slogin", "autossh", "mosh", "rsh", "rlogin", "telnet", "socat", "nc", "ncat"),
-        *("su", "sudo", "doas", "runuser", "pkexec", "newgrp", "sg", "script", "watch", "entr"),
-        *("xargs", "parallel", "find", "fd", "expect", "unbuffer", "tmux", "screen", "dtach"),
-        *("at", "batch", "crontab", "flock", "hyperfine", "eval", "exec", "source", "make", "gdb"),
+        *("ssh", "slogin", "autossh", "mosh", "rsh", "rlogin", "su", "runuser", "sg", "script"),
+        *("watch", "expect", "parallel", "tmux", "screen", "dtach", "hyperfine", "eval"),
     )
 )
-"""They hand words on to a shell, or to whatever program the words name."""
+"""They make a shell's text of their words."""
+_RUNS: Final = frozenset(
+    (
+        *("sudo", "doas", "pkexec", "newgrp", "xargs", "find", "fd", "entr", "unbuffer", "flock"),
+        *(
+            "at",
+            "batch",
+            "crontab",
+            "exec",
+            "source",
+            "make",
+            "gdb",
+            "telnet",
+            "socat",
+            "nc",
+            "ncat",
+        ),
+    )
+)
+"""They run what some of their words name, or what they read."""
 _ENTERS: Final = frozenset(
     (
-        *("docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "machinectl", "distrobox", "toolbox"),
+        *(
+            "docker",
+            "podman",
+            "nerdctl",
+            "kubectl",
+            "oc",
+            "lxc",
+            "machinectl",
+            "distrobox",
+            "toolbox",
+        ),
         *("chroot", "nsenter", "unshare", "setarch", "linux32", "linux64", "fakeroot", "proot"),
-        *("firejail", "systemd-run", "dbus-run-session", "nix-shell", "vagrant", "poetry", "pipenv"),
+        *(
+            "firejail",
+            "systemd-run",
+            "dbus-run-session",
+            "nix-shell",
+            "vagrant",
+            "poetry",
+            "pipenv",
+        ),
     )
 )
 """They start what lies elsewhere; where nothing is named, or an image says so, that is a shell that reads their input."""
 _WRAPPERS: Final = frozenset(
     (
-        *("env", "nice", "ionice", "chrt", "taskset", "nohup", "setsid", "stdbuf", "timeout", "time"),
+        *(
+            "env",
+            "nice",
+            "ionice",
+            "chrt",
+            "taskset",
+            "nohup",
+            "setsid",
+            "stdbuf",
+            "timeout",
+            "time",
+        ),
         *("busybox", "toybox", "tini", "dumb-init", "gosu", "su-exec", "chpst", "setpriv", "bwrap"),
         *("strace", "ltrace", "rlwrap", "xvfb-run", "caffeinate", "chronic", "command", "builtin"),
         *("proxychains", "torsocks", "faketime", "sshpass", "uv", "uvx", "mise", "direnv", "conda"),
@@ -66,6 +114,7 @@ _TAKES_A_WORD: Final = frozenset(
     ("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-W", "-X", "-I", "-r", "--require", "-f")
 )
 _INPUTS: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/tty"))
+_NONE: Final[frozenset[int]] = frozenset()
 _VERSION: Final = re.compile(r"[-.\d]+$")
 _SHORT: Final = re.compile(r"-[A-Za-z]{1,4}")
 
@@ -83,7 +132,7 @@ class CodeReader:
     reads_input: bool = False
     """Its standard input is code."""
     hands_on: bool = False
-    """All its words are."""
+    """It is there to run what its words say."""
 
 
 def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
@@ -91,18 +140,20 @@ def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
     if not words:
         return
     first = program_name(words[0])
-    is_wrapper = first in _WRAPPERS
+    is_wrapper = first in _WRAPPERS | _RUNS | _ENTERS
     for position, word in enumerate(words):
         name = program_name(word)
         is_program = position == 0 or "/" not in word or word.rpartition("/")[0].endswith("bin")
         is_behind = position == 0 or is_wrapper
         if name in _LETTERS and is_program:
             yield _reader(words, position, name)
-        elif is_behind and (name in _HANDS_ON or (name == "env" and _splits(words[position:]))):
+        elif is_behind and (name in _JOINS or (name == "env" and _splits(words[position:]))):
             every = frozenset(range(position + 1, len(words) + 1))
             yield CodeReader(name, position, every, len(words) + 1, reads_input=True, hands_on=True)
+        elif is_behind and name in _RUNS:
+            yield CodeReader(name, position, _NONE, position + 1, reads_input=True, hands_on=True)
         elif is_behind and name in _ENTERS:
-            yield CodeReader(name, position, frozenset(), position + 1, reads_input=True)
+            yield CodeReader(name, position, _NONE, position + 1, reads_input=True)
 
 
 def program_name(word: str) -> str:
@@ -135,7 +186,9 @@ def _reader(words: Sequence[str], position: int, name: str) -> CodeReader:
         is_short = _SHORT.fullmatch(word) is not None
         reads_input = reads_input or word == "--interactive" or (is_short and _asks_on(name, word))
         is_module = is_short and name.startswith(("python", "pypy")) and word.endswith("m")
-        if is_module or (word.startswith("--") and word.partition("=")[0] in _LONG):
+        if is_module:
+            return CodeReader(name, position, _NONE, at + 2, reads_input)
+        if word.startswith("--") and word.partition("=")[0] in _LONG:
             at += "=" not in word
             code.add(at)
         elif word in _TAKES_A_WORD:
@@ -145,8 +198,10 @@ def _reader(words: Sequence[str], position: int, name: str) -> CodeReader:
             at += letter == "c" or word.endswith(letter)
             code.add(at)
         at += 1
-        if code and (is_module or letter == "c"):
+        if code and letter == "c":
             return CodeReader(name, position, frozenset(code), at, reads_input)
+    if name in _PROGRAM_FIRST and not code:
+        code.add(at)
     has_script = bool(code) or (at < len(words) and words[at] not in _INPUTS)
     reads_input = name not in _FILTERS and (reads_input or not has_script)
     return CodeReader(name, position, frozenset(code), at + (not code), reads_input)

@@ -126,9 +126,7 @@ def ended_badly(code: int, name: str) -> Failed | None:
     return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
 
 
-def _template(
-    agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...]
-) -> list[str]:
+def _template(agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...]) -> list[str]:
     words = list(agent["argv"])
     if session["model"]:
         words += agent["model"]
@@ -139,12 +137,12 @@ def _template(
 
 def _refuse_disguised(words: Sequence[str], runner: str) -> None:
     """Raise Failed for a shell by another name: a link that leads to one is judged as the program it leads to."""
-    really = [
-        os.path.realpath(found) if (found := shutil.which(word)) else word for word in words
-    ]
+    really = [os.path.realpath(found) if (found := shutil.which(word)) else word for word in words]
     for wrong in misplaced(really, runner):
         if wrong.code == "prompt_in_shell":
-            raise Failed(wrong.code, f"in the command of the agent, {wrong.message}. Mend: {wrong.fix}.")
+            raise Failed(
+                wrong.code, f"in the command of the agent, {wrong.message}. Mend: {wrong.fix}."
+            )
 
 
 _MEND: Final = {
