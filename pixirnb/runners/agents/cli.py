@@ -45,9 +45,9 @@ def _read_lines(command: Command, work: dict[str, Any], line: Line) -> None:
         raise Failed(
             transcript.wrong.kind,
             f"the agent {command.name} ended its turn with an error: {said}",
-            {"exit_code": code},
+            {"exit_code": code, "said": said},
         )
-    _conclude(code, command)
+    _conclude(code, command, transcript.error)
 
 
 def _take(text: bytes, transcript: Transcript, line: Line) -> None:
@@ -67,10 +67,14 @@ def _take(text: bytes, transcript: Transcript, line: Line) -> None:
             line.tell(kind, **data)
 
 
-def _conclude(code: int, command: Command) -> None:
+def _conclude(code: int, command: Command, said: str = "") -> None:
     failed = ended_badly(code, command.name)
-    if failed is not None:
-        raise failed
+    if failed is None:
+        return
+    if said:
+        failed.message = f"{failed.message} It said last: {said}"
+        failed.details["said"] = said
+    raise failed
 
 
 def _followed(command: Command, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
