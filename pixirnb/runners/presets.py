@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from pixirnb.errors import Cannot
+from pixirnb.plain_files import open_plain
 from pixirnb.runners.agents.json_lines import wrong_rule
 from pixirnb.spec.agent_commands import misplaced
 from pixirnb.values import config_folder
@@ -148,7 +149,7 @@ def _built_in() -> dict[tuple[RunnerName, str], Preset]:
 def _user_data(path: Path) -> dict[str, Any] | None:
     """The user's file as data; None where there is none. It names programs to run, so it must be the user's own."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             status = os.fstat(file.fileno())
             if status.st_uid not in {os.getuid(), 0} or status.st_mode & 0o002:
                 raise _invalid(path, "it may be changed by someone else")

@@ -1,4 +1,4 @@
-"""`show --acp`: a run, or the session of one of its steps, as an editor that speaks the Agent Client Protocol would be told it."""
+"""`show --acp`: a run, or the session of a step, as an editor that speaks the Agent Client Protocol would be told it."""
 
 from __future__ import annotations
 
