@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
+from pixirnb.plain_files import open_plain
 from pixirnb.planning.report import require
 from pixirnb.resumption import called
 from pixirnb.spec import loader, roles
@@ -80,7 +81,7 @@ def surroundings(*folders: Path) -> Surroundings:
     """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of this one."""
     for folder in (*folders, Path.cwd()):
         try:
-            with (folder / DEFINITIONS).open("rb") as file:
+            with open_plain(folder / DEFINITIONS) as file:
                 text = file.read(_DEFINITIONS_BYTES)
         except OSError:
             continue  # none there, or none that can be read: a step that uses one then says so

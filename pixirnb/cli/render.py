@@ -154,6 +154,8 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
             damage = document.get("damage")
             found = [event_line(Event(**event)) for event in document["events"]]
             return [*found, *([f"! {damage['message']}"] if damage else [])]
+        case "acp":
+            return [json.dumps(document, ensure_ascii=False, indent=2)]
         case "session":
             return [session_text(document, command="pixirnb")]
         case "diagnosis":

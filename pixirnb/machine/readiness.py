@@ -111,7 +111,7 @@ def _file_limitations(state: StepState) -> list[str]:
     left = (state.captured or {}).get("left_behind")
     if left:
         told.append(
-            f"files_left_behind: {_listed(left)} (ignored or secret: not part of its changes)"
+            f"files_left_behind: {_listed(left)} (ignored, secret or no plain file: not part of its changes)"
         )
     return told
 

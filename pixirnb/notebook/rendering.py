@@ -5,6 +5,7 @@ Errors are lines, not tracebacks: what happened and what to do. A run that did n
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any, Final, assert_never
@@ -72,6 +73,8 @@ def answer_bundle(answer: Answer) -> Bundle:
             return step_bundle(document, answer.lines)
         case "log":
             return _log_bundle(document)
+        case "acp":
+            return {"text/plain": json.dumps(document, ensure_ascii=False, indent=2)}
         case "session":
             return {"text/plain": session_text(document), "text/html": session_html(document)}
         case "diff":

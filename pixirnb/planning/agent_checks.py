@@ -47,7 +47,7 @@ def check_agents(workflow: Workflow) -> Iterator[Mistake]:
                 "add `command:`, an argv list or the name of a known agent",
             )
         elif agent.runner != "scripted" and agent.command:
-            yield from _command(agent.command, (*parts, "command"))
+            yield from _command(agent.command, agent.runner, (*parts, "command"))
         for place, tool in enumerate(agent.tools):
             if tool not in TOOLS:
                 yield Mistake(
@@ -58,8 +58,10 @@ def check_agents(workflow: Workflow) -> Iterator[Mistake]:
                 )
 
 
-def _command(command: str | Sequence[str], parts: PathParts) -> Iterator[Mistake]:
-    for wrong in misplaced(words_of(command)):
+def _command(command: str | Sequence[str], runner: str, parts: PathParts) -> Iterator[Mistake]:
+    words = words_of(command)
+    # One word may be a preset's name, of the user's own too: whoever runs it will know.
+    for wrong in misplaced(words, runner, is_known=len(words) == 1):
         place = parts if isinstance(command, str) else (*parts, wrong.position)
         yield Mistake(wrong.code, place, wrong.message, wrong.fix)
 

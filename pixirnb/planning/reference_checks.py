@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.planning.graph import Graph
+from pixirnb.spec.code_readers import code_readers
 from pixirnb.spec.conditions import BadCondition, Condition, parse_condition
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
@@ -47,6 +48,7 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
             good, wrong = read_all(text, is_script=is_script)
             found += good
             mistakes += [_bad((*parts, *tail), bad) for bad in wrong]
+        mistakes += _in_code(value, (*parts, *tail))
     when: Condition | None = None
     if step.when is not None:
         try:
@@ -56,6 +58,21 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
     if not found and not mistakes and when is None:
         return _NOTHING
     return StepReferences(tuple(found), when, mistakes)
+
+
+def _in_code(value: Any, parts: PathParts) -> Iterator[Mistake]:
+    """References in words of an argv that its program reads as code; only an argv is a list of texts here."""
+    if not isinstance(value, list | tuple):
+        return
+    for reader in code_readers(value):
+        for position in sorted(reader.code):
+            if position < len(value) and "{{" in value[position]:
+                yield Mistake(
+                    "reference_in_shell",
+                    (*parts, position),
+                    f"a reference stands where `{reader.name}` would read its value as code",
+                    "give it as an argument behind the code, or write the command as one text",
+                )
 
 
 def _bad(parts: PathParts, wrong: BadCondition | BadReference) -> Mistake:

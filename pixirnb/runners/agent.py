@@ -11,9 +11,10 @@ import anyio.to_thread
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.ports import Job
 from pixirnb.runners import attempt, presets
+from pixirnb.runners.last_words import LastWords
 from pixirnb.runners.scripted import ScriptedRunner
 from pixirnb.runners.supervisor import Supervisor
-from pixirnb.work import AgentWork, Ended, ScriptedWork
+from pixirnb.work import AgentWork, Ended, RunnerEvent, ScriptedWork
 
 
 class AgentRunner:
@@ -44,7 +45,16 @@ class AgentRunner:
             "workspace": str(job.workspace),
         }
         order = attempt.Order(header, tail=_told(job, work, command), result=_result)
-        return await attempt.perform(self._supervisor, job, order)
+        if command is None:
+            return await attempt.perform(self._supervisor, job, order)
+        words = LastWords()
+
+        def emit(event: RunnerEvent) -> None:
+            words.hear(event)
+            job.emit(event)
+
+        ended = await attempt.perform(self._supervisor, replace(job, emit=emit), order)
+        return words.explained(ended)
 
 
 async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from pixirnb.errors import Cannot
+from pixirnb.plain_files import open_plain
 from pixirnb.runners.agents.json_lines import wrong_rule
 from pixirnb.spec.agent_commands import misplaced
 from pixirnb.values import config_folder
@@ -82,7 +83,7 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
     """The preset that `command` names, or the argv it is. `path`: where programs are looked for. Reads the user's file.
 
     Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`, `prompt_in_shell`,
-    `placeholder_unknown`.
+    `prompt_in_argv`, `prompt_nowhere`, `placeholder_unknown`.
     """
     words = _words(command)
     name = cast("RunnerName", runner)
@@ -104,7 +105,7 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             fix=f"Known agents: {_known(runner, table)}; others are given as an argv, or in {user_file()}.",
             code="agent_command_unknown",
         )
-    for wrong in misplaced(words):
+    for wrong in misplaced(words, runner):
         raise Cannot(
             f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
         )
@@ -172,7 +173,7 @@ def _built_in() -> dict[tuple[RunnerName, str], Preset]:
 def _user_data(path: Path) -> dict[str, Any] | None:
     """The user's file as data; None where there is none. It names programs to run, so it must be the user's own."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             status = os.fstat(file.fileno())
             if status.st_uid not in {os.getuid(), 0} or status.st_mode & 0o002:
                 raise _invalid(path, "it may be changed by someone else")
@@ -242,7 +243,8 @@ def _preset(
     if not preset.argv or (preset.output == "json-lines" and not preset.lines):
         raise _invalid(path, f"{where} needs an argv, and json-lines need their rules in `lines`")
     for mode in ((), *(preset.modes or {}).values()):
-        for wrong in misplaced([*preset.argv, *preset.model, *mode, *preset.last]):
+        words = [*preset.argv, *preset.model, *mode, *preset.last]
+        for wrong in misplaced(words, runner, is_known=True):
             raise _invalid(path, f"{where} {wrong.message}: {wrong.fix}")
     return preset
 

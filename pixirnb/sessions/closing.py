@@ -22,11 +22,13 @@ _NEXT: Final = {
 }
 
 
-def orphan_output(call: Call) -> str:
-    """What an agent is shown for a call that has no result: the same whether the log was closed or a replay closes it.
+def orphan_output(call: Call, *, is_barred: bool = False) -> str:
+    """What an agent is shown for a call that has no result. It names no cause.
 
-    It names no cause: a replay knows of none, and its input must not change when the log is closed.
+    A replay that closes it by itself knows nothing of permissions; the log does, before anything is sent.
     """
+    if is_barred:
+        return f"`{call.tool}` was never allowed: it did not act."
     return f"No result of `{call.tool}` was recorded; it may or may not have acted."
 
 
@@ -35,8 +37,7 @@ def orphan_results(
 ) -> Drafts:
     """A durable result for every call that has none. `reason`: what broke them off; `barred`: ids of calls that wait for leave.
 
-    A call that was never allowed did not act: its error says so, and not its output, for what a provider is sent must not hang
-    on who was asked for what.
+    A call that was never allowed did not act, and its result says so.
     """
     calls, kept = state.calls, state.barred | barred
     # In the order in which results find their calls, for several may have one id: those of this turn first.
@@ -47,7 +48,7 @@ def orphan_results(
             {
                 "call_id": call.call_id,
                 "ok": False,
-                "output": orphan_output(call),
+                "output": orphan_output(call, is_barred=call.call_id in kept),
                 "error": _orphan_error(call, reason, is_barred=call.call_id in kept),
                 "synthetic": True,
             },

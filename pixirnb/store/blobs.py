@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 from pixirnb.durability import let_go, sync_folder
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
 from pixirnb.interruptions import unbroken
+from pixirnb.plain_files import open_plain
 from pixirnb.store.folders import linked, make_private, open_private, unusable
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class FileBlobs:
         Raises Cannot(code=`limit_exceeded`), LogWriteFailed, and OSError when the file cannot be
         read.
         """
-        with path.open("rb") as source:
+        with open_plain(path) as source:
             refuse_too_large(os.fstat(source.fileno()).st_size, self._limit)
             with self.draft() as draft:
                 while chunk := source.read(_CHUNK):

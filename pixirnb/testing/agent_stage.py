@@ -83,7 +83,7 @@ def coding_agent(
 
 def fake(name: str, *acts: str) -> list[str]:
     """The command of a fake agent: `acp`, `cli` or `pty`, and what it does."""
-    ending = [] if name == "acp" else ["--"]
+    ending = {"acp": [], "cli": ["--"], "pty": ["--", "{prompt_file}"]}[name]
     return [sys.executable, "-m", f"pixirnb.testing.agents.{name}", *acts, *ending]
 
 

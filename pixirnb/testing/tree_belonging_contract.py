@@ -53,6 +53,24 @@ class TreeBelongingContract(TreeMergeContract):
         assert store.capture(tmp_path / "given", tree, belonging) == tree
         assert sorted(store.left_behind(tmp_path / "given", tree, belonging)) == sorted(left)
 
+    def test_a_pipe_or_a_socket_is_named_and_never_opened(
+        self, store: TreeStore, tmp_path: Path
+    ) -> None:
+        given, kept = tmp_path / "given", {"a": (FILE, b"a"), "b": (FILE, b"b")}
+        lay_out(kept, store.root)
+        os.mkfifo(store.root / "pipe")
+        tree = store.snapshot(Belonging())
+        assert held(store, tree) == kept
+        store.give(tree, given)
+        (given / "b").unlink()
+        (given / "deep").mkdir()
+        os.mkfifo(given / "b")
+        os.mkfifo(given / "deep" / "pipe")
+        left = store.capture(given, tree, Belonging())
+        assert held(store, left) == {"a": (FILE, b"a")}
+        named = store.left_behind(given, tree, Belonging())
+        assert sorted(named) == ["b", "deep/pipe"]
+
     def test_no_claim_and_no_list_brings_a_secret_in(self, store: TreeStore) -> None:
         lay_out({".env": (FILE, b"KEY=1"), "x.dat": (FILE, b"x"), "a": (FILE, b"a")}, store.root)
         belonging = Belonging(

@@ -37,6 +37,7 @@ Kind = Literal[
     "bundle",
     "log",
     "session",
+    "acp",
     "message",
     "diagnosis",
     "comparison",

@@ -15,6 +15,7 @@ from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.release import release
 from pixirnb.verbs import converting, files, housekeeping, permissions, serving, smoke
+from pixirnb.verbs.acp import acp_document
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -180,6 +181,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         step: str | None = None,
         *,
         session: str | None = None,
+        acp: Flag = False,
         common: Common | None = None,
     ) -> Answer:
         """Show how a run stands, or one step of it: its bundle, and why it stands so; or what an agent said and did.
@@ -188,8 +190,16 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             run: The run's id, or the path of its folder.
             step: A step of it.
             session: The conversation of an agent's step instead: STEP, or STEP.ATTEMPT.
+            acp: As updates of the Agent Client Protocol, for an editor: JSON, of the run or of the session.
         """
         opened = api.open_run(run, state=state_of(common))
+        if acp:
+            if step is not None:
+                raise InvalidArguments(
+                    "--acp shows a run or a session, and a step is neither.",
+                    fix="Write --session STEP, or leave the step out.",
+                )
+            return Answer("acp", acp_document(opened, session), is_json=is_json(common))
         if session is not None:
             return Answer(
                 "session", session_of(opened, session).document(), is_json=is_json(common)

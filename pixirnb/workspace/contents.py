@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from pixirnb.plain_files import open_plain
 from pixirnb.planning.paths import Pattern, matches
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.ports import Contents
@@ -59,7 +60,7 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
 def _of_file(path: Path) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.plain_files import open_plain
 from pixirnb.workspace.git_command import Git, said_by
 
 _LARGEST: Final = 1024 * 1024
@@ -150,7 +151,7 @@ def _excludes_file(root: Path) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(_LARGEST)
     except OSError:
         return b""  # as git does: rules that are not there ignore nothing

@@ -35,6 +35,7 @@ from pixirnb.workspace.git_working_copies import lay_out, make_repository
 from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
 from pixirnb.workspace.listing import Asker, Listing
 from pixirnb.workspace.refusals import unusable
+from pixirnb.workspace.special_files import special_files
 
 MOST_LEFT: Final = 1000
 
@@ -91,9 +92,11 @@ class GitTrees:
             return tree
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most."""
+        """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most; pipes and the like too."""
         with self._given(folder) as real, self._folder_index(real, base) as git:
-            return sorted(self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT))
+            special = special_files(real, Rules(belonging), MOST_LEFT)
+            left = self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT)
+            return sorted({*left, *special})[:MOST_LEFT]
 
     def edited(self, tree: str, files: Mapping[str, Entry | None]) -> str:
         """`tree` with some files put in or taken out (None)."""

@@ -34,6 +34,7 @@ from pixirnb.workspace.plain_objects import PlainObjects, write_whole
 from pixirnb.workspace.plain_patch import file_patch
 from pixirnb.workspace.plain_reading import mode_of, read_file, statuses_of
 from pixirnb.workspace.refusals import refusing
+from pixirnb.workspace.special_files import special_files
 
 MOST_LEFT_BEHIND: Final = 1000
 MOST_MARKED: Final = 256 * 1024
@@ -74,7 +75,7 @@ class PlainTrees:
             return self._taken(real, PlainRules(belonging, exact=self.entries(base)))
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Files of such a folder that belong to no snapshot and did not come with `base`; at most 1,000."""
+        """Files of such a folder that belong to no snapshot and did not come with `base`; at most 1,000. Pipes too."""
         rules = PlainRules(belonging, exact=self.entries(base))
         left: list[str] = []
         with self._given(folder) as real:
@@ -83,7 +84,8 @@ class PlainTrees:
                     left.append(found.path)
                     if len(left) == MOST_LEFT_BEHIND:
                         break
-        return sorted(left)
+            left += special_files(real, rules.rules, MOST_LEFT_BEHIND)
+        return sorted(left)[:MOST_LEFT_BEHIND]
 
     def give(self, tree: str, folder: Path) -> None:
         """Lay the files of `tree` out in `folder`, which must not exist; each file is a copy.

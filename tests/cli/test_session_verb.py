@@ -56,3 +56,17 @@ def test_a_session_that_is_none_says_which_there_are(run_id: str) -> None:
         assert said.out == ""
         assert len(said.err.splitlines()) == 2
     assert "talk.1, talk.2" in shown(run_id, "plain").err
+
+
+def test_an_editor_is_told_a_run_and_a_session_in_its_protocols_words(run_id: str) -> None:
+    whole = command("show", run_id, "--acp", "--json").document()
+    assert (whole["session_id"], whole["stopReason"]) == (None, "end_turn")
+    assert [entry["status"] for entry in whole["updates"][0]["entries"]] == ["completed"] * 2
+    last = shown(run_id, "talk", "--acp", "--json").document()
+    assert (last["session_id"], last["stopReason"]) == ("talk.2", "end_turn")
+    first = shown(run_id, "talk.1", "--acp").document()
+    assert first["stopReason"] == "refusal"
+    assert first["_meta"]["pixirnb"]["error_kind"] == "exit"
+    assert "half a" not in str(first["updates"])
+    refused = command("show", run_id, "talk", "--acp")
+    assert (refused.code, "--session STEP" in refused.err) == (2, True)

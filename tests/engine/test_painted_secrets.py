@@ -25,7 +25,10 @@ def test_no_colour_inside_makes_a_secret_readable_and_no_summary_is_painted(
     agent = {"command": command, "pass_env": ["BOX_PASSWORD"], "posture": "read_only"}
     spec: dict[str, Any] = {
         "name": "painted",
-        "agents": {"p": {**agent, "runner": "pty"}, "c": {**agent, "runner": "cli"}},
+        "agents": {
+            "p": {**agent, "runner": "pty", "command": [*command, "{prompt_file}"]},
+            "c": {**agent, "runner": "cli"},
+        },
         "steps": [
             {"id": "p", "task": "Paint.", "agent": "p", "workspace": "shared"},
             {"id": "c", "task": "Paint.", "agent": "c", "workspace": "shared"},

@@ -1,4 +1,4 @@
-"""The document of `show RUN --session`, frozen: keys may be added to it, none is renamed or removed."""
+"""The documents of `show RUN --session` and `--acp`, frozen: keys may be added to it, none is renamed or removed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pixirnb import api
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
 from pixirnb.store.files import FileStore
+from pixirnb.verbs.acp import acp_document
 
 HERE = Path(__file__).parent
 RUN = "r-20261121-234457-jmx0yn"
@@ -25,6 +26,20 @@ TOLD: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_the_document_of_a_session_is_what_it_was(tmp_path: Path) -> None:
+    folder, step = told(tmp_path)
+    found = api.open_run(folder).session(step, 1).document()
+    assert found == json.loads((HERE / "session.json").read_text(encoding="utf-8"))
+
+
+def test_what_an_editor_is_told_of_a_run_and_a_session_is_what_it_was(tmp_path: Path) -> None:
+    folder, step = told(tmp_path)
+    run = api.open_run(folder)
+    found = {"run": acp_document(run, None), "session": acp_document(run, f"{step}.1")}
+    assert found == json.loads((HERE / "acp.json").read_text(encoding="utf-8"))
+
+
+def told(tmp_path: Path) -> tuple[Path, str]:
+    """The folder of a run with one session, and the session's step."""
     store = FileStore(tmp_path / "state")
     events = decode_lines((HERE / "engine-1.jsonl").read_bytes()).events
     opening = {**events[0].data, "workspace": str(tmp_path)}
@@ -39,6 +54,4 @@ def test_the_document_of_a_session_is_what_it_was(tmp_path: Path) -> None:
     )
     session.close()
     log.close()
-
-    found = api.open_run(store.folder(RUN)).session(step, 1).document()
-    assert found == json.loads((HERE / "session.json").read_text(encoding="utf-8"))
+    return store.folder(RUN), step

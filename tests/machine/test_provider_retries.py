@@ -13,7 +13,13 @@ PASSING = [
     "provider_stream_cut",
     "provider_malformed",
 ]
-LASTING = ["provider_permanent", "provider_denied", "provider_key_missing", "model_unknown"]
+LASTING = [
+    "provider_permanent",
+    "provider_denied",
+    "provider_key_missing",
+    "model_unknown",
+    "auth_required",
+]
 
 
 @pytest.mark.parametrize("kind", [*PASSING, "context_overflow"])

@@ -158,12 +158,26 @@ BROKEN = {
     ),
     "a prompt pasted into a shell": (
         "name: w\nagents:\n  b: {runner: cli, command: [sh, -c, 'echo {prompt}']}\n"
-        "  c: {runner: pty, command: 'bash -lc \"agent {cwd}\"'}\n"
+        "  c: {runner: cli, command: 'bash -lc \"agent {cwd}\"'}\n"
         "  d: {runner: cli, command: [agent, '{promt}']}\nsteps: [{id: a, task: x, agent: b}]\n",
         [
             ("prompt_in_shell", "agents.b.command[2]", 3),
             ("prompt_in_shell", "agents.c.command", 4),
             ("placeholder_unknown", "agents.d.command[1]", 5),
+        ],
+    ),
+    "a value pasted into a shell's code": (
+        HEAD + "- {id: a, run: x}\n- id: b\n  depends_on: [a]\n"
+        "  run: [timeout, '9', bash, -c, 'echo {{ steps.a.output }}', sh, '{{ steps.a.output }}']\n"
+        "- {id: c, depends_on: [a], run: [ssh, host, '{{ steps.a.summary }}']}\n"
+        "- {id: d, depends_on: [a], run: [awk, '/{{ steps.a.summary }}/', x]}\n"
+        "- {id: e, depends_on: [a], run: [bash, '{{ steps.a.output_path }}'],\n"
+        "   verify: [{command: [sh, -c, '{{ steps.a.output }}']}]}\n",
+        [
+            ("reference_in_shell", "steps[1].run[4]", 6),
+            ("reference_in_shell", "steps[2].run[2]", 7),
+            ("reference_in_shell", "steps[3].run[1]", 8),
+            ("reference_in_shell", "steps[4].verify[0].command[2]", 10),
         ],
     ),
     "a tool nobody has": (

@@ -34,10 +34,22 @@ def as_named(named: Path, base: str, *acts: str) -> list[str]:
     return [base]
 
 
-def test_text_is_passed_on_as_it_is_and_the_prompt_is_the_last_argument(tmp_path: Path) -> None:
-    work = coding_agent(
-        "cli", fake("cli", "echo", "tty", "read"), tmp_path, prompt="A 'prompt' {x}"
+@pytest.mark.parametrize("prompt", ["$(touch x) {cwd}", "x" * (ARGUMENT_LIMIT + 1)], ids=len)
+def test_an_agent_that_is_not_known_reads_its_prompt_on_standard_input(
+    prompt: str, tmp_path: Path
+) -> None:
+    ended, rehearsal = staged(
+        coding_agent("cli", fake("cli", "echo", "read"), tmp_path, prompt=prompt), tmp_path
     )
+    assert ended.status == "completed"
+    assert rehearsal.text() == f"{prompt}\nstandard input: 0\n"
+
+
+def test_text_is_passed_on_as_it_is_and_the_prompt_of_a_known_agent_is_the_last_argument(
+    named: Path, tmp_path: Path
+) -> None:
+    named.write_text(f"[cli.mine]\nargv = {json.dumps(fake('cli', 'echo', 'tty', 'read'))}\n")
+    work = coding_agent("cli", ["mine"], tmp_path, prompt="A 'prompt' {x}")
     ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
     assert rehearsal.text() == "A 'prompt' {x}\nterminal: False\nstandard input: 0\n"
@@ -46,22 +58,42 @@ def test_text_is_passed_on_as_it_is_and_the_prompt_is_the_last_argument(tmp_path
 
 @pytest.mark.parametrize("prompt", ["x" * (ARGUMENT_LIMIT + 1), "a\0b", "half \ud800"], ids=len)
 def test_a_prompt_that_can_be_no_argument_is_a_file_while_it_is_needed(
-    prompt: str, tmp_path: Path
+    prompt: str, named: Path, tmp_path: Path
 ) -> None:
     script = "import sys; p = sys.argv[-1].split()[6].rstrip('.'); print(p, len(open(p).read()))"
-    ended, rehearsal = staged(
-        coding_agent("cli", [sys.executable, "-c", script], tmp_path, prompt=prompt), tmp_path
-    )
+    named.write_text(f"[cli.mine]\nargv = {json.dumps([sys.executable, '-c', script])}\n")
+    work = coding_agent("cli", ["mine"], tmp_path, prompt=prompt)
+    ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
     path, length = rehearsal.text().split()
     assert int(length) == len(prompt)
     assert not Path(path).parent.exists()
 
 
-def test_placeholders_are_filled_in_once_and_only_where_they_stand(tmp_path: Path) -> None:
+def test_a_prompt_that_begins_as_an_option_does_is_none(named: Path, tmp_path: Path) -> None:
+    named.write_text('[cli.mine]\nargv = ["printf", "%s"]\n')
+    work = coding_agent("cli", ["mine"], tmp_path, prompt="--version\n- and more")
+    assert staged(work, tmp_path)[1].text() == "\n--version\n- and more"
+
+
+def test_a_shell_by_another_name_is_handed_no_task(tmp_path: Path) -> None:
+    (tmp_path / "claude").symlink_to("/bin/sh")
+    (tmp_path / "my-agent").symlink_to("/bin/sh")
+    for command in (["claude", "-p"], ["my-agent", "-s"], ["timeout", "9", "my-agent"]):
+        words = [str(tmp_path / word) if (tmp_path / word).exists() else word for word in command]
+        work = coding_agent("cli", words, tmp_path, prompt="touch stolen")
+        ended, _ = staged(work, tmp_path)
+        assert (ended.status, ended.error_kind) == ("failed", "prompt_in_shell")
+    assert not (tmp_path / "stolen").exists()
+
+
+def test_placeholders_are_filled_in_once_and_only_where_they_stand(
+    named: Path, tmp_path: Path
+) -> None:
     script = "import sys; print(sys.argv[1:])"
     command = [sys.executable, "-c", script, "<{prompt}>", "{role}", "{cwd}", "${other} {a b}"]
-    work = coding_agent("cli", command, tmp_path, prompt="see {cwd}")
+    named.write_text(f"[cli.mine]\nargv = {json.dumps(command)}\n")
+    work = coding_agent("cli", ["mine"], tmp_path, prompt="see {cwd}")
     _, rehearsal = staged(work, tmp_path)
     assert (
         rehearsal.text()
@@ -199,7 +231,7 @@ def test_a_program_that_nobody_can_find_says_what_to_do(
     [
         (["no-such-agent"], "agent_command_unknown"),
         (["./no-such-agent", "x"], "agent_missing_binary"),
-        (["sh", "{model}"], "agent_command_incomplete"),
+        (["printf", "{model}"], "agent_command_incomplete"),
         (None, "agent_command_missing"),
     ],
     ids=str,

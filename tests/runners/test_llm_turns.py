@@ -286,6 +286,7 @@ FAULTS: list[tuple[str, Told, str, int, str | None]] = [
     ("a closed connection", Plain(), "provider_transient", 3, None),
     ("500 for ever", Refusal(500, "boom", retry_after=0), "provider_transient", 3, None),
     ("429 and an hour", Refusal(429, "later", retry_after=3600), "provider_transient", 1, None),
+    ("408 for ever", Refusal(408, "too slow"), "provider_transient", 3, None),
     ("no money", Refusal(429, "broke", "insufficient_quota"), "provider_permanent", 1, None),
     ("401", Refusal(401, "who?"), "provider_denied", 1, None),
     ("403", Refusal(403, "not you"), "provider_denied", 1, None),

@@ -1,4 +1,4 @@
-"""A call whose permission was asked for and not given did not act: its log says so, and its provider is told nothing of it."""
+"""A call whose permission was asked for and not given did not act: its result says so, to people and to its provider."""
 
 from __future__ import annotations
 
@@ -75,8 +75,12 @@ def test_an_id_that_is_used_again_in_another_turn_is_another_call() -> None:
     assert "did_act" not in result["error"]["details"]
 
 
-def test_what_a_provider_is_sent_does_not_hang_on_who_was_asked() -> None:
+def test_what_a_provider_is_sent_hangs_on_a_result_and_not_on_who_was_asked() -> None:
     plain, asked = [USER, CALL], [USER, CALL, ASKED, decided("deny")]
-    done = [*asked, *orphan_results(fold_session(asked), "interrupted")]
-    sent = {provider_bytes(replay(log)) for log in (plain, asked, done)}
-    assert len(sent) == 1
+    assert provider_bytes(replay(plain)) == provider_bytes(replay(asked))
+    ((_, refused),) = orphan_results(fold_session(asked), "interrupted")
+    ((_, lost),) = orphan_results(fold_session(plain), "interrupted")
+    assert refused["output"] == "`edit` was never allowed: it did not act."
+    assert "may or may not have acted" in lost["output"]
+    assert b"it did not act" in provider_bytes(replay([*asked, ("tool_result", refused)]))
+    assert provider_bytes(replay([*plain, ("tool_result", lost)])) == provider_bytes(replay(plain))

@@ -220,7 +220,7 @@ class _Conversation:
             )
         said = f"{error}: {error.data}" if error.data else str(error)
         message = f"the agent {self._name} reported an error: {said[:1000]}"
-        return Failed("agent_failed", message, {"code": error.code})
+        return Failed("agent_failed", message, {"code": error.code, "said": said[:1000]})
 
     async def _lost(self, gone: asyncio.Task[int]) -> Failed:
         """The conversation broke off: by the agent's end, or by its closing of the pipe."""

@@ -1,4 +1,4 @@
-"""A coding agent in its non-interactive mode: one command, no input, its output read as its preset says.
+"""A coding agent in its non-interactive mode: one command, its task as input at most, its output read as its preset says.
 
 Text is passed on as it comes, standard error goes straight to ours. JSON lines become events of the session, their text is
 shown. The end is the agent's own exit, never the end of a pipe; whatever it leaves behind is the reaper's.
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.runners.agents import waiting
@@ -44,9 +45,9 @@ def _read_lines(command: Command, work: dict[str, Any], line: Line) -> None:
         raise Failed(
             transcript.wrong.kind,
             f"the agent {command.name} ended its turn with an error: {said}",
-            {"exit_code": code},
+            {"exit_code": code, "said": said},
         )
-    _conclude(code, command)
+    _conclude(code, command, transcript.error)
 
 
 def _take(text: bytes, transcript: Transcript, line: Line) -> None:
@@ -66,15 +67,20 @@ def _take(text: bytes, transcript: Transcript, line: Line) -> None:
             line.tell(kind, **data)
 
 
-def _conclude(code: int, command: Command) -> None:
+def _conclude(code: int, command: Command, said: str = "") -> None:
     failed = ended_badly(code, command.name)
-    if failed is not None:
-        raise failed
+    if failed is None:
+        return
+    if said:
+        failed.message = f"{failed.message} It said last: {said}"
+        failed.details["said"] = said
+    raise failed
 
 
 def _followed(command: Command, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
     """Run the command and hand over its standard output as it comes. Its exit code."""
-    process = started(command, work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    with (command.task or Path(os.devnull)).open("rb") as task:
+        process = started(command, work, stdin=task, stdout=subprocess.PIPE)
     assert process.stdout is not None
     return waiting.follow(process, process.stdout.fileno(), take)
 

@@ -1,7 +1,7 @@
 """The command that starts a coding agent, ready to be run: placeholders filled in, its program found, its prompt handed over.
 
-A prompt too long for an argument goes into a file of its own, and the agent is told to read that. A template without a place
-for the prompt gets it as its last argument.
+How the prompt travels is decided by `spec.agent_commands`. One too long for an argument goes into a file of its own, and the
+agent is told to read that.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from typing import Any, Final
 from pixirnb.runners.agents.furnishing import furnished, modal_of
 from pixirnb.runners.agents.line import Failed
 from pixirnb.sessions.permissions import Limits
-from pixirnb.spec.agent_commands import PLACES, PROMPT_FILE
+from pixirnb.spec.agent_commands import PLACES, PROMPT_FILE, completed, misplaced, way_of
 
 ARGUMENT_LIMIT: Final = 96 * 1024
 """Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
 
 _PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACES)})\}}")
-_TAKES_PROMPT: Final = frozenset({"prompt", "prompt_file", PROMPT_FILE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,8 @@ class Command:
     """The permission mode that this work is done in."""
     session_mode: str | None = None
     """The mode of an ACP agent's own that goes with it; None: whatever mode it is in will do."""
+    task: Path | None = None
+    """The file it is to read on standard input; None where its task comes another way."""
 
     @property
     def name(self) -> str:
@@ -51,14 +52,18 @@ class Command:
 def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Command]:
     """The command of `work`, while its prompt's file is there. `takes_prompt`: it is handed the prompt as it starts.
 
-    Raises Failed: `agent_missing_binary`, `agent_command_incomplete`, `agent_mode_missing`.
+    Raises Failed: `agent_missing_binary`, `agent_command_incomplete`, `agent_mode_missing`, `prompt_in_shell`.
     """
     agent, session = work["command"], work["session"]
     # As for our own tools: whoever may only read is started as one who only reads, whatever mode is written.
     permission = Limits.of(work).mode
     modal = modal_of(agent, permission)
-    template = _template(agent, session, modal if takes_prompt else (), takes_prompt=takes_prompt)
+    template = _template(agent, session, modal if takes_prompt else ())
+    is_known, runner = bool(agent["name"]), str(agent["runner"])
+    way = way_of(template, runner, is_known=is_known)
+    template = completed(template, runner, is_known=is_known)
     program = _program(template[0], agent)
+    _refuse_disguised(template, runner)
     wanted = _wanted(template)
     if "model" in wanted and not session["model"]:
         raise Failed(
@@ -67,8 +72,8 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
         )
     prompt: str = work["prompt"]
     is_long = not _fits(prompt)
-    needs_file = not wanted.isdisjoint({"prompt_file", PROMPT_FILE}) or (
-        "prompt" in wanted and is_long
+    needs_file = way in {"file", "input"} or (
+        not wanted.isdisjoint({"prompt_file", PROMPT_FILE}) or ("prompt" in wanted and is_long)
     )
     with ExitStack() as files:
         path = ""
@@ -77,9 +82,7 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
             path = str(Path(folder) / "task.md")
             Path(path).write_text(prompt, encoding="utf-8", errors="replace")
         values = {
-            "prompt": f"Your task is in the file {path}. Read all of it, then do it."
-            if is_long
-            else prompt,
+            "prompt": _as_argument(prompt, path if is_long else ""),
             "prompt_file": path,
             "model": str(session["model"] or ""),
             "role": str(session["role"]),
@@ -91,9 +94,17 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
         if path:
             os.environ[PROMPT_FILE] = path  # the agent inherits what is ours
         os.environ.update((agent["mode_env"] or {}).get(permission, {}))
-        yield Command(
-            [program, *words], agent, permission, modal[0] if modal and not takes_prompt else None
-        )
+        session_mode = modal[0] if modal and not takes_prompt else None
+        task = Path(path) if way == "input" else None
+        yield Command([program, *words], agent, permission, session_mode, task)
+
+
+def _as_argument(prompt: str, path: str) -> str:
+    """What stands for the prompt in an argv; `path` where it lies, if it is too long for one."""
+    if path:
+        return f"Your task is in the file {path}. Read all of it, then do it."
+    # A list of dashes is no option.
+    return f"\n{prompt}" if prompt.startswith("-") else prompt
 
 
 def _wanted(words: Sequence[str]) -> set[str]:
@@ -123,15 +134,23 @@ def ended_badly(code: int, name: str) -> Failed | None:
     return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
 
 
-def _template(
-    agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...], *, takes_prompt: bool
-) -> list[str]:
+def _template(agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...]) -> list[str]:
     words = list(agent["argv"])
     if session["model"]:
         words += agent["model"]
     words += modal
     words += agent["last"]
-    return words if not takes_prompt or _wanted(words) & _TAKES_PROMPT else [*words, "{prompt}"]
+    return words
+
+
+def _refuse_disguised(words: Sequence[str], runner: str) -> None:
+    """Raise Failed for a shell by another name: a link that leads to one is judged as the program it leads to."""
+    really = [os.path.realpath(found) if (found := shutil.which(word)) else word for word in words]
+    for wrong in misplaced(really, runner):
+        if wrong.code == "prompt_in_shell":
+            raise Failed(
+                wrong.code, f"in the command of the agent, {wrong.message}. Mend: {wrong.fix}."
+            )
 
 
 _MEND: Final = {

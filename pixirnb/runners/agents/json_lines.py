@@ -60,6 +60,8 @@ class Transcript:
     model: str | None = None
     wrong: Wrong | None = None
     """The failure the agent spoke of."""
+    error: str = ""
+    """The last error it spoke of without saying that its turn failed: why it left, if it did."""
     _held: str | None = None
     """The last whole message: final, unless more comes."""
     _pieces: list[str] = field(default_factory=list)
@@ -69,6 +71,8 @@ class Transcript:
 
     def take(self, line: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
         """Events of one line; `("say", text)` is text to be shown as it comes."""
+        if line.get("type") == "error":
+            self.error = bounded(_error_text(line), 2000)
         for rule in self.rules:
             for item in _applicable(rule, line):
                 yield from self._apply(rule, item)
@@ -219,6 +223,12 @@ def as_text(value: Any) -> str:
             if texts:
                 return "\n".join(texts)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _error_text(line: dict[str, Any]) -> str:
+    """What a line of type `error` says, wherever agents put that."""
+    paths = ("message", "error.message", "error.data.message", "error", "data.message")
+    return next((said for path in paths if (said := as_text(find(line, path)))), "")
 
 
 def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:

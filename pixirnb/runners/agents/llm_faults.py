@@ -73,6 +73,9 @@ def _fault(error: Exception, model: str, base_url: str) -> Fault:
         case library.ModelNotFoundError():
             message = f"the provider knows no `{model}`{number}: {said}. Check the model's name and the base URL."
             return Fault("model_unknown", message, details=details)
+        case library.ModelHTTPError(status_code=408 | 425):
+            message = f"the provider cannot answer now{number}: {said}. Try again later."
+            return Fault("provider_transient", message, True, None, details)
         case library.ModelQuotaExceededError() | library.ModelRequestRejectedError():
             message = f"the provider refuses the request{number}: {said}. The same request would be refused again."
             return Fault("provider_permanent", message, details=details)

@@ -1,6 +1,8 @@
 """A fake coding agent with a non-interactive mode: prints text, or JSON lines as `claude -p` and `codex exec --json` do.
 
-python -m pixirnb.testing.agents.cli [--lines claude|codex] ACT… -- PROMPT
+python -m pixirnb.testing.agents.cli [--lines claude|codex] ACT… -- [PROMPT]
+
+Without one it reads its prompt from standard input.
 
 say:TEXT  tool:NAME:OUTPUT  usage:IN:OUT      as in `testing.agents.acp`
 echo  env:NAME  exec:COMMAND                  the prompt said back · a variable's value · a command in its own session
@@ -25,6 +27,7 @@ def main(arguments: list[str]) -> None:
     if "--" in arguments:
         at = arguments.index("--")
         acts, prompt = arguments[:at], " ".join(arguments[at + 1 :])
+    prompt = prompt or sys.stdin.read()
     form = ""
     if acts[:1] == ["--lines"]:
         form, acts = acts[1], acts[2:]

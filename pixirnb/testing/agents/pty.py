@@ -1,6 +1,6 @@
 """A fake coding agent that insists on a terminal: it paints in colours, turns a spinner, and refuses to work on a pipe.
 
-    python -m pixirnb.testing.agents.pty [ACT…] -- PROMPT
+    python -m pixirnb.testing.agents.pty [ACT…] -- PROMPT_FILE
 
 Acts: `say:TEXT` in green · `hang` · `exit:CODE`. It says the size of its terminal first, and whether it is its own.
 """

@@ -1,0 +1,212 @@
+"""Which words of an argv a program reads as code, a shell's above all, and which programs read their standard input so.
+
+    bash -c CODE a b        CODE is code, what stands behind it are arguments
+    python x.py a           so is all up to the script: a file put there is run
+    bash                    its standard input is code
+    ssh host a b            hands on what it is given: every word is code, and so is its standard input
+
+A list of names can only be what is known. So nothing rests on it alone: what nobody knows gets no text as a word of its own
+(`spec.agent_commands`). Pure; words are an argv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_SHELLS: Final = (
+    *("sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "oksh", "pdksh", "yash", "posh"),
+    *("fish", "csh", "tcsh", "elvish", "nu", "xonsh", "pwsh", "powershell"),
+)
+_LETTERS: Final = {
+    **dict.fromkeys((*_SHELLS, "python", "pypy", "ipython", "npx", "bunx"), "c"),
+    **dict.fromkeys(("perl", "ruby", "node", "nodejs", "lua", "luajit", "bun", "julia"), "e"),
+    **dict.fromkeys(("Rscript", "osascript"), "e"),
+    "php": "r",
+    **dict.fromkeys(("deno", "tclsh", "wish", "guile", "ghci", "irb", "jshell", "R"), ""),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "sed"), ""),
+}
+"""Program to the letter of the option behind which it reads code; its first argument, if that is none, is code too."""
+_FILTERS: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "npx", "bunx"))
+"""What they read on standard input is no code."""
+_PROGRAM_FIRST: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed"))
+"""Their first argument is code."""
+_JOINS: Final = frozenset(
+    (
+        *("ssh", "slogin", "autossh", "mosh", "rsh", "rlogin", "su", "runuser", "sg", "script"),
+        *("watch", "expect", "parallel", "tmux", "screen", "dtach", "hyperfine", "eval"),
+    )
+)
+"""They make a shell's text of their words."""
+_RUNS: Final = frozenset(
+    (
+        *("sudo", "doas", "pkexec", "newgrp", "xargs", "find", "fd", "entr", "unbuffer", "flock"),
+        *(
+            "at",
+            "batch",
+            "crontab",
+            "exec",
+            "source",
+            "make",
+            "gdb",
+            "telnet",
+            "socat",
+            "nc",
+            "ncat",
+        ),
+    )
+)
+"""They run what some of their words name, or what they read."""
+_ENTERS: Final = frozenset(
+    (
+        *(
+            "docker",
+            "podman",
+            "nerdctl",
+            "kubectl",
+            "oc",
+            "lxc",
+            "machinectl",
+            "distrobox",
+            "toolbox",
+        ),
+        *("chroot", "nsenter", "unshare", "setarch", "linux32", "linux64", "fakeroot", "proot"),
+        *(
+            "firejail",
+            "systemd-run",
+            "dbus-run-session",
+            "nix-shell",
+            "vagrant",
+            "poetry",
+            "pipenv",
+        ),
+    )
+)
+"""They start what lies elsewhere; where nothing is named, or an image says so, that is a shell that reads their input."""
+_WRAPPERS: Final = frozenset(
+    (
+        *(
+            "env",
+            "nice",
+            "ionice",
+            "chrt",
+            "taskset",
+            "nohup",
+            "setsid",
+            "stdbuf",
+            "timeout",
+            "time",
+        ),
+        *("busybox", "toybox", "tini", "dumb-init", "gosu", "su-exec", "chpst", "setpriv", "bwrap"),
+        *("strace", "ltrace", "rlwrap", "xvfb-run", "caffeinate", "chronic", "command", "builtin"),
+        *("proxychains", "torsocks", "faketime", "sshpass", "uv", "uvx", "mise", "direnv", "conda"),
+        *("npm", "pnpm", "yarn", "op", "doppler", "dotenv"),
+    )
+)
+"""They start the program that stands among their words."""
+
+_LONG: Final = frozenset(
+    ("--command", "--eval", "--print", "--init-command", "--call", "--execute", "--run")
+)
+_TAKES_A_WORD: Final = frozenset(
+    ("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-W", "-X", "-I", "-r", "--require", "-f")
+)
+_INPUTS: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/tty"))
+_NONE: Final[frozenset[int]] = frozenset()
+_VERSION: Final = re.compile(r"[-.\d]+$")
+_SHORT: Final = re.compile(r"-[A-Za-z]{1,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeReader:
+    """A program in an argv that reads some of the words behind it as code."""
+
+    name: str
+    position: int
+    code: frozenset[int]
+    """Positions of words that are code. One past the end: the code is still to come."""
+    start: int
+    """What stands before this position, behind the program, is its own: options, a script. Arguments begin here."""
+    reads_input: bool = False
+    """Its standard input is code."""
+    hands_on: bool = False
+    """It is there to run what its words say."""
+
+
+def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
+    """Every program among `words` that is known to read code; whether by its own name, by a path, or behind another one."""
+    if not words:
+        return
+    first = program_name(words[0])
+    is_wrapper = first in _WRAPPERS | _RUNS | _ENTERS
+    for position, word in enumerate(words):
+        name = program_name(word)
+        is_program = position == 0 or "/" not in word or word.rpartition("/")[0].endswith("bin")
+        is_behind = position == 0 or is_wrapper
+        if name in _LETTERS and is_program:
+            yield _reader(words, position, name)
+        elif is_behind and (name in _JOINS or (name == "env" and _splits(words[position:]))):
+            every = frozenset(range(position + 1, len(words) + 1))
+            yield CodeReader(name, position, every, len(words) + 1, reads_input=True, hands_on=True)
+        elif is_behind and name in _RUNS:
+            yield CodeReader(name, position, _NONE, position + 1, reads_input=True, hands_on=True)
+        elif is_behind and name in _ENTERS:
+            yield CodeReader(name, position, _NONE, position + 1, reads_input=True)
+
+
+def program_name(word: str) -> str:
+    """A program's name without its folder and version."""
+    name = word.rpartition("/")[2].removesuffix(".exe")
+    name = _VERSION.sub("", name) or name
+    return name if name in _LETTERS else name.lower()
+
+
+def _splits(words: Sequence[str]) -> bool:
+    """Whether `env` makes words of a text."""
+    return any(
+        word.startswith("--split-string") or re.match(r"-[a-zA-Z0]*S", word) for word in words[1:]
+    )
+
+
+def _reader(words: Sequence[str], position: int, name: str) -> CodeReader:
+    """What one of `_LETTERS` reads. Doubt is resolved towards code."""
+    letter = _LETTERS[name]
+    code: set[int] = set()
+    reads_input = False
+    at = position + 1
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            at += 1
+            break
+        if word in _INPUTS or word[:1] not in {"-", "+"}:
+            break
+        is_short = _SHORT.fullmatch(word) is not None
+        reads_input = reads_input or word == "--interactive" or (is_short and _asks_on(name, word))
+        is_module = is_short and name.startswith(("python", "pypy")) and word.endswith("m")
+        if is_module:
+            return CodeReader(name, position, _NONE, at + 2, reads_input)
+        if word.startswith("--") and word.partition("=")[0] in _LONG:
+            at += "=" not in word
+            code.add(at)
+        elif word in _TAKES_A_WORD:
+            at += 1
+        elif letter and letter in word and not word.startswith("--"):
+            # A shell's letters are all options; others take their code in the same word too.
+            at += letter == "c" or word.endswith(letter)
+            code.add(at)
+        at += 1
+        if code and letter == "c":
+            return CodeReader(name, position, frozenset(code), at, reads_input)
+    if name in _PROGRAM_FIRST and not code:
+        code.add(at)
+    has_script = bool(code) or (at < len(words) and words[at] not in _INPUTS)
+    reads_input = name not in _FILTERS and (reads_input or not has_script)
+    return CodeReader(name, position, frozenset(code), at + (not code), reads_input)
+
+
+def _asks_on(name: str, word: str) -> bool:
+    """Whether an option lets a program read its standard input whatever else it was given."""
+    return ("s" if name in _SHELLS else "i") in word and name not in {"perl", "ruby", "php"}
