@@ -5,7 +5,6 @@ A check never raises for what it finds: a check that cannot be made is a check t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
 from pixirnb.runners.findings import paths_matching
 from pixirnb.spec.policies import Check
+from pixirnb.spec.schemas import may_take_long, schema_problems
 from pixirnb.work import Ended, PythonWork, ShellWork, Work
 
 _SHOWN: Final = 20
@@ -81,25 +81,16 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
 
 
 async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Nested) -> list[str]:
-    """As `schema_problems`, off the loop; a schema with patterns is tried in a process that can be ended."""
-    if "pattern" not in json.dumps(schema):
+    """As `schema_problems`, off the loop; one that may take long is tried in a process that can be ended."""
+    if not may_take_long(schema):
         return await anyio.to_thread.run_sync(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
-    work = PythonWork("pixirnb.runners.checks:schema_problems", arguments, None, process=True)
+    work = PythonWork("pixirnb.spec.schemas:schema_problems", arguments, None, process=True)
     how, _ = await nested(work)
     if how.status != "completed":
         return [how.message or f"checking it ended as {how.status}"]
     found = None if how.value is None else how.value.get("value")
     return list(found or [])
-
-
-def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
-    """What keeps `value` from matching a JSON schema, one sentence each; empty when it matches."""
-    from jsonschema.validators import validator_for
-
-    validator = validator_for(schema)(schema)
-    errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
-    return [f"{error.json_path}: {error.message}"[:300] for error in errors[:5]]
 
 
 def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:

@@ -22,6 +22,7 @@ from pixirnb.spec.fields import (
     Texts,
     mistake,
 )
+from pixirnb.spec.patterns import pattern_flaw
 from pixirnb.spec.scripts import check_script
 
 RetryClass = Literal[
@@ -132,14 +133,8 @@ class Check(SpecModel):
     @field_validator("output_matches")
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as wrong:
-            raise mistake(
-                "bad_pattern",
-                f"not a regular expression: {wrong}",
-                "escape what is meant literally",
-            ) from None
+        if value is not None and (flaw := pattern_flaw(value)) is not None:
+            raise mistake("bad_pattern", *flaw)
         return value
 
     @field_validator("python")
