@@ -18,6 +18,7 @@ from pixirnb.spec.fields import (
     Json,
     JsonObject,
     Name,
+    Said,
     SpecModel,
     Texts,
     mistake,
@@ -99,7 +100,7 @@ class Check(SpecModel):
 
     command: Command | None = None
     """A command that must end with its `exit_code`, 0 unless said."""
-    exit_code: StrictInt | None = None
+    exit_code: Annotated[StrictInt, Field(ge=-(2**31), lt=2**32)] | None = None
     """A check of its own, or what a `command` check must exit with."""
     timeout: Duration | None = None
     """Of a `command` or `python` check."""
@@ -231,7 +232,7 @@ class Phase(SpecModel):
 class Question(SpecModel):
     """What a human is asked."""
 
-    question: Annotated[str, Field(min_length=1)]
+    question: Said
     """The question, one or a few sentences."""
     choices: list[Json] = Field(default_factory=list)
     """The values an accepting answer may carry; empty: any."""
