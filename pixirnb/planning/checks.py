@@ -19,6 +19,7 @@ from pixirnb.spec.fields import Texts
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
+from pixirnb.spec.schemas import schema_flaw
 from pixirnb.spec.steps import AgentStep, Shared
 from pixirnb.spec.suggestions import did_you_mean
 from pixirnb.spec.workflow import Workflow
@@ -251,10 +252,10 @@ def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathPart
 
 
 def check_schemas(workflow: Workflow) -> Iterator[Mistake]:
-    """JSON schemas that are none."""
+    """JSON schemas that are none, or that say something beyond their own text."""
     for parts, schema in _schemas(workflow):
-        if (wrong := schema_error(schema)) is not None:
-            yield Mistake("bad_schema", parts, wrong, "see json-schema.org, draft 2020-12")
+        if (flaw := schema_flaw(schema)) is not None:
+            yield Mistake("bad_schema", (*parts, *flaw.parts), flaw.message, flaw.fix)
 
 
 def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
@@ -264,21 +265,6 @@ def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]
         for place, check in enumerate(step.verify):
             if check.json_schema is not None:
                 yield (*parts, "verify", place, "schema"), check.json_schema
-
-
-def schema_error(schema: Mapping[str, Any]) -> str | None:
-    """Why `schema` is no JSON schema, one sentence; None where it is one."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    try:
-        Draft202012Validator.check_schema(
-            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
-        )
-    except SchemaError as wrong:
-        where = "/".join(map(str, wrong.absolute_path))
-        return f"not a JSON schema: {wrong.message}" + (f" (at {where})" if where else "")
-    return None
 
 
 def check_inputs(workflow: Workflow) -> Iterator[Mistake]:

@@ -20,12 +20,12 @@ from pixirnb.runners.findings import paths_matching
 from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
+from pixirnb.spec.schemas import may_take_long, schema_problems
 from pixirnb.work import Ended, PythonWork, ShellWork, Work
 
 _SHOWN: Final = 20
 _TAIL: Final = 500
-_SLOW: Final = ("pattern", "uniqueItems", "$ref", "$dynamicRef", "$recursiveRef")
-"""Words of a schema that looking at a value by it can take for ever with."""
+
 JSON_PROBLEMS: Final = "pixirnb.runners.printed:json_problems"
 NOT_READ: Final = object()
 
@@ -114,12 +114,11 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
 
 
 async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Nested) -> list[str]:
-    """As `schema_problems`, off the loop; a schema that may take long is tried in a process that can be ended."""
-    written = json.dumps(schema)
-    if not any(word in written for word in _SLOW):
+    """As `schema_problems`, off the loop; one that may take long is tried in a process that can be ended."""
+    if not may_take_long(schema):
         return await anyio.to_thread.run_sync(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
-    return await problems_found("pixirnb.runners.checks:schema_problems", arguments, nested)
+    return await problems_found("pixirnb.spec.schemas:schema_problems", arguments, nested)
 
 
 async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -> list[str]:
@@ -129,15 +128,6 @@ async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -
         return [how.message or f"checking it ended as {how.status}"]
     found = None if how.value is None else how.value.get("value")
     return list(found or [])
-
-
-def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
-    """What keeps `value` from matching a JSON schema, one sentence each; empty when it matches."""
-    from jsonschema.validators import validator_for
-
-    validator = validator_for(schema)(schema)
-    errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
-    return [f"{error.json_path}: {error.message}"[:300] for error in errors[:5]]
 
 
 def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:

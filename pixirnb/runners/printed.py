@@ -97,8 +97,8 @@ def json_problems(
     printed: dict[str, str], schema: dict[str, Any] | None = None, model: str | None = None
 ) -> list[str]:
     """What keeps a text from being JSON that matches; empty where it does. Sentences."""
-    from pixirnb.runners.checks import schema_problems
     from pixirnb.runners.models import problems
+    from pixirnb.spec.schemas import schema_problems
 
     try:
         data = Path(printed["path"]).read_bytes() if "path" in printed else printed["text"].encode()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -28,7 +29,12 @@ class SpecModel(BaseModel):
     """Base of everything a spec is read into: closed to unknown keys, unchangeable, strict about scalars."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True
+        extra="forbid",
+        frozen=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        # Also what has texts looked at that hold half of a character: without a limit they pass unread.
+        str_max_length=limits.SPEC_TEXT_BYTES,
     )
 
     def canonical(self) -> dict[str, Any]:
@@ -71,8 +77,15 @@ def _plain(value: Any) -> Any:
 
 def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
     """A wrong value, for validators to raise."""
-    # Braces would be read as a template by pydantic.
-    return PydanticCustomError(code, "{message}", {"message": message, "fix": fix})
+    # Braces would be read as a template by pydantic, which can also tell no sentence with half of a character.
+    return PydanticCustomError(
+        code, "{message}", {"message": sayable(message), "fix": sayable(fix)}
+    )
+
+
+def sayable(text: str) -> str:
+    r"""`text` as it can be written anywhere: halves of characters are spelled out, as `\ud800`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _duration(value: object) -> int:
@@ -91,6 +104,12 @@ def _milliseconds(value: object, *, allow_zero: bool) -> int:
         return parse_duration(value, allow_zero=allow_zero)
     except ValueError as wrong:
         raise mistake("bad_duration", str(wrong).removesuffix("."), fix) from None
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise mistake("empty", "the text is blank", "say what is meant")
+    return text
 
 
 def _command(value: object) -> str | tuple[str, ...]:
@@ -122,6 +141,10 @@ def system_text(text: str, what: str) -> str:
     """`text`, if the system can be handed it; raises the mistake of one with a NUL or half a character."""
     if "\0" in text:
         raise mistake("bad_text", f"{what} cannot hold a NUL character", "take it out")
+    return _whole_text(text, what)
+
+
+def _whole_text(text: str, what: str) -> str:
     if not text.isascii():
         try:
             text.encode()
@@ -131,12 +154,24 @@ def system_text(text: str, what: str) -> str:
     return text
 
 
-def _json(value: object) -> object:
+def json_value(value: object) -> object:
+    """A copy of a JSON value; raises the mistake of the first part that is none."""
     return _checked(value, 1)
 
 
+_BITS: Final = 14_000
+"""Of a whole number: some 4,200 digits, which Python still reads back."""
+_IN_QUOTES: Final = "write a smaller one, or put it in quotes"
+
+
 def _checked(value: object, depth: int) -> object:
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value if value.isascii() else _whole_text(value, "text")
+    if isinstance(value, int):
+        if value.bit_length() > _BITS:
+            raise mistake("not_json", "a number of thousands of digits cannot be kept", _IN_QUOTES)
         return value
     if isinstance(value, float):
         if math.isfinite(value):
@@ -154,6 +189,7 @@ def _checked(value: object, depth: int) -> object:
         for key in value:
             if not isinstance(key, str):
                 raise mistake("bad_key", f"the key {shown(key)} is not text", "put it in quotes")
+            _whole_text(key, "a key")
         return {key: _checked(item, depth + 1) for key, item in value.items()}
     raise mistake(
         "not_json",
@@ -177,7 +213,7 @@ def shown(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # endless digits, endless depth
+    except Exception:  # noqa: BLE001 - endless digits, endless depth, and whatever the author's own objects do
         return f"this {type(value).__name__}"
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -202,7 +238,9 @@ Command = Annotated[
     PlainSerializer(_plain),
 ]
 """Text for `sh -c`, or an argv."""
-Json = Annotated[Any, PlainValidator(_json)]
+Said = Annotated[str, StringConstraints(min_length=1), AfterValidator(_said)]
+"""Text with something in it: blanks say nothing."""
+Json = Annotated[Any, PlainValidator(json_value)]
 """Any JSON value."""
 JsonObject = Annotated[dict[str, Any], PlainValidator(json_object)]
 """A mapping of JSON values."""

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from pixirnb.errors import Problem
 from pixirnb.spec import limits, relay
+from pixirnb.spec.fields import shown
 from pixirnb.spec.mistakes import Mistake, loc_parts, problems, refusal, translate
 from pixirnb.spec.places import PathParts, Places
 from pixirnb.spec.relay import Surroundings
@@ -258,7 +259,7 @@ def _mend_step(steps: list[Any], parts: PathParts, kind: str, lost: set[str]) ->
     step = dict(steps[index]) if isinstance(steps[index], dict) else {}
     key = parts[2] if len(parts) > 2 else None
     if key == "id" or "id" not in step:
-        lost.add(str(step.get("id")))
+        lost.add(shown(step.get("id")).strip("'"))
         step["id"] = f"unnamed-{index}"
     if key is None or kind == "step_kind" or key in KIND_KEYS:
         if not isinstance(step.get("id"), str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.spec import limits
-from pixirnb.spec.fields import SpecModel, shown
+from pixirnb.spec.fields import SpecModel, sayable, shown
 from pixirnb.spec.places import PathParts, Places, spelled
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
 from pixirnb.spec.steps import (
@@ -43,8 +43,8 @@ class Mistake:
     def problem(self, places: Places) -> Problem:
         """With its line looked up, where there is text."""
         line = self.line if self.line is not None else places.line(self.parts)
-        path = spelled(places.written(self.parts))
-        return Problem(self.code, path, self.message, self.fix, line)
+        path = sayable(spelled(places.written(self.parts)))
+        return Problem(self.code, path, sayable(self.message), sayable(self.fix), line)
 
 
 def problems(mistakes: Iterable[Mistake], places: Places) -> tuple[Problem, ...]:
@@ -147,7 +147,7 @@ def _mistake(
             parts,
             f"{shown(value)} is not one of {context['expected']}",
             did_you_mean(
-                str(value),
+                value if isinstance(value, str) else "",
                 [
                     choice.strip("' ")
                     for choice in str(context["expected"]).replace(" or ", ",").split(",")
@@ -158,13 +158,19 @@ def _mistake(
     if kind == "too_long" or (kind == "less_than_equal" and key in _LIMITS):
         name, most = _LIMITS[str(key)]
         count = context.get("actual_length")
-        found = f"{count} items" if count is not None else str(value)
+        found = f"{count} items" if count is not None else shown(value)
         return Mistake(
             "limit_exceeded",
             parts,
             f"`{name}` is {found}, more than the limit of {most}",
             f"stay at or under {most} (limit: {name})",
         )
+    if kind == "string_unicode":
+        message = f"{shown(value)} holds half of a character (a lone surrogate)"
+        return Mistake("bad_text", parts, message, "write the whole character")
+    if kind == "string_too_long":
+        message = f"`{key}` is longer than a whole workflow may be"
+        return Mistake("limit_exceeded", parts, message, "keep it in a file (limit: spec_text)")
     if kind in {"too_short", "string_too_short"}:
         return Mistake("empty", parts, f"`{key}` is empty", f"give `{key}` something to say")
     if kind in _BOUNDS:

@@ -18,10 +18,12 @@ from pixirnb.spec.fields import (
     Json,
     JsonObject,
     Name,
+    Said,
     SpecModel,
     Texts,
     mistake,
 )
+from pixirnb.spec.patterns import pattern_flaw
 from pixirnb.spec.scripts import check_script
 
 RetryClass = Literal[
@@ -98,7 +100,7 @@ class Check(SpecModel):
 
     command: Command | None = None
     """A command that must end with its `exit_code`, 0 unless said."""
-    exit_code: StrictInt | None = None
+    exit_code: Annotated[StrictInt, Field(ge=-(2**31), lt=2**32)] | None = None
     """A check of its own, or what a `command` check must exit with."""
     timeout: Duration | None = None
     """Of a `command` or `python` check."""
@@ -132,14 +134,8 @@ class Check(SpecModel):
     @field_validator("output_matches")
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as wrong:
-            raise mistake(
-                "bad_pattern",
-                f"not a regular expression: {wrong}",
-                "escape what is meant literally",
-            ) from None
+        if value is not None and (flaw := pattern_flaw(value)) is not None:
+            raise mistake("bad_pattern", *flaw)
         return value
 
     @field_validator("python")
@@ -236,7 +232,7 @@ class Phase(SpecModel):
 class Question(SpecModel):
     """What a human is asked."""
 
-    question: Annotated[str, Field(min_length=1)]
+    question: Said
     """The question, one or a few sentences."""
     choices: list[Json] = Field(default_factory=list)
     """The values an accepting answer may carry; empty: any."""

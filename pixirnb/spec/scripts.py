@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pixirnb.spec.durations import parse_duration
-from pixirnb.spec.fields import mistake, shown
+from pixirnb.spec.fields import json_value, mistake, shown
 from pixirnb.spec.suggestions import did_you_mean
 
 
@@ -58,6 +58,7 @@ REPORT_KEYS: Final = frozenset({"checkpoint_status", "summary", "output", "limit
 
 def check_script(value: object) -> dict[str, list[list[dict[str, Any]]]]:
     """The script as plain lists and dicts. Raises the mistake of the first action that is none."""
+    value = json_value(value)
     if not isinstance(value, Mapping):
         raise mistake(
             "script_action", "a script maps step ids to attempts", "write `step: [[action, ...]]`"

@@ -19,6 +19,7 @@ from pixirnb.spec.fields import (
     Duration,
     JsonObject,
     Name,
+    Said,
     SpecModel,
     Texts,
     json_object,
@@ -167,7 +168,7 @@ class AgentStep(StepBase):
 
     kind: ClassVar[StepKind] = "agent"
 
-    task: Annotated[str, Field(min_length=1)]
+    task: Said
     """What the subagent is told to do."""
     agent: str | None = None
     """Who does it: one of `agents`, or the role in `roles/NAME.yaml`."""

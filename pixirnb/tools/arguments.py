@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.spec.limits import NESTING, nests_too_deep
+from pixirnb.spec.schemas import validator
 from pixirnb.tools.surface import Tool
 
 if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
@@ -28,11 +29,9 @@ def checked(tool: Tool, args: Any) -> dict[str, Any]:
             fix="Flatten them.",
             details={"reason": "argument_wrong"},
         )
-    from jsonschema import Draft202012Validator
-
     found = [
         problem
-        for error in Draft202012Validator(tool.parameters).iter_errors(dict(args))
+        for error in validator(tool.parameters).iter_errors(dict(args))
         for problem in _problems(error, tool)
     ]
     if found:

@@ -17,7 +17,7 @@ import anyio
 
 from pixirnb import values
 from pixirnb.ports import Job
-from pixirnb.runners.checks import schema_problems
+from pixirnb.spec.schemas import schema_problems
 from pixirnb.testing.simulator.files import Disk
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.work import AgentWork, Ended, Output, PythonWork, Report, ShellWork, Started, Told
@@ -225,7 +225,7 @@ def _is_check(work: object) -> bool:
 
 def _looked(work: PythonWork) -> Any:
     said = work.arguments
-    if work.call == "pixirnb.runners.checks:schema_problems":
+    if work.call == "pixirnb.spec.schemas:schema_problems":
         return schema_problems(said["value"], said["schema"])
     if work.call == "pixirnb.runners.models:problems":
         is_left = isinstance(said["value"], dict) and isinstance(said["value"].get("n"), int)
