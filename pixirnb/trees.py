@@ -280,6 +280,8 @@ class Given:
     """By root: what was given."""
     methods: Mapping[str, str] = field(default_factory=dict)
     """By root: how its trees are kept."""
+    missing: tuple[str, ...] = ()
+    """Full names of pipes, sockets and devices among the user's files: no copy has them."""
 
 
 @dataclass(frozen=True, slots=True)

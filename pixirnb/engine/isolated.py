@@ -131,7 +131,17 @@ def _captured(given: Given, files: Files, attempt: Attempt, around: Surroundings
     if taken.left_behind:
         data["left_behind"] = path_list(taken.left_behind)
     solved = seams.after_building(around.run, step.id)
-    return [*solved, Draft("workspace_captured", data)]
+    return [*solved, *_not_given(given, step.id), Draft("workspace_captured", data)]
+
+
+def _not_given(given: Given, step: str) -> list[Draft]:
+    """A warning where the user's files hold what no copy can."""
+    if not given.missing:
+        return []
+    names = ", ".join(map(shown, given.missing[:5]))
+    more = f" and {len(given.missing) - 5} more" if len(given.missing) > 5 else ""
+    said = f"it worked without {names}{more}: pipes, sockets and devices are not copied."
+    return [warning("not_copied", said, step)]
 
 
 def _clashed(clash: Clash, attempt: Attempt, around: Surroundings) -> tuple[list[Draft], Ended]:

@@ -5,11 +5,11 @@ Source: contract.md §8; `trees.Belonging`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from pixirnb.planning.paths import matches
+from pixirnb.planning.paths import Pattern, matches
 from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.planning.segments import Segment
 from pixirnb.sessions.permissions import RESERVED
@@ -97,3 +97,11 @@ def is_reserved(name: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _is_secret_name(name: str) -> bool:
     return is_secret(name)
+
+
+def claimed_of(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
+    """The patterns of one root, relative to it. What claims everything says nothing of ignored files."""
+    for text in globs:
+        pattern = Pattern.parse(text)
+        if pattern.repo == repo and not pattern.is_universal:
+            yield pattern if repo is None else Pattern.parse(text.partition(":")[2])

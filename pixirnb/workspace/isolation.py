@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,6 @@ from pixirnb.durability import sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.history.state import RunState
 from pixirnb.interruptions import unbroken
-from pixirnb.planning.paths import Pattern
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.trees import (
     Belonging,
@@ -37,11 +36,12 @@ from pixirnb.trees import (
     backwards,
 )
 from pixirnb.workspace.application import Part, apply, finished, left_over
-from pixirnb.workspace.belonging import Rules
+from pixirnb.workspace.belonging import Rules, claimed_of
 from pixirnb.workspace.carrying import carry
 from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.refusals import refusing, workspace_gone
 from pixirnb.workspace.removal import ASIDE, remove_copies, remove_folder
+from pixirnb.workspace.special_files import special_files
 from pixirnb.workspace.stacking import Stack
 from pixirnb.workspace.stray_merges import put_back, refuse_half_done, whole
 from pixirnb.workspace.tree_stores import (
@@ -84,6 +84,7 @@ class LocalFiles:
         folders = self._laid_out(top, order.roots)
         seen: dict[str, str] = {}
         base: dict[str, str] = {}
+        missing: list[str] = []
         solved = dict(order.solved)
         for root in order.roots:
             store = self._store(root, methods[root])
@@ -92,6 +93,8 @@ class LocalFiles:
                 start = store.snapshot(self._belonging(root, order.claimed))
             stack = self._stack(store, root, start, order)
             seen[root] = start
+            special = special_files(self._folder(root), Rules(self._belonging(root, ())), _SIZED)
+            missing += [self._roots.shown(root, path) for path in special]
             clash = stack.put_on(order.layers)
             solved.update(stack.solved)
             if clash is not None:
@@ -110,7 +113,7 @@ class LocalFiles:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
         unbroken(workspace.mkdir, mode=0o700, parents=True, exist_ok=True)
-        return Given(order, workspace, folders, seen, base, methods)
+        return Given(order, workspace, folders, seen, base, methods, tuple(missing))
 
     def take(self, given: Given) -> Taken:
         """See `Files.take`."""
@@ -351,7 +354,7 @@ class LocalFiles:
         return Belonging(
             never_copy=self._never_copy,
             nested=self._roots.nested(root),
-            claimed=tuple(_claimed(claimed, None if root == WORKSPACE else root[6:])),
+            claimed=tuple(claimed_of(claimed, None if root == WORKSPACE else root[6:])),
             also=also,
             carried=tuple(
                 path for name, path in map(self._roots.located, carried) if name.name == root
@@ -389,11 +392,3 @@ def require_workspace(files: object, run: RunState) -> None:
     """Raise Cannot (`workspace_missing`) where the files are on this machine, and the folder that the run works in is not."""
     if isinstance(files, LocalFiles) and not Path(run.workspace).is_dir():
         raise workspace_gone(run.workspace, run.run_id)
-
-
-def _claimed(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
-    """The patterns of one root, relative to it. What claims everything says nothing of ignored files."""
-    for text in globs:
-        pattern = Pattern.parse(text)
-        if pattern.repo == repo and not pattern.is_universal:
-            yield pattern if repo is None else Pattern.parse(text.partition(":")[2])

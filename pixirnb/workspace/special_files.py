@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.workspace.belonging import Rules
+from pixirnb.workspace.plain_listing import LEFT_OUT
 
-_OURS: Final = frozenset({".git", ".pixirnb"})
+_PASSED_OVER: Final = LEFT_OUT | {".git", ".pixirnb"}
 
 
 def special_files(root: Path, rules: Rules, limit: int) -> list[str]:
-    """What lies below `root` and is no file, folder or link: sorted paths, `limit` at most. Other roots are not looked into."""
+    """What lies below `root` and is no file, folder or link: sorted paths, `limit` at most. Not in other roots."""
     found: list[str] = []
     waiting = [""]
     while waiting and len(found) < limit:
@@ -24,7 +25,11 @@ def special_files(root: Path, rules: Rules, limit: int) -> list[str]:
             with os.scandir(root / folder) as entries:
                 for entry in entries:
                     path = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.name in _OURS or rules.is_elsewhere(path) or rules.is_carried(path):
+                    if (
+                        entry.name in _PASSED_OVER
+                        or rules.is_elsewhere(path)
+                        or rules.is_carried(path)
+                    ):
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(path)

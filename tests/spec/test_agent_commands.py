@@ -39,6 +39,7 @@ HANDED_ON = [
     ["su", "-"],
     ["sudo", "-s"],
     ["nice", "sudo", "-u", "agent", "my-agent"],
+    ["sudo", "-u", "agent", "my-agent", "{prompt_file}"],
     ["xargs", "-n1", "my-agent"],
     ["find", ".", "-exec", "sh", "-c", "{prompt}", ";"],
     ["tmux", "new", "{prompt}"],

@@ -1,0 +1,35 @@
+"""A pipe among the files is named, is never opened, and holds nothing up: no copy, no check, no artifact, no digest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from storyline import ended, shell
+
+
+@pytest.mark.timeout(120)
+def test_a_pipe_in_the_workspace_and_one_that_a_step_leaves_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    os.mkfifo(tmp_path / "mine")
+    run, outcome = ended(
+        tmp_path,
+        shell(
+            "a",
+            "mkfifo its && echo b > b.txt",
+            posture="writer",
+            workspace="isolated",
+            read_set=["**/*"],
+            reuse="reads",
+            artifacts=["*"],
+            verify=[{"file_exists": "its"}, {"file_exists": "*.txt"}],
+        ),
+        shell("b", "true", posture="read_only", read_set=["**/*"], reuse="reads", artifacts=["*"]),
+    )
+    assert outcome.ok
+    bundle = run.bundle("a")
+    assert any("files_left_behind: its" in said for said in bundle["known_limitations"])
+    warned = [event.data for event in run.history() if event.kind == "warning_raised"]
+    assert [(said["code"], "mine" in said["message"]) for said in warned] == [("not_copied", True)]
+    assert [change["path"] for change in bundle["changes"]["files"]] == ["b.txt"]
