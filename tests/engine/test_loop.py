@@ -260,6 +260,18 @@ def test_work_that_is_told_is_no_stall_and_the_age_of_the_output_stays_what_it_i
     assert stalled["last_output_age_ms"] > 150_000
 
 
+def test_what_is_done_for_a_step_after_its_end_counts_against_its_time() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        bench.runner.end("a")
+        await bench.until(lambda: len(bench.runner.jobs) == 2)
+        await bench.clock.turn(11)
+
+    bench = play(plan_of(shell("a", timeout="10s", verify=[{"command": "look"}])), story)
+    ended = next(event.data for event in bench.events if event.kind == "attempt_ended")
+    assert (ended["status"], ended["error"]["kind"]) == ("timed_out", "timeout")
+
+
 def test_heartbeats_and_stalls_are_never_logged() -> None:
     async def story(bench: Bench) -> None:
         await bench.runner.wait_started("a")
