@@ -27,7 +27,7 @@ from pixirnb.ports import Damage, Reading
 from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.beginning import begun, require_beginning
-from pixirnb.store.files import FileStore
+from pixirnb.store.files import LOG_NAME, FileStore
 from pixirnb.views.changes import diff_document
 from pixirnb.views.diff import Diff
 from pixirnb.views.digraph import digraph
@@ -57,6 +57,8 @@ class Record:
     is_no_op: bool = False
     """A resume found nothing to do: the run was completed and nothing has changed."""
     _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
+    _mark: tuple[int, int, int] | None = field(default=None, repr=False)
+    """Inode, size and change of the log as it was when that was made of it."""
 
     # --- how it stands ------------------------------------------------------------------------------------------
 
@@ -65,8 +67,9 @@ class Record:
         """How the run stands now, or ended."""
         if (live := self._course()) is not None:
             return live.outcome()
-        reading = self._reading()
+        mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
+        self._mark = mark
         found = outcome(plan, run, is_live=reading.owner is not None)
         return found if reading.damage is None else as_damaged(found, reading.damage)
 
@@ -80,7 +83,7 @@ class Record:
         """The folded history. Read it, do not change it."""
         if (live := self._course()) is not None:
             return live.ask(lambda scheduler: fold(scheduler.durable))
-        return self._folded(self._reading())[0]
+        return self._known_run()[0]
 
     @property
     def plan(self) -> PlanReport:
@@ -117,7 +120,7 @@ class Record:
         """The plan the machine goes by."""
         if (live := self._course()) is not None:
             return live.scheduler.plan
-        return self._folded(self._reading())[1]
+        return self._known_run()[1]
 
     # --- what it left -------------------------------------------------------------------------------------------
 
@@ -288,6 +291,22 @@ class Record:
 
     def _reading(self) -> Reading:
         return begun(self.store, self.id)
+
+    def _known_run(self) -> tuple[RunState, Plan]:
+        """The run as its log has it; read again only where that is another file by now, or a longer one."""
+        if self._cached is None or self._mark is None or self._mark != self._mark_of_log():
+            mark = self._mark_of_log()
+            found = self._folded(self._reading())
+            self._mark = mark
+            return found
+        return self._cached[1], self._cached[2]
+
+    def _mark_of_log(self) -> tuple[int, int, int] | None:
+        try:
+            found = (self.folder / LOG_NAME).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _folded(self, reading: Reading) -> tuple[RunState, Plan]:
         count = len(reading.events)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -36,7 +36,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.planning.plan import Kind
 from pixirnb.ports import Job
-from pixirnb.runners.checks import Left, Said, perform_checks
+from pixirnb.runners.checks import Left, Said, looks_at_output, perform_checks
 from pixirnb.runners.masking import mask_here
 from pixirnb.trees import Given
 from pixirnb.work import (
@@ -54,9 +54,6 @@ from pixirnb.work import (
 )
 
 T = TypeVar("T")
-
-_OF_OUTPUT: Final = frozenset({"output_contains", "output_matches"})
-"""Checks that look at what was printed, whatever is the value."""
 
 
 async def perform(attempt: Attempt, state: StepState, around: Surroundings) -> list[Draft]:
@@ -142,13 +139,12 @@ class _Performance:
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         assignment = await self._continued(assignment)
         self.mask = mask_here(assignment.env)
-        looked_at = {check.kind for check in self.step.spec.verify}
         self.capture = Capture(
             self._log_path(),
             self.around.log.blobs,
             self.mask,
             self._live,
-            has_value=self.step.kind != "python" or bool(looked_at & _OF_OUTPUT),
+            has_value=self.step.kind != "python" or looks_at_output(self.step.spec.verify),
         )
         if isinstance(assignment.work, AgentWork):
             self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)

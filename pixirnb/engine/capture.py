@@ -29,7 +29,6 @@ from pixirnb.values import INLINE_LIMIT
 from pixirnb.work import Output
 
 LOG_LIMIT: Final = 10 * 1024 * 1024
-HEAD_LIMIT: Final = LOG_LIMIT // 2
 TAIL_LIMIT: Final = 4096
 VALUE_LIMIT: Final = 2 * 1024**3
 _ENDING: Final = 4 * SUMMARY_LIMIT
@@ -48,6 +47,7 @@ class Capture:
         *,
         has_value: bool = True,
         value_limit: int = VALUE_LIMIT,
+        log_limit: int = LOG_LIMIT,
     ) -> None:
         """`has_value`: standard output is wanted as a value, or by a check."""
         self._live = live
@@ -55,6 +55,8 @@ class Capture:
         self._blobs = blobs
         self._has_value = has_value
         self._value_limit = value_limit
+        self._log_limit = log_limit
+        self._head_limit = log_limit // 2
         self._short = b""
         """The value while it is short."""
         self._draft: BlobDraft | None = None
@@ -137,7 +139,7 @@ class Capture:
     @property
     def is_truncated(self) -> bool:
         """Whether some of the output is not in the log: its middle, or what the disk did not take."""
-        return self.bytes > LOG_LIMIT or bool(self.refusal)
+        return self.bytes > self._log_limit or bool(self.refusal)
 
     def record(self, relative: str) -> dict[str, Any]:
         """For `attempt_ended.output_log`."""
@@ -205,7 +207,7 @@ class Capture:
     def _end_log(self) -> None:
         if self._file is None:
             return
-        extra = self._last_size - (LOG_LIMIT - HEAD_LIMIT)
+        extra = self._last_size - (self._log_limit - self._head_limit)
         if extra > 0 and self._last:
             del self._last[0][:extra]
             self._last_size -= extra
@@ -219,7 +221,7 @@ class Capture:
     def _log(self, chunk: bytes, path: Path) -> None:
         if self._file is None:
             self._file = _open(path)
-        room = HEAD_LIMIT - self._head
+        room = self._head_limit - self._head
         if room > 0:
             self._file.write(chunk[:room])
             self._file.flush()
@@ -231,7 +233,7 @@ class Capture:
                 self._last.append(bytearray())
             self._last[-1] += chunk
             self._last_size += len(chunk)
-            while self._last_size - len(self._last[0]) >= LOG_LIMIT - HEAD_LIMIT:
+            while self._last_size - len(self._last[0]) >= self._log_limit - self._head_limit:
                 self._last_size -= len(self._last.popleft())
 
 

@@ -8,8 +8,8 @@ from pixirnb.runners.checks import Said
 from pixirnb.runners.masking import Mask
 from pixirnb.work import Output
 
-BEGINNING: Final = 8 * 1024 * 1024
-"""Bytes that are kept: what `git status` lists of some hundred thousand files."""
+BEGINNING: Final = 4 * 1024 * 1024
+"""Bytes that are kept: what `git status` lists of some fifty thousand files."""
 _TAIL: Final = 4096
 
 

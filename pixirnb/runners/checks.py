@@ -76,6 +76,11 @@ class Left:
         return await anyio.to_thread.run_sync(json.loads, text) if self.is_json else text
 
 
+def looks_at_output(checks: tuple[Check, ...]) -> bool:
+    """Whether any of them looks at what was printed, whatever is the value."""
+    return any(check.kind in {"output_contains", "output_matches"} for check in checks)
+
+
 async def perform_checks(
     checks: tuple[Check, ...], left: Left, nested: Nested
 ) -> list[CheckRecord]:

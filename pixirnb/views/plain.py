@@ -34,8 +34,9 @@ def plain(text: object, limit: int = 2_000) -> str:
     """`text` without control, bidi and invisible characters, at most `limit` characters; newlines stay."""
     shown = str(text)
     is_cut = len(shown) > _SEEN
-    shown = _BREAKS.sub("\n", shown[:_SEEN])
-    shown = visible(_SEQUENCES.sub("", shown))
+    shown = shown[:_SEEN]
+    if not (shown.isascii() and shown.isprintable()):  # else there is nothing to take out
+        shown = visible(_SEQUENCES.sub("", _BREAKS.sub("\n", shown)))
     if len(shown) > limit or is_cut:
         return shown[: max(0, limit - 1)].rstrip() + "…"
     return shown

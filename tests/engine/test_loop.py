@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import pytest
 from bench import RUN, Bench, plan_of, play, shell
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
@@ -14,7 +15,7 @@ from pixirnb.engine.stimuli import Stimulus
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
 from pixirnb.store.memory import MemoryStore
-from pixirnb.work import Ended, Output
+from pixirnb.work import Ended, Output, Progress, Report, RunnerEvent, Told
 
 
 def kinds(group: list[Event]) -> list[str]:
@@ -225,6 +226,50 @@ def test_a_silent_step_is_said_to_stall_within_a_minute_once_a_silence() -> None
     bench = play(plan_of(shell("a", timeout="20m")), story)
     assert "step:stalled" not in bench.kinds()
     assert bench.outcome().status == "completed"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        Progress(0.5, "half"),
+        Report("tool", {"name": "read"}),
+        Report("checkpoint", {"summary": "nearly"}),
+        Told("tool_call", {"call_id": "c", "name": "read", "args": {}}),
+    ],
+)
+def test_work_that_is_told_is_no_stall_and_the_age_of_the_output_stays_what_it_is(
+    sign: RunnerEvent,
+) -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.until(lambda: "attempt_started" in bench.kinds())
+        for _ in range(3):
+            await bench.clock.turn(40)
+            bench.runner.emit("a", sign)
+        assert bench.live(STEP_STALLED) == []
+        await bench.clock.turn(47)
+        assert len(bench.live(STEP_STALLED)) == 1
+        bench.runner.emit("a", sign)
+        await bench.clock.turn(47)
+        assert len(bench.live(STEP_STALLED)) == 2
+        bench.runner.end("a")
+
+    bench = play(plan_of(shell("a", timeout="20m")), story)
+    stalled = bench.live(STEP_STALLED)[0].data
+    assert stalled["idle_ms"] < 60_000
+    assert stalled["last_output_age_ms"] > 150_000
+
+
+def test_what_is_done_for_a_step_after_its_end_counts_against_its_time() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        bench.runner.end("a")
+        await bench.until(lambda: len(bench.runner.jobs) == 2)
+        await bench.clock.turn(11)
+
+    bench = play(plan_of(shell("a", timeout="10s", verify=[{"command": "look"}])), story)
+    ended = next(event.data for event in bench.events if event.kind == "attempt_ended")
+    assert (ended["status"], ended["error"]["kind"]) == ("timed_out", "timeout")
 
 
 def test_heartbeats_and_stalls_are_never_logged() -> None:

@@ -17,6 +17,8 @@ import anyio
 
 from pixirnb import values
 from pixirnb.ports import Job
+from pixirnb.runners.checks import JSON_PROBLEMS
+from pixirnb.runners.printed import contains, first_match, json_problems
 from pixirnb.spec.schemas import schema_problems
 from pixirnb.testing.simulator.files import Disk
 from pixirnb.testing.simulator.witness import Witness
@@ -228,10 +230,18 @@ def _looked(work: PythonWork) -> Any:
     if work.call == "pixirnb.spec.schemas:schema_problems":
         return schema_problems(said["value"], said["schema"])
     if work.call == "pixirnb.runners.models:problems":
-        is_left = isinstance(said["value"], dict) and isinstance(said["value"].get("n"), int)
-        return [] if is_left else ["n: Field required"]
-    found = re.search(said["pattern"], said["text"])
-    return None if found is None else found.group(0)[:200]
+        return _model_problems(said["value"])
+    if work.call == JSON_PROBLEMS:
+        model = said.get("model")
+        found = json_problems(said["printed"], said.get("schema"))
+        return found or (_model_problems(json.loads(said["printed"]["text"])) if model else [])
+    look = contains if work.call.endswith(":contains") else first_match
+    return look(**said)
+
+
+def _model_problems(value: Any) -> list[str]:
+    is_left = isinstance(value, dict) and isinstance(value.get("n"), int)
+    return [] if is_left else ["n: Field required"]
 
 
 def _result(job: Job, how: str) -> dict[str, Any]:
