@@ -98,7 +98,7 @@ def test_of_an_environment_only_the_interpreters_own_is_passed_to_a_supervisor()
     }
     others = {
         "BOX_TOKEN": "hunter2-abcdef",
-        "HOME": "/home/ada",
+        "HOME": "/srv/ada",
         "DATABASE_URL": "postgres://a:b@c",
         "PYTHON_KEYRING_PASSWORD": "hunter2-abcdef",
         "PIXIRNB_STEP": "r/a.1",
