@@ -173,9 +173,9 @@ def _goes_on(visit: _Visit) -> bool:
     """Hear what a visitor has said by now; False, and shown out, where that is nothing we understand, or it has left."""
     try:
         # One byte more than can be meant: who says more is no asker of ours, and is not listened to.
-        said = visit.connection.recv(_KNOCK_LENGTH + 1 - len(visit.said))
-        visit.said += said
-        is_here = bool(said)
+        while said := visit.connection.recv(_KNOCK_LENGTH + 1 - len(visit.said)):
+            visit.said += said
+        is_here = False
     except BlockingIOError:
         is_here = True
     except OSError:

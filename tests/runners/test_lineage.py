@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from pixirnb.ids import attempt_name
-from pixirnb.runners.lineage import asking_step
+from pixirnb.runners.lineage import asking_step, sender, tag_of
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.runners.trees import TAG
-from pixirnb.testing.runner_contract import RUN_ID, Rehearsal, on_a_loop
-from pixirnb.work import ShellWork
+from pixirnb.testing.runner_contract import RUN_ID, Rehearsal, on_a_loop, wait_until
+from pixirnb.work import ShellWork, Started
 
 ASK = f"{sys.executable} -c 'from pixirnb.runners.lineage import asking_step as a; print(a())'"
 ROOT = Path(__file__).parents[2]
@@ -68,3 +71,70 @@ def test_who_runs_the_tests_is_below_the_step_it_was_told_it_is(
     )
     os.environ[TAG] = f"r-1/a.2{'-' * 10}"
     assert asking_step() == "r-1/a.2"
+
+
+SENDER = "import sys; from pixirnb.runners.lineage import sender; print(sender(int(sys.argv[1])))"
+
+
+def sender_as_seen_elsewhere(pid: int) -> str:
+    """What a process says of another that it did not start."""
+    env = {name: value for name, value in os.environ.items() if name != TAG}
+    command = [sys.executable, "-c", SENDER, str(pid)]
+    done = subprocess.run(
+        command, env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_what_runs_below_the_owner_is_taken_for_a_steps_and_what_is_gone_proves_nothing() -> None:
+    child = subprocess.Popen(["env", "-i", "sleep", "60"])
+    try:
+        assert sender(child.pid) == "own_step"
+        assert sender_as_seen_elsewhere(child.pid) == "person"
+    finally:
+        child.kill()
+        child.wait()
+    assert sender(child.pid) == "unproven"
+
+
+def test_a_step_of_another_owner_is_known_by_its_reaper_when_it_hides_its_own_name(
+    tmp_path: Path,
+) -> None:
+    async def story(supervisor: Supervisor) -> tuple[str, str]:
+        rehearsal = Rehearsal(ShellWork("exec env -i sleep 60"), tmp_path)
+        async with anyio.create_task_group() as group:
+            group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
+            await rehearsal.wait_for(lambda r: bool(r.events))
+            [pid] = [e.pid for e in rehearsal.events if isinstance(e, Started)]
+            assert pid is not None
+            told = sender(pid), await anyio.to_thread.run_sync(sender_as_seen_elsewhere, pid)
+            rehearsal.stop.set("cancelled")
+        return told
+
+    assert on_a_loop(story) == ("own_step", "other_step")
+
+
+def test_once_a_supervisor_was_killed_under_its_steps_nobody_is_proven(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> list[bool]:
+        told = [supervisor.was_ever_lost]
+        for step in ("a", "b"):
+            await ShellRunner(supervisor).perform(
+                Rehearsal(ShellWork("true"), tmp_path, step=step).job()
+            )
+            told.append(supervisor.was_ever_lost)
+            if step == "a":
+                assert supervisor.pid is not None
+                os.kill(supervisor.pid, signal.SIGKILL)
+                await wait_until(lambda: supervisor.was_ever_lost)
+        return told
+
+    assert on_a_loop(story) == [False, False, True]
+
+
+def test_a_process_that_only_names_a_tag_bears_none() -> None:
+    named = subprocess.Popen(["sh", "-c", "sleep 60; :", "pixirnb.runners", f"{TAG}={RUN_ID}/a.1"])
+    try:
+        assert tag_of(named.pid) in {None, os.environ.get(TAG)}
+    finally:
+        named.kill()
+        named.wait()

@@ -58,9 +58,9 @@ def world(seed: int) -> World:
 def _forgeries(chance: Random, acts: list[Document]) -> None:
     """Processes below steps, and others that prove nothing, ask for what only a person may."""
     for act in acts:
-        if act["form"] == "record" or chance.random() > 0.3:
+        if act["form"] == "record" or chance.random() > 0.4:
             continue
-        for _ in range(chance.choice((1, 1, 3))):
+        for _ in range(chance.choice((1, 2, 6))):
             op: Document = {"at": round(chance.uniform(0.0, 30.0), 3), "do": "forge"}
             op["verb"] = chance.choice(
                 ("decide", "decide", "permit", "merge", "resolve", "cancel", "cancel_step")

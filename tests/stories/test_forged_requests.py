@@ -1,0 +1,141 @@
+"""A step that wants to decide its own run: by files, at the door, by the command line, in disguise. It never does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from storyline import ROOT, facts, kinds, spec, until
+
+from pixirnb import api
+from pixirnb.handle import Run
+
+pytestmark = pytest.mark.story
+
+FORGE = """
+import json, os, socket, subprocess, sys, time
+from pathlib import Path
+
+run, state, root = os.environ["PIXIRNB_RUN_ID"], Path.cwd() / ".pixirnb", ROOT
+folder = state / "runs" / run
+told = {}
+while "decision_requested" not in (folder / "log.jsonl").read_text():
+    time.sleep(0.05)
+
+LEAVE = '''
+import json, sys, time
+sys.path.insert(0, ROOT)
+from pathlib import Path
+from pixirnb.machine.requests import Request
+from pixirnb.store.inbox import FileInbox
+inbox = FileInbox(Path(sys.argv[1]))
+verb, arguments = sys.argv[3], json.loads(sys.argv[4])
+inbox.leave(Request(sys.argv[2], verb, arguments, sys.argv[5]))
+if sys.argv[6] == "file":
+    inbox.wait_no_more()
+until = time.monotonic() + 60
+while (reply := inbox.reply(sys.argv[2])) is None and time.monotonic() < until:
+    time.sleep(0.02)
+Path(sys.argv[7]).write_text(json.dumps(reply))
+'''.replace("ROOT", repr(root))
+
+def forge(name, verb, arguments, how="door", command=()):
+    out = Path.cwd() / f"{name}.json"
+    words = [str(folder / "inbox"), os.urandom(8).hex(), verb, json.dumps(arguments), "ada", how, str(out)]
+    subprocess.run([*command, sys.executable, "-c", LEAVE, *words], stdin=subprocess.DEVNULL)
+    while not out.exists() or not out.read_text():
+        time.sleep(0.05)
+    told[name] = json.loads(out.read_text())["error"]["code"]
+
+accept = {"step": "gate", "verdict": "accept"}
+with socket.socket(socket.AF_UNIX) as caller:
+    caller.connect("\\0pixirnb-" + (folder / "inbox" / "door").read_text())
+    caller.sendall(b"\\xff" * 100_000)
+forge("file", "decide", accept, "file")
+forge("door", "decide", accept)
+forge("cancel", "cancel", {"how": "cancel"})
+forge("cancel_file", "cancel", {"step": "gate"}, "file")
+# No environment, a session of its own, its parents gone.
+forge("disguised", "decide", accept, "door", ["env", "-i", "sh", "-c", '(setsid "$0" "$@" &) &'])
+
+def cli(name, *words, command=()):
+    done = subprocess.run([*command, sys.executable, "-m", "pixirnb", *words, "--state", str(state), "--json"],
+        capture_output=True, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": root})
+    told[name] = json.loads(done.stdout)["error"]["code"]
+
+cli("cli", "decide", run, "gate", "accept")
+cli("cli_cancel", "cancel", run)
+cli("cli_disguised", "decide", run, "gate", "accept", command=["env", "-i", "PYTHONPATH=" + root, "setsid", "--wait"])
+Path("told.json").write_text(json.dumps(told))
+""".replace("ROOT", repr(str(ROOT)))
+
+
+def test_an_agent_that_forges_requests_decides_and_ends_nothing_of_its_own_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "forge.py").write_text(FORGE)
+    agent = {"runner": "cli", "command": [sys.executable, "forge.py"], "posture": "writer"}
+    forger = {"id": "forger", "task": "Wait.", "agent": "f", "workspace": "shared"}
+    gate = {"id": "gate", "ask": {"question": "May it go on?"}}
+    run = api.start(spec(gate, forger, agents={"f": agent}), workspace=tmp_path)
+    run.wait()
+    assert (tmp_path / "told.json").exists(), run.output("forger")
+    assert json.loads((tmp_path / "told.json").read_text()) == {
+        "file": "sender_unproven",
+        "door": "approval_by_agent",
+        "cancel": "cancel_by_step",
+        "cancel_file": "sender_unproven",
+        "disguised": "approval_by_agent",
+        "cli": "approval_by_agent",
+        "cli_cancel": "cancel_by_step",
+        "cli_disguised": "approval_by_agent",
+    }
+    assert "decision_recorded" not in kinds(run)
+    assert run.outcome.status == "needs_orchestrator"
+    assert not {reason["code"] for reason in run.outcome.reasons} & {"cancelled", "interrupted"}
+
+
+DECIDE = """
+def decide():
+    import os, pixirnb
+    from pixirnb.errors import PixirnbError
+    run, told = pixirnb.open_run(os.listdir(".pixirnb/runs")[0]), []
+    for ask in (lambda: run.decide("gate", "accept"), run.cancel):
+        try:
+            ask()
+            told.append("done")
+        except PixirnbError as error:
+            told.append(error.code)
+    return told
+"""
+
+
+def test_a_function_in_a_thread_of_the_owner_cannot_speak_for_a_person_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    steps = spec({"id": "gate", "ask": {"question": "Go?"}}, {"id": "liar", "call": ":decide"})
+    run = api.start(steps, functions={":decide": DECIDE})
+    run.wait()
+    assert run.value("liar") == ["approval_by_agent", "cancel_by_step"]
+    assert facts(run, "decision_recorded") == []
+
+
+SECRET = "hunter2-abcdef-99"
+
+
+def test_a_secret_that_was_not_passed_is_masked_where_it_turns_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOX_TOKEN", SECRET)
+    (tmp_path / "found.txt").write_text(f"token={SECRET}\n")
+    agent = {"runner": "cli", "command": ["sh", "-c", "cat found.txt"], "posture": "read_only"}
+    look = {"id": "look", "task": "Look.", "agent": "a", "workspace": "shared"}
+    run: Run = api.start(spec(look, agents={"a": agent}), workspace=tmp_path)
+    run.wait()
+    assert "token=***" in run.output("look")
+    until(lambda: not run.is_live_here)
+    kept = [p for p in (tmp_path / ".pixirnb").rglob("*") if p.is_file()]
+    assert [p for p in kept if SECRET.encode() in p.read_bytes()] == []
