@@ -139,7 +139,10 @@ WORST = Node(
 drawn = settings(
     max_examples=8,
     deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # a tree that is left behind takes the whole time limit to be found
+    phases=[
+        Phase.explicit,
+        Phase.generate,
+    ],  # a tree that is left behind takes the whole time limit to be found
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
