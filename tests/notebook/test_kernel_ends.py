@@ -129,8 +129,12 @@ def test_a_killed_kernel_leaves_nothing_that_a_thread_of_it_has_started(fresh: N
     fresh.run(THREAD)
     pids = started(fresh.folder)
     os.kill(fresh.pid, signal.SIGKILL)
-    while any(is_running(pid) for pid in pids):
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 def test_a_process_of_the_person_lives_on_beside_a_threads_and_keeps_its_status(

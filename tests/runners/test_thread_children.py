@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,16 @@ drawn = settings(
     ],  # a tree that is left behind takes the whole time limit to be found
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_of_a_failure(tmp_path: Path) -> Iterator[None]:
+    """What a broken promise has left would disturb whoever comes next."""
+    yield
+    for path in tmp_path.glob("*/*/*"):
+        if path.parent.name in {"pids", "seen"} and (text := path.read_text()):
+            if is_running(int(text)):
+                os.kill(int(text), signal.SIGKILL)
 
 
 def of_run() -> str:
