@@ -152,9 +152,9 @@ def nothing_is_left_of_a_failure(tmp_path: Path) -> Iterator[None]:
     """What a broken promise has left would disturb whoever comes next."""
     yield
     for path in tmp_path.glob("*/*/*"):
-        if path.parent.name in {"pids", "seen"} and (text := path.read_text()):
-            if is_running(int(text)):
-                os.kill(int(text), signal.SIGKILL)
+        text = path.read_text() if path.parent.name in {"pids", "seen"} else ""
+        if text and is_running(int(text)):
+            os.kill(int(text), signal.SIGKILL)
 
 
 def of_run() -> str:
@@ -384,6 +384,7 @@ def test_what_serves_the_whole_interpreter_outlives_the_step_that_needed_it_firs
         capture_output=True,
         text=True,
         check=True,
+        timeout=60,
     )
     shared, workers = json.loads(told.stdout)
     assert shared == [True, True]
