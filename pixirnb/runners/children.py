@@ -54,7 +54,6 @@ class Children:
     """Direct children that the step itself has started."""
     owner: int = field(default_factory=os.getpid)
     """A forked copy of this process has no steps."""
-    mark: int = field(init=False)
     _has_begun: bool = False
 
     @property
@@ -63,8 +62,10 @@ class Children:
         ours = (each for each in threading.enumerate() if getattr(each, WHOSE, None) is self)
         return {each.native_id for each in ours if each.native_id is not None}
 
-    def __post_init__(self) -> None:
-        self.mark = process_marks.mark_of(self.tag)
+    @property
+    def mark(self) -> int:
+        """What each of them wears. Worked out when asked for: most steps start nothing."""
+        return process_marks.mark_of(self.tag)
 
     def begin(self) -> None:
         """Before a process is started: whoever kills this one must find it. Raises OSError where nobody would.

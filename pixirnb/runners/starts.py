@@ -55,16 +55,17 @@ def install() -> None:
         import _posixsubprocess  # neither is there on every system
         from multiprocessing import popen_forkserver
 
-        doors: list[tuple[Any, str]] = [(subprocess, "_fork_exec"), (_posixsubprocess, "fork_exec")]
-        for module, name in doors:
-            setattr(module, name, _fork_exec(getattr(module, name)))
-        for name in ("posix_spawn", "posix_spawnp"):
-            setattr(os, name, _posix_spawn(getattr(os, name)))
-        os.system = _system(os.system)
-        start: Any = threading.Thread.start
-        threading.Thread.start = _start(start)  # type: ignore[method-assign]
-        server: Any = popen_forkserver.Popen
-        server._launch = _launch(server._launch)  # noqa: SLF001
+        doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (subprocess, "_fork_exec", _fork_exec),
+            (_posixsubprocess, "fork_exec", _fork_exec),
+            (os, "posix_spawn", _posix_spawn),
+            (os, "posix_spawnp", _posix_spawn),
+            (os, "system", _system),
+            (threading.Thread, "start", _start),
+            (popen_forkserver.Popen, "_launch", _launch),
+        ]
+        for place, name, wrapper in doors:
+            setattr(place, name, wrapper(getattr(place, name)))
         os.register_at_fork(
             before=_before_fork,
             after_in_parent=_after_fork_in_parent,
@@ -143,8 +144,7 @@ def _system(call: Callable[[Any], int]) -> Callable[[Any], int]:
             return call(
                 command
             )  # it lasts as long as the command does: nobody could hold others off that long
-        text = os.fsencode(command)
-        pid = os.posix_spawn("/bin/sh", ["sh", "-c", text], os.environ)
+        pid = os.posix_spawn("/bin/sh", [b"sh", b"-c", os.fsencode(command)], os.environ)
         return os.waitpid(pid, 0)[1]
 
     return system

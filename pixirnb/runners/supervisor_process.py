@@ -90,6 +90,7 @@ class _Supervisor:
                 elif descriptor == self._engine:
                     # A forked copy of the engine may still hold its descriptors open: its pid is the better witness.
                     self._over = True
+        self._hear_out()
         self._channel.close()
         os.close(self._lifeline_end)
         if self._marks:
@@ -110,9 +111,7 @@ class _Supervisor:
         if not data:
             self._over = True
         elif data in {GUARD, RELEASE}:
-            mark = self._channel.recv(MARK.size, socket.MSG_WAITALL)
-            change = self._marks.add if data == GUARD else self._marks.discard
-            change(*MARK.unpack(mark))
+            self._note_mark(data)
         elif len(descriptors) >= 3:
             if data == PYTHON:
                 importlib.import_module(
@@ -121,6 +120,28 @@ class _Supervisor:
             self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+    def _note_mark(self, data: bytes) -> None:
+        (mark,) = MARK.unpack(self._channel.recv(MARK.size))  # sent in one piece with its byte
+        if data == GUARD:
+            self._marks.add(mark)
+        else:
+            self._marks.discard(mark)
+
+    def _hear_out(self) -> None:
+        """What the engine said before it died: it may have been gone before this process was awake."""
+        self._channel.setblocking(False)
+        try:
+            while True:
+                data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 5)
+                for descriptor in descriptors:
+                    os.close(descriptor)  # of a step that begins no more
+                if data in {GUARD, RELEASE}:
+                    self._note_mark(data)
+                elif not data:
+                    return
+        except OSError:
+            return  # nothing more to hear
 
     def _end_marked(self) -> None:
         """End what steps in threads of the engine have left: they were its children, and nobody's below us."""

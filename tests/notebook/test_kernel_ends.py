@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from kernel_cells import Notebook
 
+from pixirnb.testing.runner_contract import is_running
+
 STORY = """%%workflow story --wait --as run
 steps:
   - {id: ready, run: "echo once >> trace; echo made", write_set: [trace]}
@@ -93,3 +95,66 @@ def test_a_killed_kernel_leaves_a_run_that_a_new_one_finishes(fresh: Notebook) -
         assert (fresh.folder / "trace").read_text() == "once\n"
     finally:
         other.close()
+
+
+THREAD = """%%workflow threaded --run --as run
+steps:
+  - {id: starts, call: "childless:start", with: {folder: "."}}
+"""
+MODULE = """
+import subprocess, time
+from pathlib import Path
+
+def start(folder):
+    bare = "echo $$ > bare; while :; do sleep 0.3; done"
+    daemon = f"env -i PATH=$PATH setsid sh -c '{bare}' & echo $$ > tagged; exec sleep 600"
+    subprocess.Popen(["sh", "-c", daemon])
+    while not all(Path(name).exists() and Path(name).read_text() for name in ("bare", "tagged")):
+        time.sleep(0.01)
+    Path("began").touch()
+    while not Path("over").exists():
+        time.sleep(0.01)
+"""
+
+
+def started(folder: Path) -> list[int]:
+    """Ids of what the step has started, once all of it is there."""
+    while not (folder / "began").exists():
+        time.sleep(0.05)
+    return [int((folder / name).read_text()) for name in ("bare", "tagged")]
+
+
+def test_a_killed_kernel_leaves_nothing_that_a_thread_of_it_has_started(fresh: Notebook) -> None:
+    (fresh.folder / "childless.py").write_text(MODULE)
+    fresh.run(THREAD)
+    pids = started(fresh.folder)
+    os.kill(fresh.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+def test_a_process_of_the_person_lives_on_beside_a_threads_and_keeps_its_status(
+    fresh: Notebook,
+) -> None:
+    (fresh.folder / "childless.py").write_text(MODULE)
+    fresh.run(
+        "import subprocess\nmine = subprocess.Popen('read word; exit 7', shell=True, stdin=subprocess.PIPE)"
+    )
+    fresh.run(THREAD)
+    pids = started(fresh.folder)
+    fresh.run("other = subprocess.Popen('read word; exit 8', shell=True, stdin=subprocess.PIPE)")
+    (fresh.folder / "over").touch()
+    fresh.run("import pixirnb\noutcome = run.wait()")
+    assert [pid for pid in pids if is_running(pid)] == []
+    cell = fresh.run(
+        "mine.communicate(b'x'), other.communicate(b'x'); print(mine.returncode, other.returncode)"
+    )
+    assert cell.printed == "7 8\n"
+    assert (
+        fresh.run("import os; print('PIXIRNB_STEP' in os.environ, run.status)").printed
+        == "False completed\n"
+    )

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import psutil
 
+from pixirnb import process_marks
 from pixirnb.testing.crash_points.durable import Durable
 from pixirnb.testing.crash_points.faults import Fault
 from pixirnb.testing.crash_points.session import World, work
@@ -122,15 +123,22 @@ def _end_others(world: World) -> None:
 
 def _marked(world: World) -> dict[int, str]:
     wanted = f"{MARK}={world.path}".encode()
+    bare = {pid for run in _runs(world) for pid in process_marks.bearers(process_marks.of_run(run))}
     found = {}
     for pid in psutil.pids():
         try:
-            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if pid in bare or wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
                 found[pid] = command.replace(b"\0", b" ").decode(errors="replace")[:120]
         except OSError:
             continue
     return found
+
+
+def _runs(world: World) -> list[str]:
+    """Ids of the world's runs: a process that emptied its environment is told by its mark."""
+    folder = world.state / "runs"
+    return os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
 
 
 def _waited(pid: int) -> tuple[bool, int]:

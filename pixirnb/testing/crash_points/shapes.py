@@ -6,6 +6,7 @@ A line of the effects file is `step.attempt` for a shell step, `step` for a Pyth
 from __future__ import annotations
 
 import os
+import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,15 @@ def signed(step: str, effects: str) -> set[int]:
     """A Python step whose value only a signed pickle holds."""
     _mark(step, effects)
     return {1, 2, 3}
+
+
+def starts(step: str, effects: str) -> str:
+    """A Python step that leaves a process behind, and a daemon that emptied its environment."""
+    _mark(step, effects)
+    command = ["sh", "-c", 'env -i PATH="$PATH" setsid sleep 600 & exec sleep 600']
+    # What it leaves is left on purpose: nobody is to be told that it still runs.
+    subprocess.Popen(command, stdin=subprocess.DEVNULL).returncode = 0
+    return f"{step} done"
 
 
 def effects_of(workspace: Path) -> Counter[str]:
@@ -102,7 +112,7 @@ _FAN = _workflow(
     _shell("east", "root"),
     _python("west", "root"),
     _shell("north", "root"),
-    _python("south", "root"),
+    _python("south", "root", function="starts"),
 )
 _DIAMOND = _workflow(
     "diamond",
