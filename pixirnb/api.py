@@ -304,9 +304,7 @@ def located(
     path = Path(run_id)
     if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
         return store_of(workspace_of(None, workspace), state), str(run_id)
-    folder = path.resolve()
-    is_kept = folder.parent.name == "runs"
-    return FileStore(folder.parent.parent) if is_kept else FileStore.beside(folder), folder.name
+    return FileStore.around(path.resolve())
 
 
 def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:

@@ -54,6 +54,16 @@ def keep_names(folder: Path, above: int) -> None:
         sync_folder(each)
 
 
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for this user alone. Raises OSError."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        unbroken(each.mkdir, mode=0o700, exist_ok=True)
+
+
 def let_go(path: Path) -> None:
     """Delete a file that was of use for a moment. One that the disk keeps now is swept with what dead processes left."""
     with suppress(OSError):

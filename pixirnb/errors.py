@@ -6,7 +6,7 @@
     ├── Cannot                       the request is sound and cannot be carried out here and now
     │   ├── UnknownRun               no such run in this state folder
     │   ├── HeldByAnother            a live process owns the run
-    │   ├── LogDamaged               the log is not what was written: readable, never resumed
+    │   ├── LogDamaged               the log is not what was written: readable, resumed only with `recover`
     │   ├── LogWriteFailed           the disk refused an event: the run stopped, nothing was promised
     │   └── StateUnusable            the state folder cannot be used (a file, foreign owner, not writable)
     ├── RunNotCompleted              a waited-for run ended as something else
@@ -165,14 +165,14 @@ class HeldByAnother(Cannot):
 
 @dataclass(eq=False)
 class LogDamaged(Cannot):
-    """Raised when a log is not what was written. It can be read up to the damage and never resumed."""
+    """Raised when a log is not what was written. It can be read up to the damage; `recover` goes on from there."""
 
     code: str = "log_damaged"
 
 
 @dataclass(eq=False)
 class LogWriteFailed(Cannot):
-    """Raised when the disk refused an event: nothing after it happened, the next resume is safe."""
+    """Raised when an event could not be recorded: the disk refused it, or the run is another's now (`lock_lost`)."""
 
     code: str = "log_write_failed"
 

@@ -56,7 +56,7 @@ from pixirnb.workspace.removal import remove_copies
 from pixirnb.workspace.stray_merges import tell_unfinished
 from pixirnb.workspace.tree_stores import forget_run, refuse_to_forget
 
-PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed")
+PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed", "never_began")
 """Statuses a prune takes unless told which."""
 ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
 """Statuses it takes only where they are named."""
@@ -64,6 +64,9 @@ ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
 _PLANS: Final = 64
 _NOTICED_MS: Final = 5000
 """The owner of a run notices within this that a process of it is gone."""
+
+_BEGINS_S: Final = 60.0
+"""A run that has no event yet may be about to begin for so long."""
 
 Anew = Callable[[str], Row]
 """The row of a run that somebody drives now."""
@@ -81,7 +84,8 @@ def rows(
 ) -> list[Row]:
     """A row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
 
-    A run that cannot be read has the status `unreadable` and says why under `error`.
+    A run that died before its first event has the status `never_began`, one that cannot be read `unreadable`; both say why
+    under `error`.
     """
     run_ids = store.run_ids()
     memo, plans = Catalogue(store.state, now_ns=now_ns), _Plans()
@@ -112,6 +116,9 @@ def _fresh(store: FileStore, run_id: str, memo: Catalogue, plans: _Plans, anew: 
         if reading.owner is not None:
             return anew(run_id)
         standing = _standing_of(run_id, reading, plans)
+    except UnknownRun as error:
+        status = "never_began" if error.details.get("never_began") else "unreadable"
+        return {**row, "status": status, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
         return {**row, "status": "unreadable", "error": str(error)}
     row |= {
@@ -294,9 +301,8 @@ def prune(
     allowed = wish.statuses or PRUNABLE
     for row in everything[wish.keep :]:
         run_id, folder = row["run_id"], runs / row["run_id"]
-        if (
-            row["status"] not in allowed
-            or age_s(row["ended_at"], folder, now=now) < wish.older_than_s
+        if row["status"] not in allowed or age_s(row["ended_at"], folder, now=now) < max(
+            wish.older_than_s, _BEGINS_S if row["status"] == "never_began" else 0.0
         ):
             continue
         size = bytes_of(folder)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.durability import sync_folder
 from pixirnb.errors import StateUnusable, UnknownRun
-from pixirnb.history.codec import GENESIS, Decoded
+from pixirnb.history.codec import EVENT_LINE_LIMIT, GENESIS, Decoded
 from pixirnb.ids import is_run_id
 from pixirnb.ports import Blobs, Lease, Mend, Reading
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.folders import (
     make_private,
     open_private,
-    refuse_foreign,
     refuse_planted,
     unusable,
 )
@@ -37,7 +36,7 @@ from pixirnb.store.sessions import (
     read_session,
     session_ids,
 )
-from pixirnb.store.state import prepare_state
+from pixirnb.store.state import close_to_others, prepare_state, refuse_entrance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,14 +56,22 @@ class FileStore:
         self.instance = instance or new_instance()
         self._runs = state / "runs"
         self._is_beside = False
+        self._renamed: dict[str, Path] = {}
+        """Folders that bear another name than their run."""
 
     @classmethod
-    def beside(cls, folder: Path) -> FileStore:
-        """The store of a run folder that was moved: its neighbours are the other runs."""
-        store = cls(folder.parent)
+    def around(cls, folder: Path) -> tuple[FileStore, str]:
+        """The store of a run folder, wherever it was moved and whatever it is called now, and the run's id.
+
+        The id is the log's own word, or the folder's name where the log has none.
+        """
+        store = cls(folder.parent.parent if folder.parent.name == "runs" else folder.parent)
         store._runs = folder.parent
-        store._is_beside = True
-        return store
+        store._is_beside = folder.parent.name != "runs"
+        run_id = first_word(folder) or folder.name
+        if run_id != folder.name:
+            store._renamed[run_id] = folder
+        return store, run_id
 
     def create(
         self,
@@ -95,9 +102,8 @@ class FileStore:
             furnish(blobs)
             data, chain = encode_group(history, chain=GENESIS, after=0, put=blobs.put)
             descriptor = _begun(path, data)
-            log = FileLog(
-                folder, hold, descriptor, Decoded(list(history), None, len(data), chain), blobs
-            )
+            decoded = Decoded(list(history), None, len(data), chain)
+            log = FileLog(run_id, folder, hold, descriptor, decoded, blobs)
             for named in (folder, self._runs):
                 sync_folder(named)
                 log.syncs += 1
@@ -116,7 +122,9 @@ class FileStore:
         record another left; a lock that is held is never broken.
         """
         folder = self._folder(run_id)
-        self._require_log(folder)
+        self._require_log(run_id, folder)
+        if not self._is_beside:
+            close_to_others(self.state)
         hold = take(folder, instance=self.instance, take_over=take_over)
         descriptor = -1
         try:
@@ -135,7 +143,7 @@ class FileStore:
                 os.close(descriptor)
                 descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             if not decoded.events:
-                raise _never_began(run_id)
+                raise _never_began(run_id, folder)
             blobs.sweep()
             if is_torn:
                 os.ftruncate(descriptor, decoded.good_bytes)
@@ -148,7 +156,7 @@ class FileStore:
             if isinstance(error, OSError):
                 raise unusable(folder / LOG_NAME, error) from error
             raise
-        log = FileLog(folder, hold, descriptor, decoded, blobs)
+        log = FileLog(run_id, folder, hold, descriptor, decoded, blobs)
         log.syncs = 1
         return log
 
@@ -169,7 +177,7 @@ class FileStore:
             if owner is not None:
                 decoded = replace(decoded, damage=None)
         if not decoded.events and decoded.damage is None and owner is None:
-            raise _never_began(run_id)
+            raise _never_began(run_id, folder)
         return Reading(decoded.events, decoded.damage, owner)
 
     def owner(self, run_id: str) -> Lease | None:
@@ -179,7 +187,7 @@ class FileStore:
     def follow(self, run_id: str) -> LogFollower:
         """Follow a run from its first event on. Raises UnknownRun, LogDamaged, StateUnusable."""
         folder = self._folder(run_id)
-        self._require_log(folder)
+        self._require_log(run_id, folder)
         fetch = partial(bytes_from, folder / LOG_NAME)
         return LogFollower(run_id, fetch, self.blobs(run_id).get, partial(read_seal, folder))
 
@@ -189,6 +197,8 @@ class FileStore:
 
     def run_ids(self) -> list[str]:
         """Every run, newest first; only names are read. Raises StateUnusable."""
+        if not self._is_beside:
+            refuse_entrance(self.state)
         try:
             names = [name for name in os.listdir(self._runs) if is_run_id(name)]  # noqa: PTH208 - 10,000 Paths
         except FileNotFoundError:
@@ -214,13 +224,13 @@ class FileStore:
         return self._folder(run_id)
 
     def _folder(self, run_id: str) -> Path:
-        folder = self._runs / run_id
+        folder = self._renamed.get(run_id) or self._runs / run_id
         if not is_run_id(run_id):
             raise _unknown(run_id, self.state)
         try:
             # A folder that was moved may lie anywhere, where everyone may write as well: it is what is checked.
-            if not self._is_beside and os.path.lexists(self.state):
-                refuse_foreign(self.state)
+            if not self._is_beside:
+                refuse_entrance(self.state)
             refuse_planted(folder)
         except FileNotFoundError:
             raise _unknown(run_id, self.state) from None
@@ -228,12 +238,12 @@ class FileStore:
             raise unusable(folder, error) from error
         return folder
 
-    def _require_log(self, folder: Path) -> None:
+    def _require_log(self, run_id: str, folder: Path) -> None:
         if (folder / LOG_NAME).is_file():
             return
         seal = read_seal(folder)
         lost = None if seal is None else missing(0, seal)
-        raise _never_began(folder.name) if lost is None else log_damaged(folder.name, lost, 0)
+        raise _never_began(run_id, folder) if lost is None else log_damaged(run_id, lost, 0)
 
     def _decode(self, folder: Path, seal: Seal | None) -> Decoded:
         try:
@@ -268,6 +278,18 @@ def _begun(path: Path, data: bytes) -> int:
     return descriptor
 
 
+def first_word(folder: Path) -> str | None:
+    """The id that the log in a folder says it is of, in its first event; None where there is none to say."""
+    try:
+        with os.fdopen(open_private(folder / LOG_NAME, os.O_RDONLY), "rb") as file:
+            line = file.readline(EVENT_LINE_LIMIT)
+    except OSError:
+        return None  # whoever opens it is told why
+    events = decode_log(line, get=FileBlobs(folder / "blobs").get).events
+    said = events[0].data.get("run_id") if events else None
+    return said if isinstance(said, str) and is_run_id(said) else None
+
+
 def _read_whole(descriptor: int) -> bytes:
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         file.seek(0)
@@ -282,9 +304,13 @@ def _unknown(run_id: str, state: Path) -> UnknownRun:
     )
 
 
-def _never_began(run_id: str) -> UnknownRun:
+def _never_began(run_id: str, folder: Path) -> UnknownRun:
+    # A log that was lost has left its seal, and its steps what they printed or said.
+    is_empty = not any(
+        path.is_dir() and any(path.iterdir()) for path in (folder / "output", folder / "sessions")
+    )
     return UnknownRun(
         f"run {run_id} ended before its first event was written: nothing happened in it",
-        fix="start it anew",
-        details={"run_id": run_id},
+        fix="start it anew; `pixirnb prune` takes its folder away",
+        details={"run_id": run_id, "never_began": is_empty},
     )

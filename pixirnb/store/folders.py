@@ -102,10 +102,20 @@ def foreign(path: Path, owner: int) -> StateUnusable:
     )
 
 
-def linked(path: Path) -> StateUnusable:
-    """The StateUnusable for a symbolic link inside a run folder."""
+def exposed(path: Path, bits: int) -> StateUnusable:
+    """The StateUnusable for a folder that others may put things into, and that is no state folder yet."""
     return StateUnusable(
-        f"{path} is a symbolic link, and nothing in a run folder may lead elsewhere",
+        f"{path} may be written by other users (mode {bits:04o})",
+        fix=f"`chmod go-w {path}`, or choose another state folder with --state DIR or PIXIRNB_STATE",
+        code="state_exposed",
+        details={"path": str(path), "mode": f"{bits:04o}"},
+    )
+
+
+def linked(path: Path, where: str = "a run folder") -> StateUnusable:
+    """The StateUnusable for a symbolic link inside a run folder, or what else `where` names."""
+    return StateUnusable(
+        f"{path} is a symbolic link, and nothing in {where} may lead elsewhere",
         fix="remove the link, or put the file it names in its place",
         code="symlink_refused",
         details={"path": str(path)},

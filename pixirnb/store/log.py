@@ -43,11 +43,17 @@ class FileLog:
     syncs: int
     """Times this log asked the disk to make something durable, blobs apart."""
 
-    def __init__(
-        self, folder: Path, hold: Hold, descriptor: int, decoded: Decoded, blobs: FileBlobs
+    def __init__(  # noqa: PLR0917 - all that it is
+        self,
+        run_id: str,
+        folder: Path,
+        hold: Hold,
+        descriptor: int,
+        decoded: Decoded,
+        blobs: FileBlobs,
     ) -> None:
         """Made by FileStore, which holds the lock."""
-        self.run_id = folder.name
+        self.run_id = run_id
         self.folder = folder
         self._place = folder
         self.blobs = blobs

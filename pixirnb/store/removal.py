@@ -106,11 +106,12 @@ def bytes_of(folder: Path) -> int:
 
 
 def age_s(ended_at: str | None, folder: Path, *, now: Callable[[], float] = time.time) -> float:
-    """Seconds since a run ended, or else since its log last changed; 0 where neither can be told."""
+    """Seconds since a run ended, or else since its log last changed, or its folder where it has none; 0 where nothing tells."""
     try:
         if ended_at is not None:
             return now() - datetime.fromisoformat(ended_at).timestamp()
-        return now() - (folder / "log.jsonl").lstat().st_mtime
+        log = folder / "log.jsonl"
+        return now() - (log if log.exists() else folder).lstat().st_mtime
     except (OSError, ValueError):
         return 0.0
 

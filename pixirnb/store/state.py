@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
 from pixirnb.durability import sync_folder
 from pixirnb.interruptions import unbroken
-from pixirnb.store.folders import make_private, open_private, unusable
+from pixirnb.store.folders import (
+    exposed,
+    linked,
+    make_private,
+    open_private,
+    refuse_foreign,
+    unusable,
+)
 
 STATE_NAME: Final = ".pixirnb"
 STATE_VARIABLE: Final = "PIXIRNB_STATE"
+_FOLDERS: Final = ("runs", "trees", "isolated", "merges")
+_OTHERS_WRITE: Final = 0o022
 
 
 _kept: set[Path] = set()
@@ -50,10 +60,12 @@ def prepare_state(state: Path) -> Path:
     Raises StateUnusable for a file in its place, a foreign owner, a folder that cannot be written.
     """
     runs = state / "runs"
+    refuse_entrance(state)
     missing = [path for path in (runs, state, *state.parents) if not path.exists()]
     try:
         unbroken(state.parent.mkdir, parents=True, exist_ok=True)
-        make_private(state)
+        if not make_private(state):
+            close_to_others(state)
         if make_private(runs):
             _ignore_everything(state / ".gitignore")
         # A run is lost however well its bytes are kept, if the name of a folder above is. What was there
@@ -64,6 +76,35 @@ def prepare_state(state: Path) -> Path:
     except OSError as error:
         raise unusable(state, error) from error
     return runs
+
+
+def refuse_entrance(state: Path) -> None:
+    """Raise StateUnusable for a state folder of another user's, and where one of its own folders is a link.
+
+    The state folder itself may be a link of its user's. One inside it would lead away what is meant to stay.
+    """
+    if os.path.lexists(state):
+        refuse_foreign(state)
+    for name in _FOLDERS:
+        if os.path.islink(state / name):  # noqa: PTH114 - asked at every look at a run
+            raise linked(state / name, "a state folder")
+
+
+def close_to_others(state: Path) -> None:
+    """See that nobody but its user may put anything into a state folder. Raises StateUnusable (`state_exposed`).
+
+    Leave to write is taken from others where it is a state folder; any other folder is left as its user wants it, and refused.
+    """
+    try:
+        bits = stat.S_IMODE(state.stat().st_mode)
+        if not bits & _OTHERS_WRITE:
+            return
+        names = set(os.listdir(state))  # noqa: PTH208 - names are all that is wanted
+        if names and "runs" not in names:
+            raise exposed(state, bits)
+        state.chmod(bits & ~_OTHERS_WRITE)
+    except OSError as error:
+        raise unusable(state, error) from error
 
 
 def _ignore_everything(path: Path) -> None:

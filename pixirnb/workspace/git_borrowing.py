@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pixirnb.durability import sync_folder
+from pixirnb.durability import make_folders, sync_folder
 from pixirnb.interruptions import unbroken
-from pixirnb.workspace.git_store import disk_time_ns, make_folders
+from pixirnb.workspace.git_store import disk_time_ns
 
 _DEEPEST: Final = 8
 _PASSES: Final = 3

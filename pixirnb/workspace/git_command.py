@@ -62,6 +62,11 @@ _IDENTITY: Final = {
 }
 
 
+AS_IT_IS: Final = -1
+"""The mask of this process."""
+_PRIVATE: Final = 0o077
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a call came to."""
@@ -81,6 +86,8 @@ class Git:
     options: tuple[str, ...] = ()
     held: tuple[int, ...] = field(default=())
     """Descriptors of locks. A git that outlives us keeps them until it is done, and nobody meets it half-way."""
+    umask: int = AS_IT_IS
+    """The mask of the calls: what is in a repository of ours is this user's alone, whatever the mask of this process."""
 
     @classmethod
     def ours(cls, directory: Path, *, index: Path | None = None, files: Path | None = None) -> Git:
@@ -91,7 +98,7 @@ class Git:
             environment["GIT_INDEX_FILE"] = str(index)
         if files is not None:
             environment["GIT_WORK_TREE"] = str(files)
-        return cls(files or directory, environment, _QUIET)
+        return cls(files or directory, environment, _QUIET, umask=_PRIVATE)
 
     @classmethod
     def theirs(cls, folder: Path, *, is_top: bool = False) -> Git:
@@ -138,6 +145,7 @@ class Git:
                 stderr=subprocess.PIPE,
                 timeout=LIMIT_S,
                 pass_fds=self.held,
+                umask=self.umask,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:

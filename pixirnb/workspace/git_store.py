@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pixirnb.durability import keep_names, put
+from pixirnb.durability import keep_names, make_folders, put
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace.git_command import Git
 from pixirnb.workspace.refusals import unusable
@@ -178,16 +178,6 @@ def _lock(path: Path, how: int) -> Iterator[int]:
 
 def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-
-
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for this user alone. Raises OSError."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        unbroken(each.mkdir, mode=0o700, exist_ok=True)
 
 
 def disk_time_ns(place: int | Path) -> int:

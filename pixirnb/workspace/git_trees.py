@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Literal
 
-from pixirnb.durability import let_go, put
+from pixirnb.durability import let_go, make_folders, put
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import Belonging, Change, Entry, Merged, mark_of
@@ -124,7 +124,7 @@ class GitTrees:
             self._borrow_history(repository)
             self._learn_rules(repository)
             try:
-                unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
+                make_folders(folder.parent)
                 unbroken(folder.mkdir)
             except OSError as error:
                 raise unusable(folder, error) from error

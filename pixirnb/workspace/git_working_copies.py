@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pixirnb.interruptions import unbroken
-from pixirnb.workspace.git_command import Git
+from pixirnb.workspace.git_command import AS_IT_IS, Git
 from pixirnb.workspace.git_store import ATTRIBUTES, GitStore
 
 BRANCH: Final = "pixirnb"
@@ -43,7 +44,9 @@ _FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
 def lay_out(git: Git, tree: str) -> None:
     """Write every file of `tree` into the work tree of `git`, and into its index with what the disk says of each."""
     git.run("read-tree", tree)
-    git.run("checkout-index", "--all", "--quiet", "--index")
+    # What a step works on gets what the user's mask leaves, as any program's files; the index beside it is ours.
+    replace(git, umask=AS_IT_IS).run("checkout-index", "--all", "--quiet", "--index")
+    Path(git.environment["GIT_INDEX_FILE"]).chmod(0o600)
 
 
 def make_repository(

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.durability import sync_folder
+from pixirnb.durability import make_folders, sync_folder
 from pixirnb.errors import Cannot
 from pixirnb.history.state import RunState
 from pixirnb.interruptions import unbroken
@@ -101,18 +101,18 @@ class LocalFiles:
                 return self._told(clash, order, methods, seen, solved)
             base[root] = stack.tree
         for folder in (top.parent.parent, top.parent):
-            unbroken(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+            make_folders(folder)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
             store, folder = self._store(root, methods[root]), folders[root]
-            unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
+            make_folders(folder.parent)
             store.give(base[root], folder)
         for root in order.roots:
             belonging = self._belonging(root, (), carried=order.carry)
             for path in belonging.carried:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
-        unbroken(workspace.mkdir, mode=0o700, parents=True, exist_ok=True)
+        make_folders(workspace)
         return Given(order, workspace, folders, seen, base, methods, tuple(missing))
 
     def take(self, given: Given) -> Taken:

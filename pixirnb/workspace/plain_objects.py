@@ -25,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.durability import let_go
+from pixirnb.durability import let_go, make_folders
 from pixirnb.errors import Cannot
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import LARGEST_FILE, Entry
@@ -130,7 +130,7 @@ class PlainObjects:
         """Hold the lock; `LOCK_SH` waits for it, `LOCK_EX` does not: whether it was got."""
         with refusing(self.folder):
             for name in ("", "objects", "trees", "kept", "known", "tmp"):
-                unbroken((self.folder / name).mkdir, mode=0o700, parents=not name, exist_ok=True)
+                make_folders(self.folder / name)
             descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with refusing(self.folder):

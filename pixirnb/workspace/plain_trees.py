@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
+from pixirnb.durability import make_folders
 from pixirnb.interruptions import unbroken
 from pixirnb.trees import EXECUTABLE, LINK, Belonging, Change, Conflict, Entry, Merged, mark_of
 from pixirnb.workspace.given_places import Place, key_of, place_of, unmoved
@@ -94,7 +95,7 @@ class PlainTrees:
         """
         entries = self.entries(tree)
         with refusing(folder):
-            unbroken(folder.parent.mkdir, parents=True, exist_ok=True)
+            make_folders(folder.parent)
             unbroken(folder.mkdir)
         try:
             with refusing(folder):

@@ -109,10 +109,10 @@ def remove_empty(top: int, folders: Iterable[str], *, tolerated: frozenset[int] 
 
 
 def make(top: int, folders: Iterable[tuple[str, int | None]]) -> None:
-    """Make folders that are not there, with permission bits where they are known. Raises OSError."""
+    """Make folders that are not there, with permission bits where they are known; else as `no_wider`. Raises OSError."""
     for path, bits in folders:
         with suppress(FileExistsError, *_NO_WAY), descent.parent(top, path) as (folder, name):
-            unbroken(os.mkdir, name, dir_fd=folder)
+            unbroken(os.mkdir, name, staging.no_wider(0o777, os.fstat(folder)), dir_fd=folder)
             if bits is not None:
                 with descent.below(folder, name) as made:
                     os.fchmod(made, bits)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb import values
-from pixirnb.durability import keep_names, put_durably
+from pixirnb.durability import keep_names, make_folders, put_durably
 from pixirnb.errors import Cannot, StateUnusable
 from pixirnb.interruptions import unbroken
 from pixirnb.workspace import journal as journals
@@ -255,7 +255,7 @@ def _record(path: Path) -> Record | None:
 def _taken(root: str, patience: _Patience) -> int:
     path = _place(root, ".lock")
     try:
-        unbroken(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+        make_folders(path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:

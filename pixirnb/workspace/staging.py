@@ -335,7 +335,7 @@ class _Laying:
         is_program = entry.mode == EXECUTABLE
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         # A new file gets what the user's mask leaves, as any program's would.
-        bits = 0o777 if is_program else 0o666
+        bits = no_wider(0o777 if is_program else 0o666, os.stat("..", dir_fd=self.folder))
         descriptor = os.open(name, flags, bits, dir_fd=self.folder)
         try:
             self.write(entry.digest, descriptor)
@@ -349,6 +349,11 @@ class _Laying:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def no_wider(bits: int, around: os.stat_result) -> int:
+    """Permission bits without leave for others to write, where what lies around gives them none: a mask may be 0."""
+    return bits & ~(0o022 & ~around.st_mode)
 
 
 def _with_execution(bits: int, *, is_program: bool) -> int:

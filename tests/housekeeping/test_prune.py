@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,34 @@ def test_what_cannot_be_read_goes_only_when_named(house: FileStore) -> None:
     assert numbers(named) == [1]
     assert Path("/etc/hostname").parent.is_dir()
     assert left(house) == [2, 3, 4, 5]
+
+
+def test_a_run_that_died_before_its_first_event_is_called_so_and_goes_with_the_rest(
+    house: FileStore,
+) -> None:
+    emptied = house.create(name_of(6))
+    emptied.close()
+    died = house.create(name_of(7))
+    died.close()
+    (house.folder(name_of(7)) / "log.jsonl").unlink()
+    early = [row for row in rows(house, live) if row["status"] == "never_began"]
+    assert [row["run_id"] for row in early] == [name_of(7), name_of(6)]
+    assert all("before its first event" in row["error"] for row in early)
+    young = prune(house, Wish(statuses=("never_began",)), is_preview=False)
+    assert young["runs"] == [], "it may be about to begin"
+    later = time.time() + 61
+    gone = prune(house, is_preview=False, now=lambda: later)
+    assert {6, 7} <= set(numbers(gone))
+    assert not {6, 7} & set(left(house))
+
+
+def test_a_run_whose_log_was_lost_is_not_taken_for_one_that_never_began(house: FileStore) -> None:
+    folder = house.folder(name_of(1))
+    (folder / "log.jsonl").unlink()
+    (folder / "seal.json").unlink(missing_ok=True)
+    (folder / "output").mkdir(exist_ok=True)
+    (folder / "output" / "a.1.log").write_text("an hour of work")
+    assert rows(house, live)[-1]["status"] == "unreadable"
 
 
 def test_a_live_run_is_never_pruned_whatever_is_asked(house: FileStore) -> None:

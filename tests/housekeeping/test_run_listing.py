@@ -221,7 +221,10 @@ def test_the_memo_is_private_and_forgets_runs_that_are_gone(store: FileStore) ->
 
 def test_one_run_that_cannot_be_read_hides_no_other(store: FileStore) -> None:
     kept(store, completed().events, name_of(1))
-    (kept(store, completed().events, name_of(2)) / "log.jsonl").unlink()
+    robbed = kept(store, completed().events, name_of(2))
+    (robbed / "log.jsonl").unlink()
+    (robbed / "output").mkdir(exist_ok=True)
+    (robbed / "output" / "build.1.log").touch()
     (kept(store, completed().events, name_of(3)) / "link").symlink_to("elsewhere")
     store.folder(name_of(1))
     found = listed(store)
