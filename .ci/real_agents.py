@@ -155,7 +155,7 @@ def _keeps(trial: Trial) -> str:
         return f"**no: wrote {', '.join(trial.changes)}**"
     if ended.error_kind == "agent_mode_missing":
         return "not started"
-    if ended.error_kind == "agent_cancelled":
+    if ended.error_kind in {"agent_cancelled", "exit"}:
         return "yes; a refusal ends its turn"
     return "yes" if ended.error_kind is None else f"no: {ended.error_kind}"
 
