@@ -65,7 +65,7 @@ def test_it_works_in_the_mode_its_permission_asks_for_or_not_at_all(
     mode: str, acts: tuple[str, ...], kind: str | None, folder: Path
 ) -> None:
     # Whoever leaves its mode may act before it can be ended: it waits here, as one that asks the model again does.
-    acts = (*acts, "hang") if kind == "agent_mode_left" else acts
+    acts = (*acts, "pause:20") if kind == "agent_mode_left" else acts
     ended, rehearsal = perform(folder, *acts, mode=mode)
     assert (ended.status, ended.error_kind) == ("failed" if kind else "completed", kind)
     assert (folder / "kept.txt").read_text() == "the user's own\n"

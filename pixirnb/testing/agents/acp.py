@@ -17,6 +17,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
     flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
     crash:CODE  kill:SIGNAL           ends itself
+    pause:SECONDS                     waits to be cancelled, so long at most
     hang  deaf                        waits to be cancelled · is never to be stopped politely (put it first)
     end:REASON                        ends the turn: refusal, max_tokens, max_turn_requests, cancelled
     mute  protocol:N  auth            answers nothing · speaks another version · wants a login (put them first)
@@ -239,6 +240,8 @@ class FakeAgent:
                 os.kill(os.getpid(), int(rest or 9))
             case "hang":
                 self._hang()
+            case "pause":
+                self._cancelled.wait(float(rest))
             case "usage":
                 pass  # told with the end of the turn
             case _:
@@ -335,7 +338,9 @@ class FakeAgent:
                 process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
             process.stdin.flush()
             heard = (json.loads(line) for line in process.stdout)
-            answer = next((said for said in heard if said.get("id") == 2), {"result": {}})
+            answer: dict[str, Any] = next(
+                (said for said in heard if said.get("id") == 2), {"result": {}}
+            )
             process.stdin.close()
         content = answer.get("result", {}).get("content") or [{"text": json.dumps(answer)}]
         self._say(f"[{content[0]['text']}]\n")
