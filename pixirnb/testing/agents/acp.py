@@ -156,7 +156,6 @@ class FakeAgent:
             return
         if "stuck" not in self._early:
             self._mode = mode
-            sys.stderr.write(f"mode {mode}\n")
         elif result is not None:  # the answer of the old spelling says nothing
             self._update("current_mode_update", currentModeId=self._mode)
         self._send(
