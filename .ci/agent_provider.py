@@ -75,11 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
         provider.received.append((self.path, body))
         path = self.path.partition("?")[0]
         if path.endswith("/messages"):
-            self._stream(_anthropic(body), body)
+            self._stream(_anthropic(body))
         elif path.endswith("/responses"):
-            self._stream(_responses(body), body)
+            self._stream(_responses(body))
         elif path.endswith(":streamGenerateContent"):
-            self._stream(_gemini(body), body)
+            self._stream(_gemini(body))
         elif path.endswith(":generateContent"):
             self._answer(json.dumps(next(iter(_gemini(body)))[1]).encode())
         else:
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self, events: Iterator[Event], body: dict[str, Any]) -> None:
+    def _stream(self, events: Iterator[Event]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -129,7 +129,7 @@ def _move(body: dict[str, Any], tools: dict[str, dict[str, Any]], results: int) 
         return None
     calls = []
     if task in {"WRITE", "CREATE"}:
-        calls.append(_write(tools, path))
+        calls.append(_write(tools, path, may_ask="currently never" not in json.dumps(body)))
     if task == "WRITE":
         calls.append(_shell(tools, f"echo shell > {path}.shell"))
     calls = [call for call in calls if call is not None]
@@ -138,7 +138,7 @@ def _move(body: dict[str, Any], tools: dict[str, dict[str, Any]], results: int) 
     return "All is done.\ncheckpoint_status: checkpoint_ready"
 
 
-def _write(tools: dict[str, dict[str, Any]], path: str) -> tuple[str, Any] | None:
+def _write(tools: dict[str, dict[str, Any]], path: str, *, may_ask: bool) -> tuple[str, Any] | None:
     if "apply_patch" in tools:
         patch = f"*** Begin Patch\n*** Add File: {path}\n+{TEXT}*** End Patch"
         return "apply_patch", patch
@@ -147,8 +147,11 @@ def _write(tools: dict[str, dict[str, Any]], path: str) -> tuple[str, Any] | Non
             keys = tools[name].get("properties") or {"file_path": {}}
             key = next(key for key in ("file_path", "filePath", "path") if key in keys)
             return name, {key: path, "content": TEXT}
-    if "exec_command" in tools:  # of codex, where it does not know the model: leave for what its sandbox does not let through
-        asked = {"sandbox_permissions": "require_escalated", "justification": "writes a file"}
+    if (
+        "exec_command" in tools
+    ):  # of codex, where it does not know the model: leave for what its sandbox does not let through
+        leave = {"sandbox_permissions": "require_escalated", "justification": "writes a file"}
+        asked = leave if may_ask else {}
         return "exec_command", {"cmd": f"echo {TEXT.strip()} > {path}", **asked}
     return None
 
@@ -232,25 +235,34 @@ def _responses(body: dict[str, Any]) -> Iterator[Event]:
         said = {"type": "output_text", "text": text, "annotations": []}
         item = {"id": f"msg_{len(kinds)}", "type": "message", "role": "assistant", "content": []}
         place = {"item_id": item["id"], "output_index": 0}
-        yield "response.output_item.added", {
-            "type": "response.output_item.added",
-            "output_index": 0,
-            "item": item,
-        }
-        yield "response.output_text.delta", {
-            "type": "response.output_text.delta",
-            "content_index": 0,
-            "delta": text,
-            **place,
-        }
+        yield (
+            "response.output_item.added",
+            {
+                "type": "response.output_item.added",
+                "output_index": 0,
+                "item": item,
+            },
+        )
+        yield (
+            "response.output_text.delta",
+            {
+                "type": "response.output_text.delta",
+                "content_index": 0,
+                "delta": text,
+                **place,
+            },
+        )
         item = {**item, "content": [said]}
         if move is None:
             yield "wait", {}
-    yield "response.output_item.done", {
-        "type": "response.output_item.done",
-        "output_index": 0,
-        "item": item,
-    }
+    yield (
+        "response.output_item.done",
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": item,
+        },
+    )
     usage = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
     done = {**response, "status": "completed", "output": [item], "usage": usage}
     yield "response.completed", {"type": "response.completed", "response": done}

@@ -1,6 +1,6 @@
-"""Trials of real coding agents against a provider on loopback; writes the table of docs/reference/real-agents.md.
+"""Trials of real coding agents against a provider on loopback; writes the table in docs/reference/real-agents.md.
 
-python .ci/real_agents.py build/agents [RUNNER.NAME …]    prints the table; with no name all are tried, and the page is written
+python .ci/real_agents.py build/agents [RUNNER.NAME …]    writes the rows of these presets, or of all
 
 The agents are those that `.ci/agents` has put into the folder. Each trial has a home, a project and a provider of its own;
 nothing but loopback is needed. What is not installed is named as not run.
@@ -41,17 +41,16 @@ MODELS = {"gemini": "gemini-2.5-flash"}
 
 def main(home: Path, names: list[str]) -> None:
     modules = home / "node_modules"
-    rows = []
-    for preset in sorted(presets.presets().values(), key=lambda each: (each.runner, each.name)):
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for preset in presets.presets().values():
         name = f"{preset.runner}.{preset.name}"
         if names and name not in names:
             continue
         version = _version(modules, preset.runner, preset.name)
         cells = ["not run"] * len(COLUMNS) if not version else _tried(modules, preset)
-        rows.append(f"| `{preset.runner}: {preset.name}` | {version or '–'} | {' | '.join(cells)} |")
-        print(rows[-1], flush=True)
-    if not names:
-        _write_page(rows)
+        told = [version or "–", *cells, today if version else "–"]
+        print(f"{name}: {' | '.join(told)}", flush=True)
+        _write_row(f"`{preset.runner}: {preset.name}`", told)
 
 
 def _version(modules: Path, runner: str, name: str) -> str:
@@ -107,7 +106,13 @@ class Trial:
             work, self.project, answers=answers, env=self.env, limit_s=150, **limits
         )
         if os.environ.get("TRIAL_DEBUG"):
-            print(ended, rehearsal.text(), rehearsal.text("stderr")[-3000:], answers.asked, file=sys.stderr)
+            print(
+                ended,
+                rehearsal.text(),
+                rehearsal.text("stderr")[-3000:],
+                answers.asked,
+                file=sys.stderr,
+            )
         return ended, rehearsal, answers
 
     @property
@@ -137,7 +142,9 @@ def _asks(trial: Trial) -> str:
     if ended.error_kind == "agent_mode_missing":
         return "not started"
     if not answers.asked:
-        return "never, and writes nothing" if ended.error_kind is None else f"no: {ended.error_kind}"
+        return (
+            "never, and writes nothing" if ended.error_kind is None else f"no: {ended.error_kind}"
+        )
     trial.perform("CREATE", "ask", "allow")
     return "yes" if trial.made.exists() else "yes, and does not write what was allowed"
 
@@ -148,6 +155,8 @@ def _keeps(trial: Trial) -> str:
         return f"**no: wrote {', '.join(trial.changes)}**"
     if ended.error_kind == "agent_mode_missing":
         return "not started"
+    if ended.error_kind in {"agent_cancelled", "exit"}:
+        return "yes; a refusal ends its turn"
     return "yes" if ended.error_kind is None else f"no: {ended.error_kind}"
 
 
@@ -218,21 +227,20 @@ env_key = "OPENAI_API_KEY"
     }
 
 
-def _write_page(rows: list[str]) -> None:
+def _write_row(name: str, cells: list[str]) -> None:
+    """Into the page's table, in place of the row of that name."""
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    table = "\n".join(
-        [
-            f"Tried on {datetime.date.today().isoformat()}.",
-            "",
-            f"| preset | package | {' | '.join(COLUMNS)} |",
-            "|" + "---|" * (len(COLUMNS) + 2),
-            *rows,
-        ]
-    )
-    PAGE.write_text(f"{head}{BEGIN}\n{table}\n{END}{tail}", encoding="utf-8")
+    table, _, tail = rest.partition(END)
+    rows = {
+        line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| `")
+    }
+    rows[name] = f"| {' | '.join([name, *cells])} |"
+    titles = ["preset", "package", *COLUMNS, "tried"]
+    lines = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
+    lines += [rows[name] for name in sorted(rows)]
+    PAGE.write_text("\n".join([f"{head}{BEGIN}", *lines, f"{END}{tail}"]), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])

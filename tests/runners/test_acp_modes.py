@@ -65,7 +65,7 @@ def test_it_works_in_the_mode_its_permission_asks_for_or_not_at_all(
     mode: str, acts: tuple[str, ...], kind: str | None, folder: Path
 ) -> None:
     # Whoever leaves its mode may act before it can be ended: it waits here, as one that asks the model again does.
-    acts = (*acts, "hang") if kind == "agent_mode_left" else acts
+    acts = (*acts, "pause:20") if kind == "agent_mode_left" else acts
     ended, rehearsal = perform(folder, *acts, mode=mode)
     assert (ended.status, ended.error_kind) == ("failed" if kind else "completed", kind)
     assert (folder / "kept.txt").read_text() == "the user's own\n"
@@ -95,7 +95,8 @@ def test_a_table_names_the_mode_that_does_what_the_permission_says(
     modes = 'modes = { read_only = "plan", ask = "careful", auto = "no-such-mode" }'
     command = table(tmp_path, monkeypatch, modes, "modes:act,plan", "spelling:options")
     ended, rehearsal = perform(folder, command=command, mode="read_only")
-    assert (ended.status, rehearsal.text("stderr")) == ("completed", "mode plan\n")
+    assert ended.status == "completed"
+    assert "[mode plan]" in rehearsal.text()
     for mode, needed in (("ask", "careful"), ("auto", "no-such-mode")):
         ended, _ = perform(folder, command=command, mode=mode)
         assert (ended.error_kind, ended.details["needed"]) == ("agent_mode_missing", needed)
@@ -108,15 +109,16 @@ def test_a_table_may_say_that_it_keeps_to_a_permission_by_itself(
     ask = "modes = { ask = [] }\nmode_env = { ask = { MINE_ASKS = 'always' } }"
     command = table(tmp_path, monkeypatch, ask, "modes:careful", "env:MINE_ASKS")
     ended, rehearsal = perform(folder, command=command, mode="ask")
-    assert (ended.status, rehearsal.text("stderr")) == ("completed", "")
+    assert ended.status == "completed"
+    assert "[mode careful]" in rehearsal.text()
     assert "MINE_ASKS=always" in rehearsal.text()
     ended, _ = perform(folder, command=command, mode="read_only")
     assert ended.error_kind == "agent_mode_missing"
 
 
 def test_one_that_may_do_all_needs_no_mode(folder: Path) -> None:
-    ended, rehearsal = perform(folder, "modes:", mode="auto")
-    assert (ended.status, rehearsal.text("stderr")) == ("completed", "")
+    ended, _ = perform(folder, "modes:", mode="auto")
+    assert ended.status == "completed"
     assert (folder / "kept.txt").read_text() == "overwritten"
 
 

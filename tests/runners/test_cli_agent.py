@@ -30,7 +30,9 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def as_named(named: Path, base: str, *acts: str) -> list[str]:
     """A command that is a name: the fake's own argv, the rules of `base`."""
     argv = json.dumps([*fake("cli", "--lines", base, *acts), "{prompt}"])
-    named.write_text(f"[cli.{base}]\nargv = {argv}\nmodel = []\nmodes = {{ ask = [] }}\nlast = []\n")
+    named.write_text(
+        f"[cli.{base}]\nargv = {argv}\nmodel = []\nmodes = {{ ask = [] }}\nlast = []\n"
+    )
     return [base]
 
 
@@ -139,7 +141,9 @@ def test_a_mode_is_handed_on_and_a_reader_is_never_told_to_act(
 
 
 def test_a_model_is_handed_on_where_the_table_says_how(named: Path, tmp_path: Path) -> None:
-    named.write_text('[cli.a]\nargv = ["echo"]\nmodel = ["--model", "{model}"]\nmodes = { ask = [] }\n')
+    named.write_text(
+        '[cli.a]\nargv = ["echo"]\nmodel = ["--model", "{model}"]\nmodes = { ask = [] }\n'
+    )
     for model, said in (("big", "--model big x\n"), (None, "x\n")):
         work = coding_agent("cli", ["a"], tmp_path, prompt="x", model=model)
         assert staged(work, tmp_path)[1].text() == said
@@ -207,7 +211,9 @@ def test_a_flood_on_standard_error_holds_nothing_up(tmp_path: Path) -> None:
 
 
 def test_a_missing_program_says_how_to_install_it(named: Path, tmp_path: Path) -> None:
-    named.write_text("[cli.mine]\nargv = ['no-such-agent']\ninstall = 'ask the cook'\nmodes = { ask = [] }\n")
+    named.write_text(
+        "[cli.mine]\nargv = ['no-such-agent']\ninstall = 'ask the cook'\nmodes = { ask = [] }\n"
+    )
     ended, _ = staged(coding_agent("cli", ["mine"], tmp_path), tmp_path)
     assert (ended.status, ended.error_kind) == ("failed", "agent_missing_binary")
     assert "'no-such-agent' is not on PATH" in ended.message
@@ -267,3 +273,9 @@ def test_a_stop_ends_the_whole_tree_in_sessions_of_their_own_too(tmp_path: Path)
     assert processes.find_strays(RUN_ID) == []
     new = [process for process in psutil.process_iter() if process.pid not in before]
     assert not [process for process in new if "301" in shlex.join(process.cmdline())]
+
+
+def test_an_agent_is_told_of_the_folder_it_works_in_by_its_environment_too(tmp_path: Path) -> None:
+    work = coding_agent("cli", fake("cli", "env:PWD"), tmp_path)
+    _, rehearsal = staged(work, tmp_path, env={"PWD": "/elsewhere"})
+    assert f"PWD={tmp_path}" in rehearsal.text()

@@ -79,6 +79,35 @@ def test_a_program_with_a_blank_in_its_path_is_one_word(tmp_path: Path) -> None:
     assert resolve("cli", [str(program)]).argv == (str(program),)
 
 
+def test_an_acp_argv_that_begins_like_a_known_agents_is_that_agent_with_more_arguments() -> None:
+    found = resolve("acp", ["codex-acp", "-c", "model=x"])
+    assert (found.name, found.argv) == ("codex", ("codex-acp", "-c", "model=x"))
+    assert found.modes == resolve("acp", ["codex"]).modes
+    assert resolve("acp", ["npx", "codex-acp"]).modes is None
+
+
+def test_every_agent_that_comes_with_us_says_how_it_keeps_to_a_permission_or_is_named_here() -> (
+    None
+):
+    silent = {
+        (f"{preset.runner}.{preset.name}", mode)
+        for preset in presets.presets().values()
+        for mode in ("read_only", "ask")
+        if mode not in (preset.modes or {})
+    }
+    # These are not started in such a mode: they have none that does what it says, or none that we know of.
+    assert silent == {
+        *(("acp.cursor", "ask"), ("acp.kimi", "ask"), ("acp.kimi", "read_only")),
+        *(("acp.pi", "ask"), ("acp.pi", "read_only")),
+        *(("cli.goose", "ask"), ("cli.goose", "read_only")),
+    }
+
+
+def test_one_that_takes_not_there_for_a_fault_is_not_offered_to_read_by_us() -> None:
+    assert resolve("acp", ["gemini"]).files == ("write",)
+    assert resolve("acp", ["claude"]).files == ("read", "write")
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -118,6 +147,10 @@ def test_a_users_table_replaces_keys_and_adds_agents(own: Path) -> None:
         ("[cli.a]\nargv = ['a']\noutput = 'xml'\n", "json-lines"),
         ("[cli.a]\nargv = ['a']\noutput = 'json-lines'\n", "rules"),
         ("[cli.a]\nargv = ['a']\nmodes = { yolo = [] }\n", "read_only, ask and auto"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { yolo = {} }\n", "read_only, ask and auto"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { A = 1 } }\n", "variables, each a text"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { 'A B' = 'x' } }\n", "variables, each"),
+        ("[acp.a]\nargv = ['a']\nfiles = ['delete']\n", "read and write"),
         ("[acp.a]\nargv = ['a']\nhello_s = 0\n", "seconds"),
         ("[cli.a]\nargv = ['a']\nlines = [{ kind = 'song' }]\n", "lines[0]: kind is one of"),
         ("[cli.a\n", "line 1"),

@@ -53,7 +53,8 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     argv = json.dumps([sys.executable, "-c", AGENT, "{prompt}"])
     (config / "agents.toml").write_text(
         "".join(
-            f"[cli.{name}]\nargv = {argv}\noutput = 'text'\nmodel = []\nmodes = {{ read_only = [], ask = [] }}\nlast = []\nlines = []\n"
+            f"[cli.{name}]\nargv = {argv}\noutput = 'text'\nmodel = []\nlast = []\nlines = []\n"
+            "modes = { read_only = [], ask = [] }\n"
             for name in ("claude", "codex")
         )
     )

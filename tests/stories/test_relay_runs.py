@@ -172,7 +172,8 @@ def test_agents_are_started_by_the_name_of_their_program(
     config.mkdir(parents=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
     argv = json.dumps([*fake("cli", "echo"), "{prompt}"])
-    tables = [f"[cli.{name}]\nargv = {argv}\noutput = 'text'\nmodel = []\nmodes = {{ read_only = [], ask = [] }}\nlast = []\nlines = []\n"
+    tables = [f"[cli.{name}]\nargv = {argv}\noutput = 'text'\nmodel = []\nlast = []\nlines = []\n"
+              "modes = { read_only = [], ask = [] }\n"
               for name in ("claude", "aider")]  # fmt: skip
     (config / "agents.toml").write_text("".join(tables))
     work = tmp_path / "work"

@@ -93,6 +93,7 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
         words[at:at] = furnished(work)
         if path:
             os.environ[PROMPT_FILE] = path  # the agent inherits what is ours
+        os.environ["PWD"] = str(work["cwd"])  # some believe it more than where they are
         os.environ.update((agent["mode_env"] or {}).get(permission, {}))
         session_mode = modal[0] if modal and not takes_prompt else None
         task = Path(path) if way == "input" else None

@@ -12,9 +12,12 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
     hand:PATH:TEXT                    writes by its own hand and asks nobody, as its mode `act` lets it; in others it does not
     write:PATH:TEXT  read:PATH        through the client's file requests
+    use:TOOL:JSON                     calls a tool of the first server it was given, and says what it answers
+    offered                           says which file requests it was offered
     env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
     flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
     crash:CODE  kill:SIGNAL           ends itself
+    pause:SECONDS                     waits to be cancelled, so long at most
     hang  deaf                        waits to be cancelled · is never to be stopped politely (put it first)
     end:REASON                        ends the turn: refusal, max_tokens, max_turn_requests, cancelled
     mute  protocol:N  auth            answers nothing · speaks another version · wants a login (put them first)
@@ -63,6 +66,8 @@ class FakeAgent:
         self._session = "fake-1"
         self._cwd = Path()
         self._prompt = ""
+        self._files: dict[str, bool] = {}
+        self._servers: list[dict[str, Any]] = []
         self._modes = [name for name in self._early.get("modes", _MODES).split(",") if name]
         self._spelling = self._early.get("spelling", "modes")
         self._mode = self._modes[0] if self._modes else "act"
@@ -86,6 +91,7 @@ class FakeAgent:
         number, params = message.get("id"), message.get("params") or {}
         match message["method"]:
             case "initialize":
+                self._files = params.get("clientCapabilities", {}).get("fs", {})
                 version = int(self._early.get("protocol") or 1)
                 methods = [{"id": "login", "name": "Log in with the fake"}]
                 self._send(
@@ -101,6 +107,7 @@ class FakeAgent:
                 self._send(id=number, error=error)
             case "session/new":
                 self._cwd = Path(params["cwd"])
+                self._servers = params.get("mcpServers", [])
                 self._send(id=number, result={"sessionId": self._session, **self._offered()})
             case "session/set_mode":
                 self._put_into(params["modeId"], number, {})
@@ -149,7 +156,6 @@ class FakeAgent:
             return
         if "stuck" not in self._early:
             self._mode = mode
-            sys.stderr.write(f"mode {mode}\n")
         elif result is not None:  # the answer of the old spelling says nothing
             self._update("current_mode_update", currentModeId=self._mode)
         self._send(
@@ -206,6 +212,12 @@ class FakeAgent:
                 self._file("fs/write_text_file", first, content=second)
             case "read":
                 self._file("fs/read_text_file", rest)
+            case "use":
+                self._use(first, second)
+            case "offered":
+                self._say(
+                    " ".join(sorted(name for name, is_offered in self._files.items() if is_offered))
+                )
             case "env":
                 self._say(f"{rest}={os.environ.get(rest, '<unset>')}")
             case "exec":
@@ -227,6 +239,8 @@ class FakeAgent:
                 os.kill(os.getpid(), int(rest or 9))
             case "hang":
                 self._hang()
+            case "pause":
+                self._cancelled.wait(float(rest))
             case "usage":
                 pass  # told with the end of the turn
             case _:
@@ -290,6 +304,45 @@ class FakeAgent:
         answer = self._request("session/request_permission", toolCall=tool, options=_OPTIONS)
         outcome = answer.get("result", {}).get("outcome", {})
         self._say(f"[{outcome.get('optionId', outcome.get('outcome'))}]")
+
+    def _use(self, tool: str, args: str) -> None:
+        """As agents do: the server is a child that speaks on its pipes."""
+        if not self._servers:
+            self._say("[no server]")
+            return
+        server = self._servers[0]
+        client = {"clientInfo": {"name": "fake", "version": "1"}, "capabilities": {}}
+        messages: list[dict[str, Any]] = [
+            {
+                "id": 1,
+                "method": "initialize",
+                "params": {"protocolVersion": "2025-06-18", **client},
+            },
+            {"method": "notifications/initialized"},
+            {
+                "id": 2,
+                "method": "tools/call",
+                "params": {"name": tool, "arguments": json.loads(args)},
+            },
+        ]
+        with subprocess.Popen(
+            [server["command"], *server["args"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for message in messages:
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+            heard = (json.loads(line) for line in process.stdout)
+            answer: dict[str, Any] = next(
+                (said for said in heard if said.get("id") == 2), {"result": {}}
+            )
+            process.stdin.close()
+        content = answer.get("result", {}).get("content") or [{"text": json.dumps(answer)}]
+        self._say(f"[{content[0]['text']}]\n")
 
     def _write_by_hand(self, path: str, text: str) -> None:
         if self._mode == "act":
