@@ -15,7 +15,7 @@ import anyio
 
 from pixirnb import values
 from pixirnb.engine import isolated, merging, watching
-from pixirnb.engine.artifacts import collect
+from pixirnb.engine.artifacts import Kept, collect
 from pixirnb.engine.assignment import Assignment, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import SUMMARY_LIMIT, Capture
@@ -188,10 +188,10 @@ class _Performance:
             text = own_words(said, assignment.work, self.session.shown)
             self.report = self.report or marker_of(text)
             facts.append(await self.session.close(ended, text))
-        artifacts: list[dict[str, Any]] = []
+        kept: Kept = {}
         if step.spec.artifacts:
             is_clean = ended.status == "completed"
-            artifacts = await self.around.offload(self._artifacts, is_clean)
+            kept = await self.around.offload(self._kept, assignment.cwd, is_clean)
         results = Results(step, self.mask, self.report, self.around)
         output = await results.output(ended, text)
         payload: Payload | None = None
@@ -202,8 +202,7 @@ class _Performance:
             if payload is not None and payload.is_parsed:
                 output = await results.stored(*values.encode(value))
             left = Left(
-                workspace=assignment.cwd if step.agent else assignment.workspace,
-                cwd=assignment.cwd,
+                ground=self.place.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 text=text,
                 value=value,
@@ -216,7 +215,7 @@ class _Performance:
             elif checks:
                 record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
                 facts.append(Draft("verification_recorded", self.mask.data(record)))
-        facts.append(self.ended(ended, output=output, artifacts=artifacts, payload=payload))
+        facts.append(self.ended(ended, output=output, kept=kept, payload=payload))
         return facts
 
     async def _performed(self, job: Job) -> Ended:
@@ -322,22 +321,17 @@ class _Performance:
         folder = self.around.log.folder
         return None if folder is None else folder / "output" / f"{self.name}.log"
 
-    def _artifacts(self, is_clean: bool) -> list[dict[str, Any]]:
-        around = self.around
-        elapsed = around.clock.now() - self.attempt.started
-        return collect(
-            self.step.spec.artifacts,
-            self.place.workspace,
-            around.log.blobs,
-            newer_than_s=None if is_clean else elapsed,
-        )
+    def _kept(self, cwd: Path, is_clean: bool) -> Kept:
+        age = None if is_clean else self.around.clock.now() - self.attempt.started
+        ground = self.place.ground(cwd, kept=True)
+        return collect(self.step.spec.artifacts, ground, self.around.log.blobs, newer_than_s=age)
 
     def ended(
         self,
         ended: Ended,
         *,
         output: StoredValue | None = None,
-        artifacts: list[dict[str, Any]] | None = None,
+        kept: Kept | None = None,
         payload: Payload | None = None,
     ) -> Draft:
         """The fact of the end."""
@@ -356,8 +350,7 @@ class _Performance:
             data["output"] = output
         if self.report is not None:
             data["report"] = self.mask.data(self.report)
-        if artifacts:
-            data["artifacts"] = artifacts
+        data |= kept or {}
         if payload is not None:
             data["payload"] = self.mask.data(payload.record())
         if ended.strays:

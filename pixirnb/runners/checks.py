@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
 import anyio
@@ -15,7 +14,7 @@ import anyio.to_thread
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
-from pixirnb.runners.findings import paths_matching
+from pixirnb.runners.findings import Ground
 from pixirnb.spec.policies import Check
 from pixirnb.spec.schemas import may_take_long, schema_problems
 from pixirnb.work import Ended, PythonWork, ShellWork, Work
@@ -31,8 +30,7 @@ Nested = Callable[[Work], Awaitable[tuple[Ended, str]]]
 class Left:
     """What the attempt left, for its checks to look at."""
 
-    workspace: Path
-    cwd: Path
+    ground: Ground
     exit_code: int | None
     text: str
     """Standard output, an agent's without the echo of its task."""
@@ -95,10 +93,14 @@ async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Neste
 
 def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
     try:
-        found = paths_matching(pattern, left.cwd, left.workspace)
+        found = left.ground.find(pattern)
     except (ValueError, OSError) as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
-    names = [str(path.relative_to(left.cwd)) for path in found[:_SHOWN]]
+    folder = left.ground.folder
+    names = [
+        str(path.relative_to(folder)) if path.is_relative_to(folder) else name
+        for name, path in found[:_SHOWN]
+    ]
     return bool(found), {"saw": f"{len(found)} found", "files": names}
 
 
