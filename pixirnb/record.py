@@ -28,6 +28,7 @@ from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.beginning import begun, require_beginning
 from pixirnb.store.files import LOG_NAME, FileStore
+from pixirnb.store.folders import read_output
 from pixirnb.views.changes import diff_document
 from pixirnb.views.diff import Diff
 from pixirnb.views.digraph import digraph
@@ -136,10 +137,12 @@ class Record:
         return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
 
     def output(self, step: str) -> str:
-        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing."""
+        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing.
+
+        Raises StateUnusable (`symlink_refused`) where a link stands in its place.
+        """
         state, _ = self._step(step)
-        path = self.folder / "output" / f"{step}.{state.attempt}.log"
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        return read_output(self.folder / "output" / f"{step}.{state.attempt}.log")
 
     def bundle(self, step: str) -> Bundle | None:
         """The step's Checkpoint Bundle; None where it left nothing usable."""

@@ -103,8 +103,7 @@ def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
     """Whether `decode` would load it without `trust=True`; loads nothing."""
     if stored["format"] != "pickle":
         return True
-    signature = stored.get("signature", "")
-    return data is not None and hmac.compare_digest(signature, _signature(data, key))
+    return data is not None and _is_signed(stored, data, key)
 
 
 def config_folder() -> Path:
@@ -287,8 +286,7 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
 
 
 def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: bool) -> Any:
-    signature = stored.get("signature", "")
-    holds = key is not None and hmac.compare_digest(signature, _signature(data, key))
+    holds = key is not None and _is_signed(stored, data, key)
     if not holds and not trust:
         raise Cannot(
             f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
@@ -311,6 +309,12 @@ def _on_its_own(value: Any) -> Any:
     if pyplot is not None and isinstance(value, pyplot.Figure):
         pyplot.close(value)
     return value
+
+
+def _is_signed(stored: StoredValue, data: bytes, key: bytes) -> bool:
+    # As bytes: a stranger's text need not be ASCII, and only such texts can be compared.
+    said = str(stored.get("signature", "")).encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(said, _signature(data, key).encode())
 
 
 def _signature(data: bytes, key: bytes) -> str:

@@ -5,30 +5,50 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
+from pixirnb.history.events import ArtifactData
 from pixirnb.ports import Blobs
-from pixirnb.runners.findings import paths_matching
+from pixirnb.runners.findings import Ground, paths_matching
+
+
+class Kept(TypedDict):
+    """Members of `attempt_ended`."""
+
+    artifacts: NotRequired[list[ArtifactData]]
+    unmatched: NotRequired[list[str]]
 
 
 def collect(
-    patterns: Sequence[str], workspace: Path, blobs: Blobs, *, newer_than_s: float | None
-) -> list[dict[str, Any]]:
-    """Store every file the patterns match: `{path, blob, bytes}`, sorted by path. Links out of the workspace are left out.
+    patterns: Sequence[str], ground: Ground, blobs: Blobs, *, newer_than_s: float | None
+) -> Kept:
+    """Store every file the patterns match, sorted by path. Links out are left out.
 
     `newer_than_s`: only files changed within the last so many seconds, for an attempt that did not end cleanly: what
     lay there before says nothing about it.
     """
     oldest = None if newer_than_s is None else time.time() - newer_than_s - 1
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, ArtifactData] = {}
+    unmatched: list[str] = []
     for pattern in patterns:
-        for path in paths_matching(pattern, workspace, workspace):
-            for file in [path] if path.is_file() else paths_matching("**/*", path, workspace):
-                if not file.is_file():
-                    continue
-                status = file.stat()
-                if oldest is not None and status.st_mtime < oldest:
-                    continue
-                name = file.relative_to(workspace).as_posix()
+        files = [each for name, path in ground.find(pattern) for each in _files(name, path)]
+        if not files:
+            unmatched.append(pattern)
+        for name, file in files:
+            status = file.stat()
+            if oldest is None or status.st_mtime >= oldest:
                 found[name] = {"path": name, "blob": blobs.put_file(file), "bytes": status.st_size}
-    return [found[name] for name in sorted(found)]
+    kept: Kept = {}
+    if found:
+        kept["artifacts"] = [found[name] for name in sorted(found)]
+    if unmatched and newer_than_s is None:
+        kept["unmatched"] = unmatched
+    return kept
+
+
+def _files(name: str, path: Path) -> list[tuple[str, Path]]:
+    """A file itself, or those below a folder, links out of it left out."""
+    if path.is_file():
+        return [(name, path)]
+    below = [each for each in paths_matching("**/*", path, path) if each.is_file()]
+    return [(f"{name}/{each.relative_to(path).as_posix()}", each) for each in below]

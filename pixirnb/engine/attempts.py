@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import anyio
 
 from pixirnb.engine import isolated, merging, watching
-from pixirnb.engine.artifacts import collect
+from pixirnb.engine.artifacts import Kept, collect
 from pixirnb.engine.assignment import Assignment, assign, shell_text
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.capture import Capture
@@ -194,10 +194,10 @@ class _Performance:
             printed, text = await self._offload(spoken, told, printed, assignment.work, shown)
             self.report = self.report or marker_of(text)
             facts.append(await self.session.close(ended, text))
-        artifacts: list[dict[str, Any]] = []
+        kept: Kept = {}
         if step.spec.artifacts:
             is_clean = ended.status == "completed"
-            artifacts = await self.around.offload(self._artifacts, is_clean)
+            kept = await self.around.offload(self._kept, assignment.cwd, is_clean)
         results = Results(step, self.mask, self.report, self.around)
         payload: Payload | None = None
         checks: list[Check] = []
@@ -205,8 +205,7 @@ class _Performance:
             value = await self._offload(results.typed_value, ended)
             payload = await check_payload(step, value, printed, self._nested(assignment))
             left = Left(
-                workspace=assignment.cwd if step.agent else assignment.workspace,
-                cwd=assignment.cwd,
+                ground=self.place.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 printed=printed,
                 value=value if payload is None else payload.value,
@@ -221,7 +220,7 @@ class _Performance:
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
             facts.append(Draft("verification_recorded", self.mask.data(record)))
-        facts.append(self.ended(ended, output=output, artifacts=artifacts, payload=payload))
+        facts.append(self.ended(ended, output=output, kept=kept, payload=payload))
         return facts
 
     async def _performed(self, job: Job) -> Ended:
@@ -333,22 +332,17 @@ class _Performance:
         folder = self.around.log.folder
         return None if folder is None else folder / "output" / f"{self.name}.log"
 
-    def _artifacts(self, is_clean: bool) -> list[dict[str, Any]]:
-        around = self.around
-        elapsed = around.clock.now() - self.attempt.started
-        return collect(
-            self.step.spec.artifacts,
-            self.place.workspace,
-            around.log.blobs,
-            newer_than_s=None if is_clean else elapsed,
-        )
+    def _kept(self, cwd: Path, is_clean: bool) -> Kept:
+        age = None if is_clean else self.around.clock.now() - self.attempt.started
+        ground = self.place.ground(cwd, kept=True)
+        return collect(self.step.spec.artifacts, ground, self.around.log.blobs, newer_than_s=age)
 
     def ended(
         self,
         ended: Ended,
         *,
         output: StoredValue | None = None,
-        artifacts: list[dict[str, Any]] | None = None,
+        kept: Kept | None = None,
         payload: Payload | None = None,
     ) -> Draft:
         """The fact of the end."""
@@ -367,8 +361,7 @@ class _Performance:
             data["output"] = output
         if self.report is not None:
             data["report"] = self.mask.data(self.report)
-        if artifacts:
-            data["artifacts"] = artifacts
+        data |= kept or {}
         if payload is not None:
             data["payload"] = self.mask.data(payload.record())
         if ended.strays:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from pixirnb.errors import LogWriteFailed
+from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.events import Draft, Event
 from pixirnb.history.state import RunState
 from pixirnb.history.subagents import ASKED, DECIDED
@@ -17,6 +17,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.ports import RunLog, SessionLog
 from pixirnb.sessions.closing import closing
 from pixirnb.sessions.state import SessionState, fold_session
+from pixirnb.store.folders import read_output
 
 _PARTIAL_LIMIT: Final = 128 * 1024
 _WHY: Final = {
@@ -95,8 +96,8 @@ def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
         return ""
     path = log.folder / "output" / f"{session_id}.log"
     try:
-        printed = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    except OSError:
+        printed = read_output(path)
+    except StateUnusable:
         return ""
     last = _last_message(session.held)
     if last:

@@ -16,6 +16,7 @@ from typing import Final
 from pixirnb.engine.refusals import WorkRefused
 from pixirnb.history.state import RunState
 from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.runners.findings import Ground
 from pixirnb.trees import Given
 
 WORKSPACE_VARIABLE: Final = "PIXIRNB_WORKSPACE"
@@ -69,6 +70,20 @@ class Place:
             return (base / rest).resolve()
         found = (self.origin / Path(written).expanduser()).resolve()
         return self._mapped(found) or found
+
+    def ground(self, cwd: Path, *, kept: bool = False) -> Ground:
+        """Where globs are looked up: from the folder worked in; for what is `kept`, from the workspace if it lies there."""
+        repos = {
+            name.removeprefix("repos."): self.folders[root.name].resolve()
+            for name, root in self.roots.names.items()
+            if name != WORKSPACE and root.name in self.folders
+        }
+        workspace = self.workspace.resolve()
+        if cwd.is_relative_to(workspace):
+            return Ground(workspace if kept else cwd, workspace, repos=repos)
+        around = [(name, root) for name, root in repos.items() if cwd.is_relative_to(root)]
+        name, root = max(around, key=lambda found: len(found[1].parts), default=("", cwd))
+        return Ground(cwd, root, f"repos.{name}:" if name else "", repos)
 
     def variables(self) -> dict[str, str]:
         """What a step's environment says of its folders."""

@@ -159,6 +159,29 @@ class StoredValue(TypedDict):
     """For people: the Python type of a pickle."""
 
 
+class ArtifactData(TypedDict):
+    """A file that a step declared, as it is kept."""
+
+    path: str
+    blob: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class OutputLog(TypedDict):
+    """Where the printed output of an attempt lies, relative to the run folder."""
+
+    path: str
+    bytes: int
+    truncated: bool
+
+
+class Reason(TypedDict):
+    """Why a run ended as it did; `code` is of a closed set."""
+
+    code: str
+    step: NotRequired[str | None]
+
+
 class Check(TypedDict):
     """One declared check, what it saw, and whether that passes."""
 
@@ -269,9 +292,10 @@ class AttemptEnded(TypedDict):
     output: NotRequired[StoredValue]
     report: NotRequired[dict[str, Any] | None]
     """An agent's structured report: checkpoint_status summary output limitations seams."""
-    artifacts: NotRequired[list[dict[str, Any]]]
-    output_log: NotRequired[dict[str, Any]]
-    """`{path, bytes, truncated}` of the attempt's output log, relative to the run folder."""
+    artifacts: NotRequired[list[ArtifactData]]
+    unmatched: NotRequired[list[str]]
+    """Globs of `artifacts` that named no file, of an attempt that ended by itself and well."""
+    output_log: NotRequired[OutputLog]
     payload: NotRequired[PayloadRecord | None]
     """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
@@ -377,6 +401,6 @@ class RunFinished(TypedDict):
     """The run came to rest. A later resume may follow it."""
 
     status: RunStatus
-    reasons: list[dict[str, Any]]
+    reasons: list[Reason]
     elapsed_ms: int
     counts: dict[str, int]

@@ -108,6 +108,10 @@ def _file_limitations(state: StepState) -> list[str]:
         told.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
         told.append(f"{OUTSIDE}: {_listed(outside)} changed while it ran")
+    if unmatched := (state.ended or {}).get("unmatched"):
+        shown = ", ".join(f"`{pattern}`" for pattern in unmatched[:5])
+        more = f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
+        told.append(f"artifact_missing: {shown}{more} matched no file")
     left = (state.captured or {}).get("left_behind")
     if left:
         told.append(

@@ -19,7 +19,7 @@ from pixirnb.planning.facts import Facts, PathFact
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts import preview
 from pixirnb.planning.resolution import Resolved
-from pixirnb.planning.roots import in_repo
+from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.mistakes import Mistake, problems, refusal
 from pixirnb.spec.roles import at_home
@@ -292,7 +292,11 @@ def _beside(step: Resolved) -> list[str]:
     """The repositories that step and agent name to look at, as globs."""
     own = () if step.agent is None else step.agent.additional_paths
     named = (in_repo(path) for path in (*step.spec.additional_paths, *own))
-    return [f"repos.{found[0]}:**" for found in named if found is not None]
+    looked_for = [check.file_exists for check in step.spec.verify if check.file_exists]
+    return [
+        *(f"repos.{found[0]}:**" for found in named if found is not None),
+        *(glob for glob in looked_for if repo_of(glob) is not None),
+    ]
 
 
 def _roots_used(analysis: Analysis) -> list[tuple[str, ...]]:

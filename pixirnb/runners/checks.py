@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
 import anyio
@@ -16,7 +15,7 @@ import anyio.to_thread
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
-from pixirnb.runners.findings import paths_matching
+from pixirnb.runners.findings import Ground
 from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
@@ -57,8 +56,7 @@ Nested = Callable[[Work], Awaitable[tuple[Ended, Said]]]
 class Left:
     """What the attempt left, for its checks to look at."""
 
-    workspace: Path
-    cwd: Path
+    ground: Ground
     exit_code: int | None
     printed: Printed
     """Standard output, an agent's without the echo of its task."""
@@ -137,10 +135,14 @@ async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -
 
 def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
     try:
-        found = paths_matching(pattern, left.cwd, left.workspace)
+        found = left.ground.find(pattern)
     except (ValueError, OSError) as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
-    names = [str(path.relative_to(left.cwd)) for path in found[:_SHOWN]]
+    folder = left.ground.folder
+    names = [
+        str(path.relative_to(folder)) if path.is_relative_to(folder) else name
+        for name, path in found[:_SHOWN]
+    ]
     return bool(found), {"saw": f"{len(found)} found", "files": names}
 
 

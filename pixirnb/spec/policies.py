@@ -105,7 +105,7 @@ class Check(SpecModel):
     timeout: Duration | None = None
     """Of a `command` or `python` check."""
     file_exists: Annotated[str, Field(min_length=1)] | None = None
-    """A glob that at least one file must match."""
+    """A glob that at least one file must match, from the step's `cwd`, or `repos.NAME:glob`."""
     git_changes: Annotated[str, Field(min_length=1)] | None = None
     """A glob that at least one changed file of the repository must match."""
     output_contains: Annotated[str, Field(min_length=1)] | None = None

@@ -76,7 +76,7 @@ class Shared(SpecModel):
     output: Output | None = None
     """JSON schema, or `package.module:Model`, of the typed payload."""
     artifacts: Texts = ()
-    """Globs of files kept as blobs."""
+    """Globs of files kept as blobs, from the workspace or, for a `cwd` in a repository, from there; or `repos.NAME:glob`."""
     posture: PostureKey | None = None
     """Whether it only reads or also writes. A `write_set` makes a writer."""
     read_set: Texts | None = None

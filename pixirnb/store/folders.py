@@ -40,6 +40,17 @@ def open_private(path: Path, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
+def read_output(path: Path) -> str:
+    """What an output log holds; empty where there is none. A link in its place is refused. Raises StateUnusable."""
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
 def refuse_foreign(folder: Path) -> None:
     """Raise StateUnusable unless `folder`, or what it links to, is a folder of this user's."""
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb.history.events import Event
+from pixirnb.history.shapes import fits
 from pixirnb.machine.diagnosis import LostBlob, Surroundings
 from pixirnb.ports import Reading
 from pixirnb.store.blobs import FileBlobs
@@ -40,7 +41,7 @@ def look_around(folder: Path, reading: Reading, *, now_ns: int) -> Surroundings:
 
 def named_blobs(event: Event) -> Iterator[str]:
     """Digests of the blobs an attempt left: its output and its artifacts."""
-    if event.kind != "attempt_ended":
+    if event.kind != "attempt_ended" or not fits(event.kind, event.data):
         return
     output = event.data.get("output")
     kept = [output, *(event.data.get("artifacts") or ())]
@@ -64,11 +65,12 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
 
 def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, int, str]]:
     for event in events:
-        log = event.data.get("output_log") if event.kind == "attempt_ended" else None
+        if event.kind != "attempt_ended" or not fits(event.kind, event.data):
+            continue
+        log = event.data.get("output_log")
         # A step that printed nothing has no file.
-        path = log.get("path") if isinstance(log, dict) and log.get("bytes") else None
-        if isinstance(path, str) and not (folder / path).is_file():
-            yield str(event.data.get("step")), int(event.data.get("attempt") or 0), path
+        if log is not None and log["bytes"] and not (folder / log["path"]).is_file():
+            yield event.data["step"], event.data["attempt"], log["path"]
 
 
 def _seen(folder: Path) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

@@ -6,7 +6,7 @@ Both stores keep the same bytes; they differ only in where.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
@@ -68,7 +68,7 @@ def decode_log(
         if BLOB not in event.data:
             continue
         try:
-            events[index] = replace(event, data=from_json(get(event.data[BLOB])))
+            events[index] = replace(event, data=_brought(event.data[BLOB], get))
         except LogDamaged as missing:
             is_there = missing.code == "blob_damaged"
             damage = Damage(
@@ -78,6 +78,19 @@ def decode_log(
             )
             return Decoded(events[:index], damage, *reach(data, index, chain))
     return decoded
+
+
+def _brought(name: object, get: Callable[[str], bytes]) -> dict[str, Any]:
+    """The data that lies in a blob. Raises LogDamaged where there is none, or what is there is no data of an event."""
+    if not isinstance(name, str):
+        raise LogDamaged("its data is said to lie in a blob, and no blob is named")
+    try:
+        data = from_json(get(name))
+    except ValueError:
+        data = None
+    if type(data) is not dict:
+        raise LogDamaged(f"the blob {name} holds no data of an event", code="blob_damaged")
+    return data
 
 
 def reach(data: bytes, count: int, chain: str = GENESIS) -> tuple[int, str]:

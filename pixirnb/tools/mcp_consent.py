@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.digest import text_digest
@@ -73,7 +75,11 @@ class Consent:
             return types.InputRequiredResult(
                 input_requests={_KEY: types.ElicitRequest(params=form)}, request_state=token
             )
-        _heed(tool, await ctx.session.elicit_form(message, dict(_FORM), ctx.request_id))
+        try:
+            said = await ctx.session.elicit_form(message, dict(_FORM), ctx.request_id)
+        except (MCPError, ValidationError):
+            raise _denied(tool, "the client gave no answer that can be read") from None
+        _heed(tool, said)
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 from pixirnb.handle import Run
 from pixirnb.history.subagents import WANTED
 from pixirnb.ids import attempt_name
+from pixirnb.store.folders import open_private
 from pixirnb.views.ansi import painted
 from pixirnb.views.plain import line
 
@@ -40,8 +42,8 @@ def _told(run: Run, only: str | None) -> Iterator[str]:
 
 def _last_lines(found: Path) -> str:
     try:
-        with found.open("rb") as log:
-            log.seek(max(0, found.stat().st_size - _READ))
+        with os.fdopen(open_private(found, os.O_RDONLY), "rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _READ))
             tail = log.read(_READ)
     except OSError:
         return ""  # it is gone, which is the doctor's to tell

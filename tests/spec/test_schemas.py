@@ -146,7 +146,13 @@ TEXTS: Final = st.sampled_from(
     + [f"http://json-schema.org/draft-0{n}/schema#" for n in (3, 4, 6, 7)]
     + ["https://json-schema.org/draft/2019-09/schema"]
 )  # fmt: skip
-SCALARS: Final = TEXTS | st.booleans() | st.none() | st.integers(-2, 3) | st.integers(4400, 4402).map(lambda digits: 10**digits)
+SCALARS: Final = (
+    TEXTS
+    | st.booleans()
+    | st.none()
+    | st.integers(-2, 3)
+    | st.integers(4400, 4402).map(lambda digits: 10**digits)
+)
 SCHEMAS: Final = st.recursive(
     SCALARS,
     lambda inner: (

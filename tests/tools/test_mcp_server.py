@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -306,3 +307,64 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
     assert said.stdout == ""
     assert said.stderr.startswith("extra_missing:")
     assert "pixirnb[mcp]" in said.stderr
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+
+
+def call(number: int, tool: str, **args: Any) -> dict[str, Any]:
+    """A call as it goes over the wire."""
+    params = {"name": tool, "arguments": args}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def spoken(workspace: Path, lines: list[bytes], replies: int) -> list[dict[str, Any]]:
+    """What the server says to these lines, until it has said so much; what it asks is answered with a list."""
+    command = [sys.executable, "-m", "pixirnb", "mcp", "--workspace", str(workspace)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ}, cwd=ROOT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in lines:
+            process.stdin.write(line + b"\n")
+        process.stdin.flush()
+        said: list[dict[str, Any]] = []
+        for _ in range(replies):
+            said.append(json.loads(process.stdout.readline()))
+            if said[-1].get("method") == "elicitation/create":
+                reply = {"jsonrpc": "2.0", "id": said[-1]["id"], "result": [True]}
+                process.stdin.write(json.dumps(reply).encode() + b"\n")
+                process.stdin.flush()
+        process.stdin.close()
+    return said
+
+
+def test_what_is_no_message_is_passed_over_and_half_a_character_is_answered(tmp_path: Path) -> None:
+    lines = [json.dumps(HELLO).encode(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}']
+    lines += [b"\xff\xfe{", b"[]", b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', b"x" * (65 << 20)]
+    lines += [json.dumps(call(2, "inspect_run", run_id="r-\ud800")).encode()]
+    lines += [json.dumps(call(3, "inspect_run", run_id="r\0")).encode()]
+    lines += [json.dumps(call(4, "no\0tool")).encode()]
+    told = {each.get("id"): each for each in spoken(tmp_path, lines, 4)}
+    assert set(told) == {1, 2, 3, 4}
+    codes = [told[n]["result"]["structuredContent"]["error"]["code"] for n in (2, 3)]
+    assert "internal_error" not in codes
+    assert "internal_error" not in json.dumps(told[4])
+
+
+def test_an_answer_that_is_none_denies_and_does_not_hang(tmp_path: Path) -> None:
+    lines = [json.dumps(HELLO).encode(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}']
+    lines += [json.dumps(call(2, "run_workflow", workflow=GOOD)).encode()]
+    told = spoken(tmp_path, lines, 3)
+    assert told[1]["method"] == "elicitation/create"
+    assert told[2]["result"]["structuredContent"]["error"]["code"] == "permission_denied"

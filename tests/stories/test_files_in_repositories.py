@@ -1,0 +1,74 @@
+"""Checks and artifacts in a repository: spelt `repos.NAME:glob`, or relative to a folder to work in there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pixirnb
+from pixirnb.testing.repositories import make_repository
+from pixirnb.trees import FILE
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    for name in ("here", "cloud"):
+        make_repository(tmp_path / name, {"kept.txt": (FILE, b"x")})
+    (tmp_path / "cloud" / "sub").mkdir()
+    return tmp_path
+
+
+def ran(folders: Path, **step: Any) -> dict[str, Any]:
+    spec = {
+        "name": "w",
+        "repos": {"cloud": "../cloud"},
+        "steps": [{"id": "a", "write_set": ["repos.cloud:**"], **step}],
+    }
+    outcome = pixirnb.run(spec, workspace=folders / "here", state=folders / "state")
+    found: dict[str, Any] = outcome.document()["steps"][0]
+    return found
+
+
+MAKES = "mkdir -p out && echo hi > out/made.txt"
+
+
+@pytest.mark.parametrize("workspace", ["shared", "isolated"])
+@pytest.mark.parametrize(
+    ("cwd", "check", "artifact", "kept"),
+    [
+        ("repos.cloud", "out/*.txt", "out", "repos.cloud:out/made.txt"),
+        ("repos.cloud/sub", "out/*.txt", "out/*.txt", "repos.cloud:sub/out/made.txt"),
+        ("repos.cloud", "repos.cloud:out/made.txt", "repos.cloud:out/**", "repos.cloud:out/made.txt"),
+    ],
+)  # fmt: skip
+def test_files_made_in_a_repository_are_found_and_kept(
+    folders: Path, workspace: str, cwd: str, check: str, artifact: str, kept: str
+) -> None:
+    if workspace == "isolated":
+        (folders / "cloud" / "sub" / "there").write_text("x", encoding="utf-8")
+    found = ran(
+        folders,
+        run=MAKES,
+        cwd=cwd,
+        workspace=workspace,
+        verify=[{"file_exists": check}],
+        artifacts=[artifact],
+    )
+    assert found["checkpoint_status"] == "checkpoint_ready", found["error"]
+    assert [each["path"] for each in found["checkpoint"]["artifacts"]] == [kept]
+    assert found["checkpoint"]["known_limitations"] == []
+
+
+def test_a_file_that_is_not_there_is_not_found_in_another_repository(folders: Path) -> None:
+    found = ran(folders, run="true", cwd="repos.cloud", verify=[{"file_exists": "out/*"}])
+    assert found["checkpoint_status"] == "failed"
+
+
+def test_an_artifact_that_matches_nothing_is_a_limitation(folders: Path) -> None:
+    found = ran(folders, run="true", artifacts=["dist/*", "kept.txt", "repos.cloud:no"])
+    assert found["checkpoint_status"] == "checkpoint_ready"
+    limits = found["checkpoint"]["known_limitations"]
+    assert limits == ["artifact_missing: `dist/*`, `repos.cloud:no` matched no file"]
+    assert [each["path"] for each in found["checkpoint"]["artifacts"]] == ["kept.txt"]
