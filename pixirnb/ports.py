@@ -28,27 +28,21 @@ class Blobs(Protocol):
 
     def put(self, data: bytes) -> str:
         """Store `data` durably (on disk before this returns) and return its digest. Twice is once."""
-        ...
 
     def put_file(self, path: Path) -> str:
         """Store the bytes of a file without holding them in memory; the file itself stays."""
-        ...
 
     def get(self, digest: str) -> bytes:
         """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""
-        ...
 
     def path(self, digest: str) -> Path | None:
         """The file that holds a blob, for handing on by name; None for stores without files."""
-        ...
 
     def has(self, digest: str) -> bool:
         """Whether the blob is there (not whether it is intact)."""
-        ...
 
     def is_whole(self, digest: str) -> bool:
         """Whether the blob is there and is what was written."""
-        ...
 
 
 class BlobDraft(Protocol):
@@ -57,12 +51,10 @@ class BlobDraft(Protocol):
     @property
     def size(self) -> int:
         """Bytes so far."""
-        ...
 
     @property
     def path(self) -> Path | None:
         """Where they lie now, for reading; None for stores without files."""
-        ...
 
     def __enter__(self) -> Self: ...
 
@@ -70,15 +62,12 @@ class BlobDraft(Protocol):
 
     def write(self, data: bytes) -> None:
         """Add bytes. Raises Cannot(code=`limit_exceeded`), LogWriteFailed."""
-        ...
 
     def keep(self) -> str:
         """Make the bytes a blob, durably; its digest. Blocking. Raises LogWriteFailed."""
-        ...
 
     def drop(self) -> None:
         """Let go of what was not kept. Safe to call twice."""
-        ...
 
 
 class KeptBlobs(Blobs, Protocol):
@@ -86,7 +75,6 @@ class KeptBlobs(Blobs, Protocol):
 
     def draft(self) -> BlobDraft:
         """A blob that is written piece by piece, without holding it in memory. Raises LogWriteFailed, StateUnusable."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +132,6 @@ class Follower(Protocol):
 
     def poll(self) -> list[Event]:
         """Events completed since the last poll, in order; empty when there are none. Raises LogDamaged."""
-        ...
 
 
 class RunLog(Protocol):
@@ -163,22 +150,18 @@ class RunLog(Protocol):
         Raises LogWriteFailed, after which the log accepts nothing more: what reached the disk is decided by the
         next reading. Its code is `lock_lost` where the run is not held any more: then nothing was written.
         """
-        ...
 
     def require_hold(self) -> None:
         """Raise LogWriteFailed (`lock_lost`) where another may hold the run now: nothing of it may be written."""
-        ...
 
     def session(self, session_id: str) -> SessionLog:
         """A child session of this run, for writing: a new one, or one that was left and goes on.
 
         Raises LogWriteFailed where what is there is damaged, UnknownRun for a name that is none.
         """
-        ...
 
     def close(self) -> None:
         """Release the lock and the lease. Safe to call twice."""
-        ...
 
 
 class SessionLog(Protocol):
@@ -191,11 +174,9 @@ class SessionLog(Protocol):
 
     def append(self, events: Sequence[Event]) -> None:
         """Make `events` durable in one group. Blocking. Raises LogWriteFailed, after which it takes no more."""
-        ...
 
     def close(self) -> None:
         """Give it back. Safe to call twice."""
-        ...
 
 
 class Inbox(Protocol):
@@ -203,15 +184,12 @@ class Inbox(Protocol):
 
     def take(self) -> list[Request]:
         """Requests that arrived since the last look, oldest first, each handed out once. Blocking; never raises."""
-        ...
 
     def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
         """Leave a reply: `{"ok": true}`, or an error's document; None where nobody waits. Never raises."""
-        ...
 
     def close(self) -> None:
         """Hear nobody any more. Replies can still be left. Never raises."""
-        ...
 
 
 class RunStore(Protocol):
@@ -227,38 +205,30 @@ class RunStore(Protocol):
 
         `furnish` puts the blobs that the history names. Raises StateUnusable, LogWriteFailed.
         """
-        ...
 
     def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> RunLog:
         """Hold an existing log. Raises UnknownRun, HeldByAnother, LogDamaged (a torn tail is cut, not raised).
 
         With `mend`, one whose beginning holds goes on from there, beginning with what `mend` makes; the rest is kept aside.
         """
-        ...
 
     def read(self, run_id: str) -> Reading:
         """Read without holding. Never raises for damage: it is in the Reading. Raises UnknownRun."""
-        ...
 
     def follow(self, run_id: str) -> Follower:
         """Follow a run from its first event on. Raises UnknownRun."""
-        ...
 
     def blobs(self, run_id: str) -> Blobs:
         """The blobs of a run, for reading. Raises UnknownRun."""
-        ...
 
     def run_ids(self) -> list[str]:
         """Every run, newest first."""
-        ...
 
     def session_ids(self, run_id: str) -> list[str]:
         """The child sessions of a run, by name. Raises UnknownRun."""
-        ...
 
     def read_session(self, run_id: str, session_id: str) -> Reading:
         """What a child session holds; damage is in the Reading. Raises UnknownRun (also `unknown_session`)."""
-        ...
 
 
 # --- blocking work -----------------------------------------------------------------------------------------------
@@ -269,7 +239,6 @@ class Offload(Protocol):
 
     async def __call__(self, call: Callable[..., T], *arguments: Any) -> T:
         """What the call returns, or raises."""
-        ...
 
 
 Contents = Callable[[Path, Sequence[str]], str]
@@ -281,11 +250,9 @@ class GroupWriter(Protocol):
 
     async def append(self, events: Sequence[Event]) -> None:
         """Return when the group is durable; raises what `RunLog.append` raises."""
-        ...
 
     def close(self) -> None:
         """Nothing will be appended any more. Safe to call twice."""
-        ...
 
 
 # --- time --------------------------------------------------------------------------------------------------------
@@ -296,19 +263,15 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Monotonic seconds; only differences mean anything."""
-        ...
 
     def wall(self) -> str:
         """UTC now as `2026-11-21T22:03:44.123456Z`, always 27 characters."""
-        ...
 
     async def sleep_until(self, deadline: float) -> None:
         """Return at or soon after monotonic `deadline`."""
-        ...
 
     async def wait(self, event: anyio.Event, deadline: float | None) -> None:
         """Return when the event is set or the deadline comes; None: only when the event is set."""
-        ...
 
 
 # --- what a runner is handed --------------------------------------------------------------------------------------
@@ -321,7 +284,6 @@ class Stop(Protocol):
 
     async def wait(self) -> StopReason:
         """Return when the engine wants the attempt to end, with the reason to report as status."""
-        ...
 
 
 Question = Literal["commit", "permit", "call"]
@@ -336,7 +298,6 @@ class Asking(Protocol):
 
         The answer to `call` has `told` too: the events, as pairs, that the session was told meanwhile by the engine itself.
         """
-        ...
 
 
 class Delegate(Protocol):
@@ -350,7 +311,6 @@ class Delegate(Protocol):
 
         A cancellation ends what the call started, and waits until that is recorded, within a bound.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,4 +364,3 @@ class Runner(Protocol):
 
     async def perform(self, job: Job) -> Ended:
         """Run the job to its end, emitting as it goes. Watches `job.stop`."""
-        ...

@@ -27,8 +27,9 @@ from pixirnb.ports import Damage, Reading
 from pixirnb.publication import publish
 from pixirnb.resumption import pinned_plan
 from pixirnb.store.beginning import begun, require_beginning
-from pixirnb.store.files import LOG_NAME, FileStore
+from pixirnb.store.files import FileStore
 from pixirnb.store.folders import read_output
+from pixirnb.store.log import LOG_NAME
 from pixirnb.views.changes import diff_document
 from pixirnb.views.diff import Diff
 from pixirnb.views.digraph import digraph
