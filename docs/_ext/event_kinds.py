@@ -14,7 +14,7 @@ from attribute_notes import notes, summary
 from field_meanings import MEANINGS
 from sphinx.errors import ExtensionError
 
-from pixirnb.history import events, files
+from pixirnb.history import events, files, kept_files
 
 _PARTS: Final = (
     events.Owner,
@@ -23,6 +23,9 @@ _PARTS: Final = (
     events.Check,
     events.StoredValue,
     events.PayloadRecord,
+    events.Reason,
+    kept_files.ArtifactData,
+    kept_files.OutputLog,
     events.Validation,
     events.ResumeStep,
     events.Parent,

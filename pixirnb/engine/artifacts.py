@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from pixirnb.history.events import ArtifactData
+from pixirnb.history.kept_files import ArtifactData
 from pixirnb.ports import Blobs
 from pixirnb.runners.findings import Ground, paths_matching
 

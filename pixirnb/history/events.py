@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.files import PathList
+from pixirnb.history.kept_files import ArtifactData, OutputLog
 from pixirnb.history.subagents import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 
 LOG_VERSION: Final = 1
@@ -159,27 +160,13 @@ class StoredValue(TypedDict):
     """For people: the Python type of a pickle."""
 
 
-class ArtifactData(TypedDict):
-    """A file that a step declared, as it is kept."""
-
-    path: str
-    blob: NotRequired[str]
-    bytes: NotRequired[int]
-
-
-class OutputLog(TypedDict):
-    """Where the printed output of an attempt lies, relative to the run folder."""
-
-    path: str
-    bytes: int
-    truncated: bool
-
-
 class Reason(TypedDict):
     """Why a run ended as it did; `code` is of a closed set."""
 
     code: str
+    """One of a closed set."""
     step: NotRequired[str | None]
+    """The step it speaks of."""
 
 
 class Check(TypedDict):
@@ -293,9 +280,11 @@ class AttemptEnded(TypedDict):
     report: NotRequired[dict[str, Any] | None]
     """An agent's structured report: checkpoint_status summary output limitations seams."""
     artifacts: NotRequired[list[ArtifactData]]
+    """Files that the step declared, as they are kept: `{path, blob, bytes}`."""
     unmatched: NotRequired[list[str]]
     """Globs of `artifacts` that named no file, of an attempt that ended by itself and well."""
     output_log: NotRequired[OutputLog]
+    """Where what it printed lies, relative to the run folder."""
     payload: NotRequired[PayloadRecord | None]
     """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
