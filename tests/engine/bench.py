@@ -190,6 +190,10 @@ class Grouped:
         self._log.append(events)
         self._groups.append(list(events))
 
+    def require_hold(self) -> None:
+        """As the log does."""
+        self._log.require_hold()
+
     def session(self, session_id: str) -> SessionLog:
         """As the log does."""
         return self._log.session(session_id)

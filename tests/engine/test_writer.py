@@ -53,6 +53,9 @@ class SlowLog:
         self.inner.append(events)
         self.written += [each.seq for each in events]
 
+    def require_hold(self) -> None:
+        self.inner.require_hold()
+
     def session(self, session_id: str) -> SessionLog:
         return self.inner.session(session_id)
 

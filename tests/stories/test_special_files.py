@@ -29,6 +29,7 @@ def test_a_pipe_in_the_workspace_and_one_that_a_step_leaves_are_named(tmp_path: 
     )
     assert outcome.ok
     bundle = run.bundle("a")
+    assert bundle is not None
     assert any("files_left_behind: its" in said for said in bundle["known_limitations"])
     warned = [event.data for event in run.history() if event.kind == "warning_raised"]
     assert [(said["code"], "mine" in said["message"]) for said in warned] == [("not_copied", True)]
