@@ -85,6 +85,12 @@ def worn(pid: int) -> int | None:
     return None
 
 
+def mark_worn(pid: int) -> int | None:
+    """The mark of a process; None where it bears none, is gone or is not ours to ask."""
+    found = worn(pid)
+    return None if found is None or found < _SIGNATURE else found
+
+
 def bearers(wanted: Callable[[int], bool]) -> list[int]:
     """Ids of living processes with such a mark, oldest ids first. Never this process."""
     if sys.platform != "linux":
@@ -127,8 +133,8 @@ def end(wanted: Callable[[int], bool], limit_s: float) -> tuple[list[int], list[
 
 
 def _bears(pid: int, wanted: Callable[[int], bool]) -> bool:
-    mark = worn(pid)
-    return mark is not None and mark >= _SIGNATURE and wanted(mark)
+    mark = mark_worn(pid)
+    return mark is not None and wanted(mark)
 
 
 def _is_alive(pid: int) -> bool:

@@ -125,7 +125,8 @@ class Engine:
 
     def sender(self, pid: int) -> Sender:
         """Whether a living process may speak for a person to the runs of this one: not below a step, as far as can be told."""
-        found = lineage.sender(pid)
+        marks = () if self._supervisor is None else self._supervisor.marks
+        found = lineage.sender(pid, marks)
         # Of a step that has killed who watched it, what it started may be anybody's child.
         is_lost = self._supervisor is not None and self._supervisor.was_ever_lost
         return "unproven" if is_lost and found == "person" else found

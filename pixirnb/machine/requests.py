@@ -36,7 +36,7 @@ _STOPS: Final[Mapping[str, RunStop]] = {
 
 
 Sender = Literal["person", "own_step", "other_step", "unproven"]
-"""Who asked, as the owner could tell: a process below no step · one below the owner, such as a step's of this run · a step's of
+"""Who asked, as the owner could tell: a process below no step · one below a step of this owner · one below a step of
 another owner · anybody, since only a file says so."""
 
 

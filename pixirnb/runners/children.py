@@ -129,6 +129,12 @@ def children_of(thread: int) -> list[int]:
         os.close(listed)
 
 
+def children_of_steps() -> set[int]:
+    """Ids of the living children that steps in threads of this process have made, marked or not."""
+    owned = (each for each in threading.enumerate() if getattr(each, WHOSE, None) is not None)
+    return {pid for each in owned if each.native_id for pid in children_of(each.native_id)}
+
+
 def threads_beside(those: set[int]) -> set[int]:
     """Native ids of this process's threads but for those."""
     return {int(task.name) for task in _TASKS.iterdir()} - those

@@ -1,7 +1,8 @@
 """Whose a process is: which step's tag it bears, and which step it, or anyone else who asks for something, runs below.
 
-A step's processes bear its tag in their environment; reapers, and functions that were only forked, bear it in their command
-line, which no other process can change. Who cleared its environment, or left its parent, has a reaper above it still.
+A step's processes bear its mark (`process_marks.py`), and its tag in their environment; reapers, and functions that were only
+forked, bear the tag in their command line, which no other process can change. Who cleared its environment, took off its mark
+or left its parent has a reaper above it still; what a step in a thread has started has none, and its mark.
 Who runs as the same user and has the system start something for it (`at`, `ssh localhost`, a debugger) can do more than
 this finds. Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 """
@@ -10,12 +11,15 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from pixirnb import process_marks
 from pixirnb.machine.requests import Sender
+from pixirnb.runners.children import WHOSE, children_of_steps
 from pixirnb.runners.trees import TAG
 
 _MARK: Final = f"{TAG}=".encode()
@@ -24,37 +28,35 @@ _OURS: Final = b"pixirnb.runners.supervisor_process"
 _DEEPEST: Final = 256
 
 
-_here = threading.local()
-
-
-def wear_in_this_thread(tag: str) -> None:
-    """The calling thread is a step's, until it ends."""
-    _here.tag = tag
-
-
 def asking_step() -> str | None:
     """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none."""
-    own = getattr(_here, "tag", None) or _worn(os.environ.get(TAG))
+    children = getattr(threading.current_thread(), WHOSE, None)
+    own = _worn(os.environ.get(TAG)) if children is None else str(children.tag)
     if own is not None:
-        return str(own)
+        return own
     return next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
 
 
-def sender(pid: int) -> Sender:
+def sender(pid: int, marks: Collection[int] = ()) -> Sender:
     """Whether a living process is a step's, of this process or of another, or nobody's; `unproven` where it cannot be told.
 
-    Whatever runs below this process is taken for a step's: what a step that runs in a thread has started does, too.
+    Args:
+        marks: those of this process's steps that run in threads: what they started may have left this process.
     """
     above = _ancestry(pid)
     if above is None:
         return "unproven"
-    if os.getpid() in above:
-        return "own_step"
-    is_a_steps = any(_worn_by(each) is not None for each in above)
+    own = os.getpid()
+    below = above[: above.index(own)] if own in above else []
+    inherited = {*_signs_of(own), None}
+    is_own = not inherited.issuperset(sign for each in below for sign in _signs_of(each))
+    is_own = is_own or (bool(below) and below[-1] in children_of_steps())
+    is_own = is_own or process_marks.mark_worn(pid) in marks
+    is_a_steps = any(sign is not None for each in above for sign in _signs_of(each))
     # What moved while it was looked at is nobody's proof.
     if above != _ancestry(pid):
         return "unproven"
-    return "other_step" if is_a_steps else "person"
+    return "own_step" if is_own else "other_step" if is_a_steps else "person"
 
 
 def tag_of(pid: int) -> str | None:
@@ -66,6 +68,11 @@ def tag_of(pid: int) -> str | None:
         return found
     # Read raw: psutil stops at the first empty entry, which a worn tag may leave.
     return _tag_among(_entries(pid, "environ"))
+
+
+def _signs_of(pid: int) -> tuple[str | None, int | None]:
+    """The tag and the mark of a process, each None where it bears none."""
+    return _worn_by(pid), process_marks.mark_worn(pid)
 
 
 def _worn_by(pid: int) -> str | None:

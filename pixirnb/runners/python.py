@@ -25,7 +25,7 @@ from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.ids import attempt_name, attempt_tag
 from pixirnb.ports import BlobDraft, Job
-from pixirnb.runners import attempt, functions, lineage, reporter, starts, threads
+from pixirnb.runners import attempt, functions, reporter, starts, threads
 from pixirnb.runners.children import Children, Ending
 from pixirnb.runners.mailbox import Mailbox
 from pixirnb.runners.supervisor import Supervisor
@@ -121,7 +121,6 @@ class _Thread:
         reporter.listen_in_this_thread(
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
-        lineage.wear_in_this_thread(self.children.tag)
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
         with threads.own_output(lambda name, chunk: self._emit(Output(name, chunk))):
             outcome = functions.call(self.work.call, self.work.arguments, self.work.source)

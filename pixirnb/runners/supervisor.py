@@ -105,6 +105,11 @@ class Supervisor:
         """Whether a supervisor process has died under its steps: what it had started may be nobody's child now."""
         return self._was_lost or (self._process is not None and self._is_dead())
 
+    @property
+    def marks(self) -> frozenset[int]:
+        """What steps in threads have started bears one of these."""
+        return frozenset(self._marks)
+
     def guard(self, mark: int) -> None:
         """From now on, what bears this mark ends with this process, however it dies. Raises OSError where it would not."""
         self._be_alive()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import anyio
@@ -13,6 +14,8 @@ import anyio.to_thread
 import pytest
 
 from pixirnb.ids import attempt_name
+from pixirnb.runners import starts
+from pixirnb.runners.children import Children
 from pixirnb.runners.lineage import asking_step, sender, tag_of
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
@@ -86,15 +89,38 @@ def sender_as_seen_elsewhere(pid: int) -> str:
     return done.stdout.strip()
 
 
-def test_what_runs_below_the_owner_is_taken_for_a_steps_and_what_is_gone_proves_nothing() -> None:
+def test_what_a_cell_of_the_owner_starts_is_a_persons_and_what_is_gone_proves_nothing() -> None:
     child = subprocess.Popen(["env", "-i", "sleep", "60"])
     try:
-        assert sender(child.pid) == "own_step"
+        assert sender(child.pid) == "person"
         assert sender_as_seen_elsewhere(child.pid) == "person"
     finally:
         child.kill()
         child.wait()
     assert sender(child.pid) == "unproven"
+
+
+def test_what_a_step_in_a_thread_starts_is_never_a_persons_wherever_it_goes() -> None:
+    children = Children(f"{RUN_ID}/make.1", guard=lambda _: None, release=lambda _: None)
+    found: list[str] = []
+    elsewhere: list[str] = []
+
+    def step() -> None:
+        starts.own(children)
+        stays = subprocess.Popen(["env", "-i", "sleep", "60"])
+        script = "env -i setsid sleep 60 > /dev/null 2>&1 & echo $!"
+        leaves = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=True)
+        for pid in (stays.pid, int(leaves.stdout)):
+            found.append(sender(pid, {children.mark}))
+            elsewhere.append(sender_as_seen_elsewhere(pid))
+        children.close()
+        stays.wait()
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert found == ["own_step", "own_step"]
+    assert elsewhere == ["other_step", "other_step"]
 
 
 def test_a_step_of_another_owner_is_known_by_its_reaper_when_it_hides_its_own_name(
