@@ -36,6 +36,11 @@ def as_named(named: Path, base: str, *acts: str) -> list[str]:
     return [base]
 
 
+def asking_table(argv: list[str]) -> str:
+    """A table of the user's own: an agent that keeps to `ask` by itself."""
+    return f"[cli.mine]\nargv = {json.dumps(argv)}\nmodes = {{ ask = [] }}\n"
+
+
 @pytest.mark.parametrize("prompt", ["$(touch x) {cwd}", "x" * (ARGUMENT_LIMIT + 1)], ids=len)
 def test_an_agent_that_is_not_known_reads_its_prompt_on_standard_input(
     prompt: str, tmp_path: Path
@@ -50,7 +55,7 @@ def test_an_agent_that_is_not_known_reads_its_prompt_on_standard_input(
 def test_text_is_passed_on_as_it_is_and_the_prompt_of_a_known_agent_is_the_last_argument(
     named: Path, tmp_path: Path
 ) -> None:
-    named.write_text(f"[cli.mine]\nargv = {json.dumps(fake('cli', 'echo', 'tty', 'read'))}\n")
+    named.write_text(asking_table(fake("cli", "echo", "tty", "read")))
     work = coding_agent("cli", ["mine"], tmp_path, prompt="A 'prompt' {x}")
     ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
@@ -63,7 +68,7 @@ def test_a_prompt_that_can_be_no_argument_is_a_file_while_it_is_needed(
     prompt: str, named: Path, tmp_path: Path
 ) -> None:
     script = "import sys; p = sys.argv[-1].split()[6].rstrip('.'); print(p, len(open(p).read()))"
-    named.write_text(f"[cli.mine]\nargv = {json.dumps([sys.executable, '-c', script])}\n")
+    named.write_text(asking_table([sys.executable, "-c", script]))
     work = coding_agent("cli", ["mine"], tmp_path, prompt=prompt)
     ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
@@ -73,7 +78,7 @@ def test_a_prompt_that_can_be_no_argument_is_a_file_while_it_is_needed(
 
 
 def test_a_prompt_that_begins_as_an_option_does_is_none(named: Path, tmp_path: Path) -> None:
-    named.write_text('[cli.mine]\nargv = ["printf", "%s"]\n')
+    named.write_text(asking_table(["printf", "%s"]))
     work = coding_agent("cli", ["mine"], tmp_path, prompt="--version\n- and more")
     assert staged(work, tmp_path)[1].text() == "\n--version\n- and more"
 
@@ -94,7 +99,7 @@ def test_placeholders_are_filled_in_once_and_only_where_they_stand(
 ) -> None:
     script = "import sys; print(sys.argv[1:])"
     command = [sys.executable, "-c", script, "<{prompt}>", "{role}", "{cwd}", "${other} {a b}"]
-    named.write_text(f"[cli.mine]\nargv = {json.dumps(command)}\n")
+    named.write_text(asking_table(command))
     work = coding_agent("cli", ["mine"], tmp_path, prompt="see {cwd}")
     _, rehearsal = staged(work, tmp_path)
     assert (
@@ -180,8 +185,8 @@ def test_what_is_told_has_been_said_before(named: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("acts", "kind", "details"),
     [
-        (["say:part", "exit:3"], "exit", {"exit_code": 3}),
-        (["say:part", "kill:9"], "crash", {"signal": "SIGKILL"}),
+        (["say:part", "exit:3"], "exit", {"exit_code": 3, "said": "part"}),
+        (["say:part", "kill:9"], "crash", {"signal": "SIGKILL", "said": "part"}),
     ],
     ids=str,
 )

@@ -24,7 +24,7 @@ def test_its_exit_code_is_its_end_and_what_it_said_is_partial(tmp_path: Path) ->
         coding_agent("pty", fake("pty", "say:half", "exit:3"), tmp_path), tmp_path
     )
     assert (ended.status, ended.error_kind) == ("failed", "exit")
-    assert ended.details == {"exit_code": 3}
+    assert ended.details == {"exit_code": 3, "said": "half"}
     [(_, message)] = told(rehearsal)
     assert message["partial"] is True
     assert message["text"].endswith("half")

@@ -96,7 +96,7 @@ FINE = [
     ["perl", "-pi", "-e", "s/a/b/", "{prompt_file}"],
     ["docker", "run", "-v", "{prompt_file}:/task", "image", "agent", "/task"],
     ["timeout", "9", "claude", "-p"],
-    ["my-agent", "--dir", "/work/python"],
+    ["my-agent", "--dir", "/srv/python"],
     ["agent", "${HOME}", '{"a": 1}', "{}", "{a b}", "--to={cwd}", "{model}"],
     ["claude", "-p", "{prompt}", "--allowedTools", "bash"],
     ["/opt/bin/claude", "-p", "--model", "m", "{prompt}"],
