@@ -203,13 +203,16 @@ class _Performance:
         checks: list[Check] = []
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
             value = await self._offload(results.typed_value, ended)
-            payload = await check_payload(step, value, printed, self._nested(assignment))
+            payload = await check_payload(
+                step, value, printed, self._nested(assignment), self.around.offload
+            )
             left = Left(
                 ground=self.place.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 printed=printed,
                 value=value if payload is None else payload.value,
                 sources=dict(self.around.sources),
+                offload=self.around.offload,
                 is_json=payload is not None and payload.is_parsed,
                 merged_in=isolated.merged_in(step, self.around.run),
             )

@@ -11,6 +11,7 @@ from pixirnb.engine.readings import declared_text
 from pixirnb.history.codec import canonical
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.ports import Offload
 from pixirnb.runners.checks import (
     JSON_PROBLEMS,
     NOT_READ,
@@ -46,7 +47,7 @@ class Payload:
 
 
 async def check_payload(
-    step: PlannedStep, value: Any, printed: Printed, nested: Nested
+    step: PlannedStep, value: Any, printed: Printed, nested: Nested, offload: Offload
 ) -> Payload | None:
     """Look at what a step left with its declared output in hand; None where it declares none.
 
@@ -77,7 +78,7 @@ async def check_payload(
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:
-        problems = await find_schema_problems(value, dict(declared), nested)
+        problems = await find_schema_problems(value, dict(declared), nested, offload)
     return Payload(schema_id, provenance, problems, value, is_parsed)
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never, cast
 
 import anyio
-import anyio.to_thread
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
+from pixirnb.ports import Offload
 from pixirnb.runners.findings import Ground
 from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
@@ -63,6 +63,8 @@ class Left:
     value: Any
     """What the step left; NOT_READ where it is what was printed, too large to be read before it is wanted."""
     sources: dict[str, str]
+    offload: Offload
+    """Keeps what may take a moment off the loop."""
     is_json: bool = False
     """What was printed is the value as JSON."""
     merged_in: str | None = None
@@ -70,8 +72,8 @@ class Left:
 
     async def read(self) -> Any:
         """The value out of what was printed, where it is offered as one."""
-        text = await anyio.to_thread.run_sync(self.printed.read)
-        return await anyio.to_thread.run_sync(json.loads, text) if self.is_json else text
+        text = await self.offload(self.printed.read)
+        return await self.offload(json.loads, text) if self.is_json else text
 
 
 def looks_at_output(checks: tuple[Check, ...]) -> bool:
@@ -116,10 +118,12 @@ async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
     return {"check": written, "passed": passed, "evidence": evidence}
 
 
-async def find_schema_problems(value: Any, schema: dict[str, Any], nested: Nested) -> list[str]:
+async def find_schema_problems(
+    value: Any, schema: dict[str, Any], nested: Nested, offload: Offload
+) -> list[str]:
     """As `schema_problems`, off the loop; one that may take long is tried in a process that can be ended."""
     if not may_take_long(schema):
-        return await anyio.to_thread.run_sync(schema_problems, value, schema)
+        return await offload(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
     return await problems_found("pixirnb.spec.schemas:schema_problems", arguments, nested)
 
@@ -148,13 +152,13 @@ def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
 
 async def _schema_problems(schema: dict[str, Any], left: Left, nested: Nested) -> list[str]:
     if left.value is not NOT_READ:
-        return await find_schema_problems(left.value, schema, nested)
+        return await find_schema_problems(left.value, schema, nested, left.offload)
     if not left.printed.is_offered:
         return [too_large(left.printed)]
     if left.is_json:
         arguments = {"printed": left.printed.argument, "schema": schema}
         return await problems_found(JSON_PROBLEMS, arguments, nested)
-    return await find_schema_problems(await left.read(), schema, nested)
+    return await find_schema_problems(await left.read(), schema, nested, left.offload)
 
 
 async def _output_contains(

@@ -104,6 +104,7 @@ class MemoryLog:
         self._store = store
         self._run = run
         self._lease = lease
+        self._deaths = store.deaths
         self._chain = decoded.chain
         self._count = len(decoded.events)
         self._has_appended = False
@@ -118,8 +119,8 @@ class MemoryLog:
     def append(self, events: Sequence[Event]) -> None:
         """Keep `events` in one group. Raises LogWriteFailed, as FileLog does, and InternalError."""
         self.require_hold()
-        if self._refusal is None and not self._is_held:
-            self._refusal = "it is closed, or its process has ended"
+        if self._refusal is None and self._store.deaths != self._deaths:
+            self._refusal = "its process has ended"
         if self._refusal is not None:
             raise self._write_failed()
         if not events:
@@ -201,6 +202,8 @@ class MemoryStore:
         self.session_type = session_type
         self.runs = {}
         self.instance = instance
+        self.deaths = 0
+        """How often all processes died."""
         self._left: int | None = None
         self._torn = 0
 
@@ -214,6 +217,7 @@ class MemoryStore:
 
     def end_processes(self) -> None:
         """Every holder dies at once: its locks are free, its logs take no more events."""
+        self.deaths += 1
         for run in self.runs.values():
             run.is_locked = False
 

@@ -223,6 +223,16 @@ TRIALS: list[Trial] = [
             x.place(at("checkpoint_decided", "a")) + 1, x.events[x.place(at("attempt_ended", "a"))]
         ),
     ),
+    (
+        "one_owner_writes",
+        "a robbed owner writes on",
+        of(pair, seen=True),
+        lambda x: (
+            x.see("acquired", 1, detail="p1"),
+            x.see("lost", 2, detail="p1"),
+            x.see("wrote", 3, detail="p1"),
+        ),
+    ),
     ("ends_are_real", "ended before its runner let go", of(pair, seen=True), _early_end),
     (
         "ready_is_earned",

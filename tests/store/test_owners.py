@@ -292,12 +292,18 @@ def test_a_request_that_comes_after_the_loss_is_left_to_the_next_owner(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run = api.start(FLOW)
-    while not Path("begun").exists():
+    # Once that `b` began is on disk too nothing is left to be written: only a look into the inbox can find out.
+    while (run.folder / "log.jsonl").read_bytes().count(b'"attempt_started"') < 2:
         pass
     (run.folder / "lock").unlink()
     request = run.folder / "inbox" / "0123456789abcdef.json"
     request.write_text(
         json.dumps({"id": "0123456789abcdef", "verb": "cancel", "arguments": {}, "by": "x"})
     )
+    while run.status == "running" and request.exists():
+        pass
+    is_left = request.exists()
+    Path("go").touch()
+    assert is_left
     assert run.wait().reasons[0]["code"] == "lock_lost"
     assert [path.name for path in request.parent.iterdir()] == [request.name]

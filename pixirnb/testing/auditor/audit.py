@@ -59,6 +59,7 @@ RULES: Final[tuple[Rule, ...]] = (
         logging_rules.begins_once,
         logging_rules.rest_is_quiet,
         logging_rules.intent_first,
+        logging_rules.one_owner_writes,
         logging_rules.attempts_count_on,
         logging_rules.ends_once,
         logging_rules.ends_are_real,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from pixirnb.testing.auditor.breaches import Finding
+from pixirnb.testing.auditor.breaches import Finding, Sighting
 from pixirnb.testing.auditor.record import Fact, Record
 
 _AFTER_REST: Final = frozenset(
@@ -18,6 +18,8 @@ _BY_REQUEST: Final = frozenset(
     }
 )  # fmt: skip
 """What a person asks for."""
+_LEAVE_S: Final = 10.0
+"""So long after its run was taken from it an owner may have something under way: it looks, asks, and waits for the grace."""
 _NAMES: Final = frozenset({"blob", "patch", "more", "marked"})
 """Members that name a blob."""
 
@@ -122,6 +124,36 @@ def intent_first(record: Record) -> Iterator[Finding]:
             for each in record.attempts
         ):
             yield None, seen.step, f"Attempt {seen.attempt} began, and no intent was on disk."
+
+
+def one_owner_writes(record: Record) -> Iterator[Finding]:
+    """Only who took a run up last writes to it; who lost it writes nothing more, and soon ends what it has under way."""
+    owner: str | None = None
+    for place, seen in enumerate(record.sightings):
+        if seen.what == "acquired":
+            owner = seen.detail
+        elif seen.what == "lost":
+            owner = None
+            yield from _going_on(record.sightings[:place], record.sightings[place:], seen.at)
+        elif seen.what == "wrote" and seen.detail != owner:
+            yield seen.durable, None, f"{seen.detail} wrote, and does not hold the run."
+
+
+def _going_on(
+    before: Sequence[Sighting], after: Sequence[Sighting], lost_at: float
+) -> Iterator[Finding]:
+    """What was under way when its owner lost the run, and long after."""
+    if any(seen.what == "died" for seen in after):
+        return
+    since = max((n for n, seen in enumerate(before) if seen.what == "acquired"), default=0)
+    under_way: dict[tuple[str | None, int | None], bool] = {}
+    for seen in before[since:]:
+        if seen.what in {"began", "ended"}:
+            under_way[seen.step, seen.attempt] = seen.what == "began"
+    ends = {(seen.step, seen.attempt): seen.at for seen in after if seen.what == "ended"}
+    for key, is_open in under_way.items():
+        if is_open and ends.get(key, float("inf")) > lost_at + _LEAVE_S:
+            yield None, key[0], f"Attempt {key[1]} went on long after its owner had lost the run."
 
 
 def attempts_count_on(record: Record) -> Iterator[Finding]:

@@ -155,7 +155,7 @@ class Record:
             for seen in self.sightings
             if seen.what == "returned" and seen.durable <= limit
         }
-        deaths = [seen.durable for seen in self.sightings if seen.what == "died"]
+        deaths = [seen.durable for seen in self.sightings if seen.what in {"died", "lost"}]
         return [
             each
             for each in self.threads
@@ -208,7 +208,7 @@ class Record:
 
     def hear(self) -> None:
         """Find for each wish the course it was meant for: the one going on, or the next where none was."""
-        turns = [seen for seen in self.sightings if seen.what in {"wished", "died", "acquired"}]
+        turns = [s for s in self.sightings if s.what in {"wished", "died", "lost", "acquired"}]
         before: Sighting | None = None
         for seen in turns:
             if seen.what != "wished":

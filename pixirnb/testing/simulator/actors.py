@@ -66,6 +66,8 @@ class Actor:
     """Where it writes."""
     began: Callable[[Job], None] = lambda _: None
     over: Callable[[Job], None] = lambda _: None
+    is_robbed: Callable[[], bool] = lambda: False
+    """Whether another may have swept its folders."""
 
     async def perform(self, job: Job) -> Ended:
         """Play one attempt, or a part of its checks."""
@@ -109,6 +111,8 @@ class Actor:
         """Files, whatever comes of the attempt: what is in them depends on what it was given, and others may write the same."""
         for path in behaviour.get("writes") or ():
             if not self.disk.write(job.workspace, path, f"v{_given(job) % 2}"):
+                if self.is_robbed():
+                    return
                 told = f"It works in {job.workspace}, which is not there."
                 self.witness.breach("keeps_apart", told, job.step)
                 return

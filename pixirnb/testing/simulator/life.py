@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from pixirnb import courses
@@ -48,7 +49,8 @@ from pixirnb.testing.simulator.person import (
 from pixirnb.testing.simulator.process import Process, Surroundings
 from pixirnb.testing.simulator.records import Records
 from pixirnb.testing.simulator.resting import has_no_rest, is_at_rest, is_same, statuses
-from pixirnb.testing.simulator.trees import Shelf, SimulatedFiles, is_stuck
+from pixirnb.testing.simulator.succession import Succession
+from pixirnb.testing.simulator.trees import Shelf, SimulatedFiles
 from pixirnb.testing.simulator.witness import Witness
 from pixirnb.testing.simulator.world import Document, World, shape
 
@@ -185,6 +187,8 @@ class _Player:
         self.disk.is_in_the_way = bool(act.get("disturb"))
         if "lose_blob" in act and run_id:
             self.records.lose_blob(run_id, int(act["lose_blob"]))
+        if "damage" in act and run_id:
+            self.records.damage(run_id, int(act["damage"]))
 
     def _begun(self, act: Document, run_id: str, workflow: Workflow) -> Course | None:
         place = self._place()
@@ -211,7 +215,13 @@ class _Player:
             request = self._decision(act, run_id)
             selection = Selection(is_decision=True)
         return courses.further(
-            self.store, run_id, edit=edit, selection=selection, request=request, place=place
+            self.store,
+            run_id,
+            edit=edit,
+            selection=selection,
+            request=request,
+            recover="damage" in act,
+            place=place,
         )
 
     def _record(self, act: Document, run_id: str) -> None:
@@ -258,12 +268,13 @@ class _Player:
         run_id = course.log.run_id
         self.life.courses += 1
         self.witness.count("courses")
-        self.witness.see("acquired", run_id)
+        self.witness.see("acquired", run_id, detail=self.process.name)
         if act.get("rival"):
             self._rival(run_id)
-        operator = Operator(self.process, run_id, lambda: self._rival(run_id), self._fill_disk)
+        succession = Succession(self.process, run_id, self._born, self._place)
+        operator = Operator(self.process, run_id, partial(self._rival, run_id), succession.open)
         operator.plan(act.get("ops") or ())
-        live = self.loop.run_until_complete(self.process.drive(course, act))
+        self.process, live = self.loop.run_until_complete(succession.drive(course, act))
         self.store.fail_after(None)
         found: RunOutcome | None = None
         try:
@@ -300,11 +311,6 @@ class _Player:
             raise
         self.witness.breach("one_winner", "Two processes took the run up at once.")
 
-    def _fill_disk(self, is_full: bool, torn: int) -> None:
-        self.store.fail_after(0 if is_full else None, torn=torn)
-        if is_full:
-            self.witness.count("disk full")
-
     def _was_no_op(self, run_id: str) -> None:
         self.witness.count("no-ops")
         found = self.records.outcome(run_id)
@@ -317,15 +323,8 @@ class _Player:
         """Once all is over: what was done to files is on record, and no folder of an attempt is left untold."""
         if self.life.breaches:
             return
-        for run_id, merge in self.shelf.merges:
-            told = self.life.log(run_id) if run_id in self.store.runs else b""
-            if told.count(f'"merge":"{merge}"'.encode()) == 0:
-                self.witness.breach("merges_recorded", f"{merge} of {run_id} is in no log.")
-        for folder in self.shelf.apart():
-            run_id = folder.parts[2]
-            told = self.life.log(run_id) if run_id in self.store.runs else b""
-            if not (is_stuck(folder) and f"{folder} could not be deleted".encode() in told):
-                self.witness.breach("folders_deleted", f"{folder} is still there.")
+        for rule, told in self.shelf.untold(self.records.told):
+            self.witness.breach(rule, told)
 
     # --- to rest ------------------------------------------------------------------------------------------------
 
@@ -375,11 +374,11 @@ class _Player:
         for _ in open_seams(seams_of(plan, run)):
             self._record({"pick": 1, "seam": True, "form": "record"}, run_id)
 
-    def _place(self) -> Place:
+    def _place(self, process: Process | None = None) -> Place:
         return Place(
             wall=self.clock.wall,
             chance=self.ids.randbytes,
-            owner=lambda: self.process.owner,
+            owner=lambda: (process or self.process).owner,
             end_strays=self._sweep,
             contents=self.disk.contents,
             files=lambda _log, roots, _never: SimulatedFiles(self.shelf, roots),

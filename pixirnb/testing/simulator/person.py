@@ -30,7 +30,8 @@ class Operator:
     run_id: str
     rival: Callable[[], None]
     """Another process tries to take the run up."""
-    fill_disk: Callable[[bool, int], None]
+    lose_lock: Callable[[Document], None]
+    """Somebody takes the run from the process; another may go on with it."""
     number: int = 0
     """Of the last request."""
 
@@ -42,7 +43,12 @@ class Operator:
 
     def _do(self, op: Document) -> None:
         process, scheduler = self.process, self.process.scheduler
-        if process.is_dead or scheduler is None or scheduler.log.run_id != self.run_id:
+        if (
+            process.is_dead
+            or process.is_robbed
+            or scheduler is None
+            or scheduler.log.run_id != self.run_id
+        ):
             return
         what = op["do"]
         process.around.witness.note(f"operator: {what}")
@@ -86,8 +92,12 @@ class Operator:
                 self._forge(op, scheduler.plan, scheduler.board.run)
             case "rival":
                 self.rival()
+            case "lose_lock":
+                self.lose_lock(op)
             case "disk":
-                self.fill_disk(bool(op["full"]), int(op.get("torn", 0)))
+                is_full = bool(op["full"])
+                process.around.store.fail_after(0 if is_full else None, torn=int(op.get("torn", 0)))
+                process.around.witness.count("disk full" if is_full else "disk healed")
             case _:
                 raise AssertionError(f"the operator knows no {what}")
 

@@ -16,6 +16,7 @@ import anyio.lowlevel
 from anyio.from_thread import BlockingPortal
 
 from pixirnb.courses import Course
+from pixirnb.engine.inbox import HeldInbox
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.engine.scheduler import Scheduler
@@ -137,6 +138,7 @@ class _Disk:
             await process.pass_away_if_dead()
         try:
             self.log.append(events)
+            process.around.witness.see("wrote", self.log.run_id, detail=process.name)
         except LogWriteFailed:
             process.around.witness.count("refused groups")
             raise
@@ -158,6 +160,8 @@ class Process:
     around: Surroundings
     number: int
     is_dead: bool = False
+    is_robbed: bool = False
+    """Whether the run it drives was taken from it behind its back."""
     slots: AgentSlots = field(default_factory=lambda: AgentSlots(3))
     """Of its agents; fewer than the steps that a run may have under way."""
     groups: int = 0
@@ -174,9 +178,14 @@ class Process:
     _delays: Any = None
 
     @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return f"p{self.number}"
+
+    @property
     def owner(self) -> Owner:
         """How it signs."""
-        return {"host": "simulated", "pid": 1000 + self.number, "instance": f"p{self.number}"}
+        return {"host": "simulated", "pid": 1000 + self.number, "instance": self.name}
 
     def latency(self) -> float:
         """How long the disk takes over the next group."""
@@ -198,6 +207,7 @@ class Process:
             around.disk,
             self._began,
             self._over,
+            lambda: self.is_robbed,
         )
         runners: Mapping[Kind, Actor] = {"shell": actor, "python": actor, "agent": actor}
         scheduler = self.scheduler = Scheduler(
@@ -212,7 +222,7 @@ class Process:
             settings=Settings(),
             is_attended=bool(act.get("attended")),
             slots=self.slots,
-            inbox=self.inbox,
+            inbox=HeldInbox(self.inbox, log),
             offload=self._inline,
             contents=around.contents,
             writer_of=lambda log: _Disk(self, log),
@@ -253,7 +263,8 @@ class Process:
             return
         self.is_dead = True
         around = self.around
-        around.store.end_processes()
+        if not self.is_robbed:
+            around.store.end_processes()
         around.store.fail_after(None)
         around.witness.count("crashes")
         self._end_threads()
@@ -265,6 +276,13 @@ class Process:
                 around.witness.count("strays")
         if self._driving is not None:
             self._driving.cancel()
+
+    def lose(self, run_id: str) -> None:
+        """Somebody removes the lock of the run that it drives."""
+        self.is_robbed = True
+        self.around.store.lose_lock(run_id)
+        self.around.witness.see("lost", run_id, detail=self.name)
+        self.around.witness.count("locks lost")
 
     def leave(self) -> None:
         """The process ends in order, between two courses."""

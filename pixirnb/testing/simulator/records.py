@@ -76,6 +76,22 @@ class Records:
             self.witness.count("blobs lost")
             self.witness.note(f"lost {name}")
 
+    def told(self, run_id: str) -> bytes:
+        """All that was ever written of a run: its log, and what recoveries have kept aside."""
+        run = self.store.runs.get(run_id)
+        return b"" if run is None else b"".join((bytes(run.data), *run.broken))
+
+    def damage(self, run_id: str, pick: int) -> None:
+        """Change a byte of one of a log's lines. The first is left: without it there is no run."""
+        run = self.store.runs[run_id]
+        lines = bytes(run.data).split(b"\n")[:-1]
+        if len(lines) > 1:
+            kept = 1 + pick % (len(lines) - 1)
+            run.data[sum(len(line) + 1 for line in lines[:kept]) + 8] ^= 1
+            self.witness.forget(run_id, kept)
+            self.witness.count("logs damaged")
+            self.witness.note(f"damaged line {kept + 1}")
+
     def count(self, run_id: str) -> None:
         """Count what a run's log holds, for coverage."""
         count = self.witness.count

@@ -52,7 +52,20 @@ def world(seed: int) -> World:
         _forgeries(chance("forgeries"), acts)
         if has_words:
             with_words(words, acts)
+    _losses(chance("owners"), acts, is_quiet=is_quiet)
     return World(str(seed), written, known, inputs, acts, is_quiet)
+
+
+def _losses(chance: Random, acts: list[Document], *, is_quiet: bool) -> None:
+    """Locks are removed under live runs, and logs are damaged between two courses."""
+    for act in acts:
+        if act["form"] not in {"record", "merge"} and chance.random() < 0.12:
+            op: Document = {"at": round(chance.uniform(0.0, 15.0), 3), "do": "lose_lock"}
+            op["after"] = chance.choice([0.0, 0.1, 0.3, 4.0, None])
+            act.setdefault("ops", []).append(op)
+        is_plain = act["form"] == "resume" and not ({"flags", "workflow", "inputs"} & act.keys())
+        if is_plain and not is_quiet and chance.random() < 0.12:
+            act["damage"], act["fresh"] = chance.randrange(100), True
 
 
 def _forgeries(chance: Random, acts: list[Document]) -> None:

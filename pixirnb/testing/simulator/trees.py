@@ -7,7 +7,7 @@ whole files. What was done outlives the process that did it, until the log has i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -56,6 +56,16 @@ class Shelf:
         """Folders of isolated attempts that are still there."""
         return [folder for folder in self.disk.folders if folder.is_relative_to(_APART)]
 
+    def untold(self, told: Callable[[str], bytes]) -> Iterator[tuple[str, str]]:
+        """What was done to files and is on no record of its run, and folders nobody told of: rule and sentence."""
+        for run_id, merge in self.merges:
+            if told(run_id).count(f'"merge":"{merge}"'.encode()) == 0:
+                yield "merges_recorded", f"{merge} of {run_id} is in no log."
+        for folder in self.apart():
+            said = f"{folder} could not be deleted".encode()
+            if not (is_stuck(folder) and said in told(folder.parts[2])):
+                yield "folders_deleted", f"{folder} is still there."
+
     def delete(self, folders: Sequence[Path]) -> list[Cannot]:
         """Delete folders of isolated attempts; some never go, as where a step left files of another user's."""
         refused = []
@@ -99,7 +109,9 @@ class SimulatedFiles:
         return Given(order, self._folder(order, "."), folders, seen, base)
 
     def take(self, given: Given) -> Taken:
-        """What is in the folders now."""
+        """What is in the folders now. Raises Cannot where another owner has swept them."""
+        if any(folder not in self.shelf.disk.folders for folder in given.folders.values()):
+            raise Cannot("Its folders are gone.", code="tree_missing")
         trees = {
             root: self.shelf.keep(self.shelf.disk.folders[folder])
             for root, folder in given.folders.items()

@@ -10,7 +10,9 @@ from typing import Literal
 from pixirnb.store.memory import MemoryStore
 from pixirnb.testing.auditor.breaches import Breach, Sighting
 
-What = Literal["began", "ended", "returned", "wished", "merging", "forged", "died", "acquired"]
+What = Literal[
+    "began", "ended", "returned", "wished", "merging", "forged", "died", "acquired", "wrote", "lost"
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,12 +40,14 @@ class Witness:
         run = self.store.runs.get(run_id)
         durable = 0 if run is None else run.data.count(b"\n")
         known = self.sightings.setdefault(run_id, [])
-        if what == "died":
+        if what in {"died", "lost"}:
             # What it was asked and had no time to act on died with it.
             while known and known[-1].what == "wished" and known[-1].durable == durable:
                 known.pop()
         seen = Sighting(what, durable, self.now(), step, attempt, detail)
         known.append(seen)
+        if what == "wrote":
+            return  # the log tells it
         about = f" {step}.{attempt}" if step and attempt else f" {step}" if step else ""
         self.note(f"{what}{about}{' ' + detail if detail else ''}")
 
@@ -51,6 +55,10 @@ class Witness:
         """A fork begins with what was seen of another run, up to event number `seq`."""
         before = [seen for seen in self.sightings.get(run_id, []) if seen.durable <= seq]
         self.sightings[fork_id] = before
+
+    def forget(self, run_id: str, seq: int) -> None:
+        """Of a run only its first `seq` events are left."""
+        self.follow(run_id, run_id, seq)
 
     def note(self, text: str) -> None:
         """A line of the story."""
