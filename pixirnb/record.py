@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pixirnb import housekeeping
+from pixirnb import collector, housekeeping
 from pixirnb.engine.live import LiveRun
 from pixirnb.engine.outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
@@ -65,6 +65,7 @@ class Record:
     # --- how it stands ------------------------------------------------------------------------------------------
 
     @property
+    @collector.held_back()
     def outcome(self) -> RunOutcome:
         """How the run stands now, or ended."""
         if (live := self._course()) is not None:
@@ -88,6 +89,7 @@ class Record:
         return self._known_run()[0]
 
     @property
+    @collector.held_back()
     def plan(self) -> PlanReport:
         """The plan of the pinned workflow."""
         return report(self.compiled().workflow, Facts())
@@ -296,6 +298,7 @@ class Record:
     def _reading(self) -> Reading:
         return begun(self.store, self.id)
 
+    @collector.held_back()
     def _known_run(self) -> tuple[RunState, Plan]:
         """The run as its log has it; read again only where that is another file by now, or a longer one."""
         if self._cached is None or self._mark is None or self._mark != self._mark_of_log():

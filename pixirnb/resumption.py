@@ -122,7 +122,7 @@ def history_at(reading: Reading, checkpoint: str) -> list[Event]:
 
 def pinned_plan(run: RunState) -> Plan:
     """The plan of the workflow a run has pinned; its paths are not looked up again."""
-    return compile_plan(require(load_mapping(run.spec)), pinned_facts(run), run.sources)
+    return compile_plan(load_mapping(run.spec).require(), pinned_facts(run), run.sources)
 
 
 def pinned_facts(run: RunState) -> Facts:

@@ -362,6 +362,9 @@ class _Performance:
         }
         if output is not None:
             data["output"] = output
+            # One text is held once: a short output is often its last line.
+            if output.get("value") == data["summary"]:
+                data["summary"] = output["value"]
         if self.report is not None:
             data["report"] = self.mask.data(self.report)
         data |= kept or {}

@@ -66,7 +66,8 @@ def answer_bundle(answer: Answer) -> Bundle:
         case "prompt":
             return {"text/plain": plain(document["prompt"], _PROMPT_LIMIT)}
         case "outcome":
-            shown = mimebundle("outcome", document, answer.edges, plan=answer.plan)
+            plan = None if answer.plan is None else answer.plan()
+            shown = mimebundle("outcome", document, answer.edges, plan=plan)
         case "resume" | "runs" | "diagnosis" | "comparison" | "prune":
             shown = mimebundle(answer.kind, document)
         case "bundle":

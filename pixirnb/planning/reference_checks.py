@@ -62,7 +62,7 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
 
 def _in_code(value: Any, parts: PathParts) -> Iterator[Mistake]:
     """References in words of an argv that its program reads as code; only an argv is a list of texts here."""
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple) or not any("{{" in word for word in value):
         return
     for reader in code_readers(value):
         for position in sorted(reader.code):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from pixirnb.runners.needles import needles_of, pattern_of
 from pixirnb.runners.painted import PaintedMask
 
 STARS: Final = "***"
@@ -39,6 +40,11 @@ def _spellings(value: str) -> set[str]:
     return {value, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
 
 
+@lru_cache(maxsize=16)
+def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(pattern_of(needles))
+
+
 class Mask:
     """Replaces secrets. Where two begin at the same place the longer one is taken."""
 
@@ -51,7 +57,7 @@ class Mask:
         self.secrets: tuple[bytes, ...] = tuple(
             value.encode(errors="surrogateescape") for value in longest_first
         )
-        self._text = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._text = _pattern(tuple(longest_first)) if longest_first else None
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
@@ -99,31 +105,30 @@ class StreamMask:
 
     def __init__(self, mask: Mask) -> None:
         self._painted = PaintedMask(mask.secrets)
-        self._secrets = mask.secrets
-        self._find = re.compile(b"|".join(map(re.escape, self._secrets))) if self._secrets else None
-        self._firsts = frozenset(secret[0] for secret in self._secrets)
-        self._longest = max(map(len, self._secrets), default=0)
+        self._needles = needles_of(mask.secrets)
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
         """What of the stream is safe to show now."""
-        return chunk if self._find is None else self._painted.feed(self._fed(chunk))
+        return chunk if self._needles is None else self._painted.feed(self._fed(chunk))
 
     def flush(self) -> bytes:
         """What was held back, at the end of the stream."""
         held, self._held = self._held, b""
-        if self._find is None:
+        if self._needles is None:
             return held
-        return self._painted.feed(self._find.sub(STARS.encode(), held)) + self._painted.flush()
+        return (
+            self._painted.feed(self._needles.find.sub(STARS.encode(), held)) + self._painted.flush()
+        )
 
     def _fed(self, chunk: bytes) -> bytes:
-        assert self._find is not None
+        assert self._needles is not None
         data = self._held + chunk
         shown: list[bytes] = []
         at = 0
         while True:
-            safe_to = self._possible_beginning(data, at)
-            match = self._find.search(data, at)
+            safe_to = self._needles.possible_beginning(data, at)
+            match = self._needles.find.search(data, at)
             if match is None or match.start() >= safe_to:
                 break
             shown += [data[at : match.start()], STARS.encode()]
@@ -131,14 +136,3 @@ class StreamMask:
         shown.append(data[at:safe_to])
         self._held = data[safe_to:]
         return b"".join(shown)
-
-    def _possible_beginning(self, data: bytes, start: int) -> int:
-        """Where the last bytes begin that more bytes could make a secret; the end where there are none."""
-        for at in range(max(start, len(data) - self._longest + 1), len(data)):
-            if data[at] in self._firsts:
-                tail = data[at:]
-                if any(
-                    len(tail) < len(secret) and secret.startswith(tail) for secret in self._secrets
-                ):
-                    return at
-        return len(data)

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
+from pixirnb.runners.needles import needles_of
+
 _STARS: Final = b"***"
 _HELD_LIMIT: Final = 64 * 1024
 """Bytes that wait at most: a beginning of a secret with so many escapes behind it is let go of."""
@@ -29,16 +31,12 @@ class PaintedMask:
     """Masks bytes that come in chunks cut anywhere. What may be the beginning of a secret with escapes in it is held back."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        """`secrets`: the longest first."""
-        self._secrets = secrets
-        self._find = re.compile(b"|".join(map(re.escape, secrets))) if secrets else None
-        self._firsts = frozenset(secret[0] for secret in secrets)
-        self._longest = max(map(len, secrets), default=0)
+        self._needles = needles_of(tuple(secrets))
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
         """What of the stream is safe to show now."""
-        if self._find is None or not (self._held or b"\x1b" in chunk):
+        if self._needles is None or not (self._held or b"\x1b" in chunk):
             return chunk
         shown, self._held = self._masked(self._held + chunk)
         if len(self._held) > _HELD_LIMIT:
@@ -52,12 +50,12 @@ class PaintedMask:
 
     def _masked(self, data: bytes, *, is_last: bool = False) -> tuple[bytes, bytes]:
         """What can be shown of `data`, and what has to wait, which of the last is nothing."""
-        assert self._find is not None
+        assert self._needles is not None
         bare, marks = _Bare(data), []
         at = 0
         while True:
-            safe_to = len(bare.text) if is_last else self._possible_beginning(bare.text, at)
-            match = self._find.search(bare.text, at)
+            safe_to = len(bare.text) if is_last else self._needles.possible_beginning(bare.text, at)
+            match = self._needles.find.search(bare.text, at)
             if match is None or match.start() >= safe_to:
                 break
             marks.append(match.span())
@@ -70,15 +68,6 @@ class PaintedMask:
             shown += [data[done:first], _STARS, inside]
             done = last + 1
         return b"".join([*shown, data[done:wait_at]]), data[wait_at:]
-
-    def _possible_beginning(self, bare: bytes, start: int) -> int:
-        for at in range(max(start, len(bare) - self._longest + 1), len(bare)):
-            if bare[at] not in self._firsts:
-                continue
-            rest = bare[at:]
-            if any(len(rest) < len(secret) and secret.startswith(rest) for secret in self._secrets):
-                return at
-        return len(bare)
 
 
 class _Bare:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal
 
-from pixirnb import api
+from pixirnb import api, collector
 from pixirnb.engine.broadcast import Listener
 from pixirnb.errors import (
     EXIT_CANNOT,
@@ -69,8 +70,8 @@ class Answer:
     document: dict[str, Any]
     exit_code: int = EXIT_COMPLETED
     edges: Sequence[tuple[str, str]] = ()
-    plan: dict[str, Any] | None = None
-    """The plan beside an outcome."""
+    plan: Callable[[], dict[str, Any]] | None = None
+    """Makes the plan beside an outcome, for a surface that draws it."""
     lines: tuple[str, ...] = ()
     """Sentences beside the document, for people: `explain`, a note."""
     endings: tuple[str, ...] = ()
@@ -130,6 +131,7 @@ def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> An
     return Answer("prompt", document, is_json=is_json)
 
 
+@collector.held_back()
 def outcome_answer(
     run: Run, *, exit_code: int | None = None, is_json: bool = False, notes: tuple[str, ...] = ()
 ) -> Answer:
@@ -141,11 +143,15 @@ def outcome_answer(
         found.document(),
         code,
         edges_of(run.compiled()),
-        run.plan.document(),
+        partial(_plan_document, run),
         notes,
         last_words(run),
         is_json,
     )
+
+
+def _plan_document(run: Run) -> dict[str, Any]:
+    return run.plan.document()
 
 
 def event_document(event: Event) -> dict[str, Any]:

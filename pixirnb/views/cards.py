@@ -70,9 +70,16 @@ def status(mark: Mark) -> str:
 
 
 def table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: frozenset[int] = frozenset()
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numeric: frozenset[int] = frozenset(),
+    count: int = 0,
 ) -> str:
-    """A table of ready markup; `numeric` columns are set to the right. At most `ROWS` rows."""
+    """A table of ready markup; `numeric` columns are set to the right. At most `ROWS` rows.
+
+    `count`: how many rows there are, where only the first `ROWS` were made.
+    """
     if not rows:
         return ""
 
@@ -86,8 +93,9 @@ def table(
         for row in rows[:ROWS]
     )
     more = ""
-    if len(rows) > ROWS:
-        more = f'<p class="pixirnb-mute">and {plural(len(rows) - ROWS, "more row")}</p>'
+    left = max(count, len(rows)) - ROWS
+    if left > 0:
+        more = f'<p class="pixirnb-mute">and {plural(left, "more row")}</p>'
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 

@@ -34,12 +34,20 @@ class Node:
     kind: str | None = None
     attempt: int = 0
     elapsed_ms: int | None = None
-    note: str = ""
+    outcome: Mapping[str, Any] | None = None
+    """How the step stands, where it has spoken."""
+    label: str = ""
+    """What a box says that stands for several."""
     stands_for: tuple[tuple[Mark, int], ...] = ()
     steps: tuple[str, ...] = ()
     """The steps it stands for."""
     is_isolated: bool = False
     """It works in a copy of the user's files."""
+
+    @property
+    def note(self) -> str:
+        """A sentence on it. Worked out when asked for: few of many nodes are drawn."""
+        return self.label if self.outcome is None else why(self.outcome, 200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ def drawing(
             kind=step.get("kind") or kinds.get(step_id),
             attempt=step.get("attempt") or 0,
             elapsed_ms=step.get("elapsed_ms"),
-            note=why(step, 200),
+            outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
         )
         holder = (step.get("held_by") or {}).get("step")
@@ -132,7 +140,7 @@ def folded(
         nodes[name] = Node(
             name,
             PLANNED,
-            note=f"{len(hidden):,} more{what}",
+            label=f"{len(hidden):,} more{what}",
             stands_for=tuple(tally(whole.nodes[step].mark for step in hidden)),
             steps=tuple(hidden),
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from pixirnb.planning.delegations import Delegation
 from pixirnb.views import cards
-from pixirnb.views.cards import card, chips, hidden, problems, scroll, status, table, top
+from pixirnb.views.cards import ROWS, card, chips, hidden, problems, scroll, status, table, top
 from pixirnb.views.changes import changes_phrase, count_of, stat_row
 from pixirnb.views.copies import Copies, copies_html
 from pixirnb.views.delegations import delegations_html
@@ -281,7 +281,7 @@ def _elsewhere(produced: Mapping[str, Any]) -> str:
 
 def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
     rows = []
-    for step in steps:
+    for step in steps[:ROWS]:
         attempt = step.get("attempt") or 0
         rows.append(
             [
@@ -292,7 +292,8 @@ def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
                 text(why(step)),
             ]
         )
-    return table(["step", "status", "try", "elapsed", "why"], rows, numeric=frozenset({2, 3}))
+    heads = ["step", "status", "try", "elapsed", "why"]
+    return table(heads, rows, numeric=frozenset({2, 3}), count=len(steps))
 
 
 def _stood(run_id: object) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pixirnb.runners.agents.terminal_text import plain
 from pixirnb.runners.masking import Mask, secret_values
+from pixirnb.runners.needles import pattern_of
 
 SECRET = "s3cret-s3cret-value"
 
@@ -45,6 +46,26 @@ def test_the_longer_of_two_secrets_is_masked_whole() -> None:
     assert stream.feed(b"abcdefgh") + stream.feed(b"ij.") + stream.flush() == b"***."
     stream = mask.stream()
     assert stream.feed(b"abcdefghi") + stream.flush() == b"***i"
+
+
+@pytest.mark.parametrize(
+    ("secrets", "pattern"),
+    [
+        (["key-one1", "key-two2"], r"key\-(?:one1|two2)"),
+        (["abc", "abcd", "abx"], "ab(?:c(?:d)?|x)"),
+        (["one", "two", "one"], "one|two"),
+    ],
+)
+def test_what_secrets_begin_with_in_common_is_looked_at_once(
+    secrets: list[str], pattern: str
+) -> None:
+    assert pattern_of(secrets) == pattern
+    assert pattern_of([secret.encode() for secret in secrets]) == pattern.encode()
+
+
+def test_a_thousand_secrets_that_begin_one_another_are_masked() -> None:
+    mask = Mask("ab" * count for count in range(4, 1_004))
+    assert mask.text(f"-{'ab' * 500}-{'ab' * 999}a-{'ab' * 3}-") == "-***-***a-ababab-"
 
 
 @given(
