@@ -10,7 +10,6 @@ import pytest
 from filestory import isolated, land, limitations, said
 from storyline import ended, facts, shell
 
-
 pytestmark = pytest.mark.story
 
 MADE = "ln -s /etc/passwd a; mkdir d; ln -s ../.. d/up; ln -s d inside; echo x > x.txt"
