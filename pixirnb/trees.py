@@ -298,6 +298,8 @@ class Taken:
     """Full names of files that it changed and that go nowhere."""
     methods: Mapping[str, str] = field(default_factory=dict)
     """By root: how its trees are kept, `git` or `copy`."""
+    leading_out: Mapping[str, str] = field(default_factory=dict)
+    """By full name, where each new or changed link leads that leads out of the roots, or into what is git's or ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,13 +230,17 @@ def changes_of(taken: Taken, roots: Roots, blobs: Blobs) -> dict[str, Any]:
     if len(files) > FILES_SHOWN:
         more = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
         lines = {key: sum(file[key] or 0 for file in files) for key in ("added", "deleted")}
-    return {
+    found = {
         "patch": blobs.put(taken.patch) if taken.patch else None,
         "files": files[:FILES_SHOWN],
         "count": len(files),
         "more": more,
         **lines,
     }
+    if taken.leading_out:
+        links = [f"{path} -> {target}" for path, target in taken.leading_out.items()]
+        found["leads_out"] = path_list(links)
+    return found
 
 
 def path_list(paths: Sequence[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from pixirnb.engine.isolated import changes_of, conflict_facts, conflict_message, files_of, order_of
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.history.events import Draft, warning
-from pixirnb.history.files import CONFLICT
+from pixirnb.history.files import CONFLICT, LEADS_OUT, listed
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -145,7 +145,7 @@ class Merger:
         if isinstance(done, Clash):
             # No seam: the files stay as they are, and no two steps have to be made to fit.
             return self._conflict(done, wish)[:1]
-        return [Draft("merge_applied", done[0])]
+        return [Draft("merge_applied", done[0]), *_led_out(done[0])]
 
     def _backwards(self, name: str, undoes: str) -> tuple[Order, dict[str, Any]]:
         """What is wanted of files to take a merge back, and the merge."""
@@ -181,7 +181,7 @@ class Merger:
         resolved = seams.after_merge(
             self.run, data["merge"], data["steps"], step=data["step"], by=data["by"]
         )
-        return [Draft("merge_applied", data), *resolved]
+        return [Draft("merge_applied", data), *_led_out(data), *resolved]
 
     def _data(
         self,
@@ -214,6 +214,15 @@ class Merger:
             "solved": list(merging.solved),
             "request_id": request_id,
         }
+
+
+def _led_out(data: Mapping[str, Any]) -> list[Draft]:
+    """A warning where a merge brought links that lead out: they are landed, as git does."""
+    links = data["changes"].get("leads_out")
+    if not links:
+        return []
+    said = f"merge {data['merge']} brought links that lead out of your folders: {listed(links)}; check where they lead."
+    return [warning(LEADS_OUT, said, data["step"])]
 
 
 def taken_back(files: Files, run_id: str) -> list[Draft]:

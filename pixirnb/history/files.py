@@ -9,7 +9,7 @@ Source: contract.md §8; docs/adr/0015-files-flow.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.step_state import StepState, forget, reset
@@ -27,6 +27,9 @@ OUTSIDE: Final = "writes_outside_write_set"
 """Error kind of an isolated step that changed files it had not claimed; limitation of a shared one."""
 UNCHECKED: Final = "writes_not_checked"
 """Limitation of a shared step beside whose claims nobody could look."""
+
+LEADS_OUT: Final = "link_leads_out"
+"""Limitation of a step that left links out of the run's folders, and warning of a merge that brings them."""
 
 
 class FileChange(TypedDict):
@@ -59,6 +62,8 @@ class Changes(TypedDict):
     """Lines of all files, where `files` is not all of them."""
     deleted: NotRequired[int]
     """Lines of all files, where `files` is not all of them."""
+    leads_out: NotRequired[PathList]
+    """`LINK -> TARGET` for links that lead out of the run's folders, or into what is git's or ours."""
 
 
 class PathList(TypedDict):
@@ -394,3 +399,10 @@ _HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any]], None]]] = {
     "seam_opened": _opened,
     "seam_resolved": _resolved,
 }
+
+
+def listed(paths: Mapping[str, Any]) -> str:
+    """The first five of a PathList, and how many more."""
+    shown = ", ".join(str(path) for path in paths["paths"][:5])
+    more = paths["count"] - min(5, len(paths["paths"]))
+    return f"{shown} and {more} more" if more > 0 else shown

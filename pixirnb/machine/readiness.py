@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.files import CONFLICT, OUTSIDE, UNCHECKED
+from pixirnb.history.files import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED, listed
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
@@ -77,7 +77,7 @@ def _within(state: StepState, found: Verdict) -> Verdict:
     outside = (state.captured or {}).get("outside")
     if found.status != "checkpoint_ready" or not outside:
         return found
-    message = f"It changed files outside its write_set: {_listed(outside)}."
+    message = f"It changed files outside its write_set: {listed(outside)}."
     error = {"kind": OUTSIDE, "message": message, "details": outside}
     return Verdict("needs_orchestrator", error, found.limitations)
 
@@ -107,23 +107,20 @@ def _file_limitations(state: StepState) -> list[str]:
     if outside and outside.get("unchecked"):
         told.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
-        told.append(f"{OUTSIDE}: {_listed(outside)} changed while it ran")
+        told.append(f"{OUTSIDE}: {listed(outside)} changed while it ran")
     if unmatched := (state.ended or {}).get("unmatched"):
         shown = ", ".join(f"`{pattern}`" for pattern in unmatched[:5])
         more = f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
         told.append(f"artifact_missing: {shown}{more} matched no file")
-    left = (state.captured or {}).get("left_behind")
+    captured = state.captured or {}
+    if links := captured.get("changes", {}).get("leads_out"):
+        told.append(f"{LEADS_OUT}: {listed(links)}")
+    left = captured.get("left_behind")
     if left:
         told.append(
-            f"files_left_behind: {_listed(left)} (ignored, secret or no plain file: not part of its changes)"
+            f"files_left_behind: {listed(left)} (ignored, secret or no plain file: not part of its changes)"
         )
     return told
-
-
-def _listed(paths: dict[str, Any]) -> str:
-    shown = ", ".join(str(path) for path in paths["paths"][:5])
-    more = paths["count"] - min(5, len(paths["paths"]))
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _judge_agent(

@@ -132,7 +132,7 @@ def _require_sender(request: Request) -> None:
     raise Cannot(
         f"`{verb}` was asked for by a process below a step: a step cannot speak for a person.",
         fix=f"A person says it, in a cell (`%pixir {verb} …`) or in a terminal of their own.",
-        code="cancel_by_step" if verb == "cancel" else "approval_by_agent",
+        code="approval_by_agent" if verb in _PERSONS else "cancel_by_step",
     )
 
 

@@ -11,6 +11,7 @@ from pixirnb.planning.resolution import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.spec.mistakes import Mistake
 from pixirnb.spec.places import PathParts
+from pixirnb.spec.steps import Shared
 from pixirnb.spec.workflow import Workflow
 
 _TELLING: Final = frozenset({"cwd", "additional_paths"})
@@ -24,6 +25,10 @@ def check_repos(
         named = None if "{{" in folder else in_repo(folder)
         if named is not None and named[0] not in workflow.repos:
             yield unknown_repo(named[0], parts, workflow)
+    for parts, glob in _looked_for(workflow):
+        repo = repo_of(glob)
+        if repo is not None and repo not in workflow.repos:
+            yield unknown_repo(repo, parts, workflow)
     if not any(_is_locked(facts, name) for name in workflow.repos):
         return
     written = written_repos(resolved)
@@ -50,6 +55,16 @@ def written_repos(resolved: Iterable[Resolved]) -> dict[str, str]:
 def _is_locked(facts: Facts, name: str) -> bool:
     fact = facts.repos.get(name)
     return fact is not None and fact.is_directory and not fact.is_writable
+
+
+def _looked_for(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
+    """Every glob that a check looks for, where it stands."""
+    sharing: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    sharing += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in sharing:
+        for place, check in enumerate(step.verify):
+            for glob in check.globs:
+                yield (*parts, "verify", place, check.kind), glob
 
 
 def _folders(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:

@@ -292,7 +292,7 @@ def _beside(step: Resolved) -> list[str]:
     """The repositories that step and agent name to look at, as globs."""
     own = () if step.agent is None else step.agent.additional_paths
     named = (in_repo(path) for path in (*step.spec.additional_paths, *own))
-    looked_for = [check.file_exists for check in step.spec.verify if check.file_exists]
+    looked_for = [glob for check in step.spec.verify for glob in check.globs]
     return [
         *(f"repos.{found[0]}:**" for found in named if found is not None),
         *(glob for glob in looked_for if repo_of(glob) is not None),

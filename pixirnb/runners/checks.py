@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
 import anyio
 
 from pixirnb.history.events import Check as CheckRecord
 from pixirnb.planning.paths import Pattern, matches
+from pixirnb.planning.roots import repo_of
 from pixirnb.ports import Offload
 from pixirnb.runners.findings import Ground
 from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
@@ -218,11 +220,18 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
 
 
 async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
-    work = ShellWork(["git", "status", "--porcelain", "-z", "--untracked-files=all", "--", "."])
-    how, listed = await nested(work)
+    repo = repo_of(pattern)
+    if repo is not None and repo not in left.ground.repos:
+        return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
+    folder, pattern = (".", pattern) if repo is None else _inside(left.ground.repos[repo], pattern)
+    try:
+        wanted = Pattern.parse(pattern)
+    except ValueError as error:
+        return False, {"saw": f"the pattern cannot be looked up: {error}"}
+    command = ["git", "-C", folder, "status", "--porcelain", "-z", "--untracked-files=all"]
+    how, listed = await nested(ShellWork([*command, "--", "."]))
     if how.status != "completed":
         return False, {"saw": f"git cannot say: {how.message or listed.text[-200:]}"}
-    wanted = Pattern.parse(pattern)
     changed: list[str] = []
     entries = iter(listed.text.rpartition("\0")[0].split("\0"))
     for entry in entries:
@@ -239,6 +248,13 @@ async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, 
             f"; what it changed before is merged already ({left.merged_in}), so it began from that"
         )
     return bool(found), {"saw": saw, "files": found[:_SHOWN]}
+
+
+def _inside(folder: Path, pattern: str) -> tuple[str, str]:
+    """A repository's folder, and a glob in it as git names paths: from the top of what it keeps, which may lie above."""
+    glob = pattern.partition(":")[2]
+    top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+    return str(folder), (folder.relative_to(top) / glob).as_posix() if top != folder else glob
 
 
 async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:

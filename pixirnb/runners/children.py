@@ -8,6 +8,7 @@ Nothing is watched meanwhile, and a step that starts nothing costs one look at i
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -24,6 +25,9 @@ WHOSE: Final = "_pixirnb_children"
 
 SHARED: Final[set[int]] = set()
 """What serves the whole interpreter whoever was first to need it: multiprocessing's tracker of resources, its fork server."""
+
+MOMENT: Final = threading.RLock()
+"""Held while a mark is worn, and by everybody else while they start a process."""
 
 _TASKS: Final = Path("/proc/self/task")
 
@@ -54,6 +58,8 @@ class Children:
     """Direct children that the step itself has started."""
     owner: int = field(default_factory=os.getpid)
     """A forked copy of this process has no steps."""
+    has_ended: bool = False
+    """The step has ended. Set while MOMENT is held."""
     _has_begun: bool = False
 
     @property
@@ -70,10 +76,17 @@ class Children:
     def begin(self) -> None:
         """Before a process is started: whoever kills this one must find it. Raises OSError where nobody would.
 
-        Asked each time: the supervisor may have ended since, and what a thread starts that outlived its step is the step's too.
+        Asked each time: the supervisor may have ended since.
         """
+        self.refuse_late()
         self.guard(self.mark)
         self._has_begun = True
+
+    def refuse_late(self) -> None:
+        """Raise OSError once the step has ended: what a thread that it left behind starts would be ended by nobody."""
+        if self.has_ended:
+            words = f"{self.tag} has ended: a thread that it left behind starts no more processes"
+            raise OSError(errno.ECANCELED, words)
 
     def adopt(self, pid: int) -> None:
         """Mark a process that was started without us, and what it has started meanwhile."""
@@ -97,6 +110,8 @@ class Children:
 
     def close(self) -> Ending:
         """The step's thread is about to return: end what is left, and have nobody look for it any more."""
+        with MOMENT:
+            self.has_ended = True
         ending = self.end(STRAY_GRACE_S)
         if self._has_begun and not ending.survivors:
             self.release(self.mark)

@@ -10,8 +10,8 @@ from pixirnb.ports import Job
 from pixirnb.work import Ended
 
 LOST: Final = {
-    "lost": "the process that watched this step was killed; what it had started has been ended.",
-    "supervisor_lost": "the process that supervises all steps died; what this step had started has been ended.",
+    "lost": "the process that watched this step was killed; every process that still bore the step's mark was ended.",
+    "supervisor_lost": "the process that supervises all steps died; every process that still bore the step's mark was ended.",
 }
 
 

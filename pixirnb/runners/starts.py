@@ -12,6 +12,7 @@ process is never changed.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
 import os
@@ -22,18 +23,15 @@ from typing import Any, Final
 
 from pixirnb import process_marks
 from pixirnb.runners import trees
-from pixirnb.runners.children import SHARED, WHOSE, Children, children_of, threads_beside
+from pixirnb.runners.children import MOMENT, SHARED, WHOSE, Children, children_of, threads_beside
 
 _ENVIRONMENT: Final = 5
 """Place of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
 
 _OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
 
-_moment = threading.RLock()
-"""Held while a mark is worn, and by everybody else while they start a process."""
-
 _refused: Children | None = None
-"""Whose fork nobody would find again; touched by who holds `_moment`."""
+"""Whose fork nobody would find again; touched by who holds `MOMENT`."""
 
 _installing = threading.Lock()
 _is_installed = False
@@ -52,16 +50,18 @@ def install() -> None:
         if _is_installed:
             return
         _is_installed = True
-        import _posixsubprocess  # neither is there on every system
+        import _posixsubprocess
+        import posix  # these are not there on every system
         from multiprocessing import popen_forkserver
 
         doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
             (subprocess, "_fork_exec", _fork_exec),
             (_posixsubprocess, "fork_exec", _fork_exec),
-            (os, "posix_spawn", _posix_spawn),
-            (os, "posix_spawnp", _posix_spawn),
-            (os, "system", _system),
+            *((module, "posix_spawn", _posix_spawn) for module in (os, posix)),
+            *((module, "posix_spawnp", _posix_spawn) for module in (os, posix)),
+            *((module, "system", _system) for module in (os, posix)),
             (threading.Thread, "start", _start),
+            (_thread, "start_new_thread", _start_raw),
             (popen_forkserver.Popen, "_launch", _launch),
         ]
         for place, name, wrapper in doors:
@@ -81,7 +81,8 @@ def _current() -> Children | None:
 @contextlib.contextmanager
 def _born_with(children: Children) -> Iterator[None]:
     """What this process starts inside bears the mark. Raises OSError, ValueError."""
-    with _moment:
+    with MOMENT:
+        children.refuse_late()
         before = process_marks.wear(children.mark)
         try:
             yield
@@ -103,10 +104,10 @@ def _fork_exec(start: Callable[..., int]) -> Callable[..., int]:
     def fork_exec(*arguments: Any, **named: Any) -> int:
         children = _current()
         if children is None:
-            with _moment:
+            with MOMENT:
                 return start(*arguments, **named)
         if _is_shared(arguments[0]):
-            with _moment:
+            with MOMENT:
                 pid = start(*arguments, **named)
                 SHARED.add(pid)
                 return pid
@@ -126,7 +127,7 @@ def _posix_spawn(start: Callable[..., int]) -> Callable[..., int]:
     def posix_spawn(path: Any, argv: Any, env: Any, /, **named: Any) -> int:
         children = _current()
         if children is None:
-            with _moment:
+            with MOMENT:
                 return start(path, argv, env, **named)
         children.begin()
         with _born_with(children):
@@ -161,6 +162,26 @@ def _start(start: Callable[[threading.Thread], None]) -> Callable[[threading.Thr
     return start_thread
 
 
+def _start_raw(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def start_new_thread(function: Callable[..., Any], *arguments: Any, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            return start(function, *arguments, **named)
+
+        def run(*given: Any, **said: Any) -> None:
+            setattr(threading.current_thread(), WHOSE, children)
+            try:
+                function(*given, **said)
+            finally:
+                # What stands for a thread that `threading` has not started is found again by its number, which passes on.
+                delattr(threading.current_thread(), WHOSE)
+
+        return start(run, *arguments, **named)
+
+    return start_new_thread
+
+
 def _launch(launch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     @functools.wraps(launch)
     def launch_from_server(process: Any, target: Any) -> None:
@@ -184,15 +205,15 @@ def _before_fork() -> None:
             refused = (
                 children  # raised here it would be printed and passed over: the child sees to it
             )
-    _moment.acquire()
-    _refused = refused
+    MOMENT.acquire()
+    _refused = children if children is not None and children.has_ended else refused
 
 
 def _after_fork_in_parent() -> None:
     children = _current()
     if children is not None:
         children.known.update(children_of(threading.get_native_id()))
-    _moment.release()
+    MOMENT.release()
 
 
 def _after_fork_in_child() -> None:
@@ -203,7 +224,7 @@ def _after_fork_in_child() -> None:
         os.environ[trees.TAG] = children.tag
         process_marks.wear(children.mark)
     SHARED.clear()
-    _moment.release()
+    MOMENT.release()
 
 
 def _is_shared(argv: Sequence[Any]) -> bool:

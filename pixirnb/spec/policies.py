@@ -107,7 +107,7 @@ class Check(SpecModel):
     file_exists: Annotated[str, Field(min_length=1)] | None = None
     """A glob that at least one file must match, from the step's `cwd`, or `repos.NAME:glob`."""
     git_changes: Annotated[str, Field(min_length=1)] | None = None
-    """A glob that at least one changed file of the repository must match."""
+    """A glob that at least one changed file of the repository around the step's `cwd` must match, or `repos.NAME:glob`."""
     output_contains: Annotated[str, Field(min_length=1)] | None = None
     """Text that must be in what it printed."""
     output_matches: str | None = None
@@ -130,6 +130,11 @@ class Check(SpecModel):
     def argument(self) -> Any:
         """The value written beside the kind key."""
         return self.json_schema if self.kind == "schema" else getattr(self, self.kind)
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        """The globs of files that it looks for."""
+        return tuple(glob for glob in (self.file_exists, self.git_changes) if glob is not None)
 
     @field_validator("output_matches")
     @classmethod

@@ -241,14 +241,7 @@ class _Builder:
         self.nodes += 1
         if event.tag is not None:
             self.refuse_tag(event)
-        if len(self.stack) >= limits.NESTING:
-            self.add(
-                "limit_exceeded",
-                f"the text nests deeper than {limits.NESTING} levels",
-                "flatten it (limit: nesting)",
-                event,
-            )
-            raise _Fatal
+        self.refuse_depth(len(self.stack), event)
         is_key = type(self.container) is dict and self.key is _NO_KEY
         if is_key:
             self.odd_key(event)
@@ -313,10 +306,24 @@ class _Builder:
             self.add("bad_key", "a list or mapping cannot be a key", "use text", event)
         depth = 1
         while depth:
-            kind = type(self.next())
-            depth += kind in (MappingStartEvent, SequenceStartEvent)
+            inner = self.next()
+            kind = type(inner)
+            if kind in {MappingStartEvent, SequenceStartEvent}:
+                # What is passed over is parsed all the same, at a cost that grows with the square of its depth.
+                self.refuse_depth(len(self.stack) + depth, inner)
+                depth += 1
             depth -= kind in (MappingEndEvent, SequenceEndEvent)
         self.key = ""
+
+    def refuse_depth(self, depth: int, event: Any) -> None:
+        if depth >= limits.NESTING:
+            self.add(
+                "limit_exceeded",
+                f"the text nests deeper than {limits.NESTING} levels",
+                "flatten it (limit: nesting)",
+                event,
+            )
+            raise _Fatal
 
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:

@@ -121,6 +121,8 @@ def _asides(entry: Mapping[str, Any]) -> Iterator[str]:
     if built_on:
         word = "Brought" if entry.get("merge") is not None else "Began with"
         yield f"{word} the changes of {_named(built_on, len(built_on))}."
+    if links := entry["changes"].get("leads_out"):
+        yield f"Links that lead out of your folders: {_named(links['paths'], links['count'])}."
     if outside := entry.get("outside"):
         yield f"Outside its write_set: {_named(outside['paths'], outside['count'])}."
     if behind := entry.get("left_behind"):

@@ -57,7 +57,7 @@ def merge_sentence(document: Mapping[str, Any]) -> str:
     """What was brought where, in one sentence."""
     steps = _listed(document.get("steps") or [])
     changes = document.get("changes") or {}
-    told = changes_phrase(changes)
+    told = changes_phrase(changes) + _leading_out(changes)
     match document.get("status"):
         case "merged":
             name = f" as {line(document['merge'], 20)}" if document.get("merge") else ""
@@ -190,6 +190,11 @@ def _conflict_html(conflict: Mapping[str, Any]) -> str:
 
 def _lines(rows: Sequence[str]) -> str:
     return f"<pre>{chr(10).join(verbatim(row) for row in rows)}</pre>"
+
+
+def _leading_out(changes: Mapping[str, Any]) -> str:
+    links = (changes.get("leads_out") or {}).get("paths")
+    return f"; with links that lead out of your folders: {_listed(links)}" if links else ""
 
 
 def _listed(steps: Sequence[object]) -> str:

@@ -38,6 +38,7 @@ from pixirnb.trees import (
 from pixirnb.workspace.application import Part, apply, finished, left_over
 from pixirnb.workspace.belonging import Rules, claimed_of
 from pixirnb.workspace.carrying import carry
+from pixirnb.workspace.leading_out import Outlook
 from pixirnb.workspace.lost_trees import naming_steps
 from pixirnb.workspace.refusals import refusing, workspace_gone
 from pixirnb.workspace.removal import ASIDE, remove_copies, remove_folder
@@ -378,14 +379,21 @@ class LocalFiles:
     ) -> Taken:
         changes: dict[str, Sequence[Change]] = {}
         patches: list[bytes] = []
+        leading_out: dict[str, str] = {}
+        folders = [root.folder for root in self._roots.roots]
         for root, tree in after.items():
             store = self._store(root, methods[root])
             changes[root] = store.diff(before[root], tree)
+            outlook = Outlook(
+                str(self._folder(root)), folders, partial(store.entries, tree), store.content
+            )
+            for path, target in outlook.leading_out(changes[root]).items():
+                leading_out[self._roots.shown(root, path)] = target
             patch = store.patch(before[root], tree)
             if patch:
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
-        return Taken(dict(after), changes, b"".join(patches), behind, dict(methods))
+        return Taken(dict(after), changes, b"".join(patches), behind, dict(methods), leading_out)
 
 
 def require_workspace(files: object, run: RunState) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -138,6 +140,27 @@ def test_a_step_of_another_owner_is_known_by_its_reaper_when_it_hides_its_own_na
         return told
 
     assert on_a_loop(story) == ("own_step", "other_step")
+
+
+@pytest.mark.parametrize("way", ["thread", "raw"])
+def test_a_thread_that_a_step_starts_by_hand_is_the_steps_too(way: str) -> None:
+    children = Children(f"{RUN_ID}/make.1", guard=lambda _: None, release=lambda _: None)
+    found: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def ask() -> None:
+        found.put(asking_step())
+
+    def step() -> None:
+        starts.own(children)
+        if way == "raw":
+            _thread.start_new_thread(ask, ())
+        else:
+            threading.Thread(target=ask).start()
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert found.get(timeout=20) == f"{RUN_ID}/make.1"
 
 
 def test_once_a_supervisor_was_killed_under_its_steps_nobody_is_proven(tmp_path: Path) -> None:

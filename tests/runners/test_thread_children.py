@@ -66,6 +66,20 @@ def thread(text):
     each.start()
     each.join()
 
+def raw(text):
+    import _thread
+    done = threading.Event()
+    _thread.start_new_thread(lambda: (popen(text), done.set()), ())
+    done.wait()
+
+def builtin(text):
+    import posix
+    posix.posix_spawn("/bin/sh", ["sh", "-c", text], {})
+
+def builtin_system(text):
+    import posix
+    posix.system("sh -c " + shlex.quote(text) + " &")
+
 def pool(text):
     with ThreadPoolExecutor(1) as executor:
         executor.submit(popen, text).result()
@@ -92,6 +106,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
 ]  # what the drawn steps leave behind they leave on purpose
 WAYS = ("popen", "bare", "spawn", "system", "fork", "forked", "hooked", "thread", "pool", "loop")
+WAYS += ("raw", "builtin", "builtin_system")
 
 
 @dataclass(frozen=True)
@@ -451,6 +466,46 @@ def f():
     assert (tmp_path / "told").read_text() == (
         "pixirnb's engine has ended: a step of it starts no more processes 256"
     )
+
+
+def test_a_thread_that_a_step_leaves_behind_starts_nothing_once_the_step_has_ended(
+    tmp_path: Path,
+) -> None:
+    source = f"""
+import os, subprocess, threading, _thread
+from pathlib import Path
+over = threading.Event()
+def late():
+    over.wait()
+    told = []
+    for start in (lambda: subprocess.Popen(["sleep", "600"]), lambda: os.system("sleep 600 &")):
+        try:
+            start()
+        except OSError as error:
+            told.append(error.strerror)
+    pid = os.fork()
+    if pid == 0:
+        os.execvp("sleep", ["sleep", "600"])
+    told.append(str(os.waitpid(pid, 0)[1]))
+    Path({str(tmp_path / "told.new")!r}).write_text("\\n".join(told))
+    Path({str(tmp_path / "told.new")!r}).rename({str(tmp_path / "told")!r})
+def f():
+    subprocess.run(["true"])
+    threading.Thread(target=late, daemon=True).start()
+    threading.Timer(0.5, over.set).start()
+"""
+
+    async def story(supervisor: Supervisor) -> Ended:
+        rehearsal = Rehearsal(PythonWork(":f", {}, source, False), tmp_path)
+        ended = await PythonRunner(supervisor).perform(rehearsal.job())
+        await wait_until((tmp_path / "told").exists)
+        return ended
+
+    assert on_a_loop(story).status == "completed"
+    *refused, status = (tmp_path / "told").read_text().splitlines()
+    assert len(refused) == 2
+    assert all(words.endswith("that it left behind starts no more processes") for words in refused)
+    assert status == "256"
 
 
 @pytest.mark.parametrize("way", ["popen", "pool"])

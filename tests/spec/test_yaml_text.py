@@ -172,3 +172,13 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 def test_both_parsers_are_there_to_be_compared() -> None:
     assert yaml.__with_libyaml__
+
+
+@pytest.mark.parametrize("piece", ["{a,", "{", "{{", "[{", "{a: {"])
+@PARSERS
+def test_a_text_is_read_no_further_than_it_may_nest(piece: str, in_python: bool) -> None:
+    # A piece on each line: where reading ended says how much of it was read.
+    found = read_yaml("a: " + f"{piece}\n" * 3000, in_python=in_python).mistakes[-1]
+    assert found.code == "limit_exceeded"
+    assert found.line is not None
+    assert found.line <= limits.NESTING + 1

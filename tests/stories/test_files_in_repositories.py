@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import pixirnb
+from pixirnb.errors import InvalidSpec
 from pixirnb.testing.repositories import make_repository
 from pixirnb.trees import FILE
 
@@ -72,3 +73,49 @@ def test_an_artifact_that_matches_nothing_is_a_limitation(folders: Path) -> None
     limits = found["checkpoint"]["known_limitations"]
     assert limits == ["artifact_missing: `dist/*`, `repos.cloud:no` matched no file"]
     assert [each["path"] for each in found["checkpoint"]["artifacts"]] == ["kept.txt"]
+
+
+@pytest.mark.parametrize("workspace", ["shared", "isolated"])
+@pytest.mark.parametrize(
+    ("repo", "glob", "status"),
+    [
+        ("../cloud", "repos.cloud:out/*.txt", "checkpoint_ready"),
+        ("../cloud", "repos.cloud:other/*", "failed"),
+        # Git names what changed from the top of what it keeps.
+        ("../cloud/sub", "repos.cloud:out/*.txt", "checkpoint_ready"),
+        ("../cloud/sub", "repos.cloud:{out", "failed"),
+    ],
+)
+def test_changes_in_a_repository_are_found_from_elsewhere(
+    folders: Path, workspace: str, repo: str, glob: str, status: str
+) -> None:
+    (folders / "cloud" / "sub" / "there").write_text("x", encoding="utf-8")
+    spec = {
+        "name": "w",
+        "repos": {"cloud": repo},
+        "steps": [
+            {
+                "id": "a",
+                "run": f"cd $PIXIRNB_REPO_CLOUD && {MAKES}",
+                "workspace": workspace,
+                "write_set": ["repos.cloud:**"],
+                "verify": [{"git_changes": glob}],
+            }
+        ],
+    }
+    outcome = pixirnb.run(spec, workspace=folders / "here", state=folders / "state")
+    found = outcome.document()["steps"][0]
+    assert found["checkpoint_status"] == status, found["error"]
+
+
+@pytest.mark.parametrize("kind", ["file_exists", "git_changes"])
+@pytest.mark.parametrize("place", ["steps[0]", "defaults"])
+def test_a_check_of_a_repository_that_nobody_declared_is_a_mistake(kind: str, place: str) -> None:
+    verify = {"verify": [{kind: "repos.clod:out/*"}]}
+    step = {"id": "a", "run": "true"} | (verify if place != "defaults" else {})
+    defaults = verify if place == "defaults" else {}
+    spec = {"name": "w", "repos": {"cloud": ".."}, "defaults": defaults, "steps": [step]}
+    with pytest.raises(InvalidSpec) as refused:
+        pixirnb.plan(spec)
+    found = [(each.code, each.path) for each in refused.value.problems]
+    assert found == [("unknown_repo", f"{place}.verify[0].{kind}")]

@@ -211,8 +211,11 @@ def files_limit(record: Record) -> Iterator[Finding]:
         why = outside.get("unchecked")
         if outside and why is None:
             due.append(OUTSIDE)
-        if (stood.captured or {}).get("left_behind"):
+        captured = stood.captured or {}
+        if captured.get("left_behind"):
             due.append("files_left_behind")
+        if captured.get("changes", {}).get("leads_out"):
+            due.append("link_leads_out")
         for name in due:
             if not any(limit.startswith(name) for limit in told):
                 yield fact.seq, fact.step, f"No limitation tells of {name}."

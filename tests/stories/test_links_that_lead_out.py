@@ -1,0 +1,74 @@
+"""A link that leads out is landed as git lands it, and never without a word: before, in the merge, and after."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filestory import isolated, land, limitations, said
+from storyline import ended, facts, shell
+
+pytestmark = pytest.mark.story
+
+MADE = "ln -s /etc/passwd a; mkdir d; ln -s ../.. d/up; ln -s d inside; echo x > x.txt"
+LEADING = ["a -> /etc/passwd", "d/up -> ../.."]
+
+
+@pytest.fixture(params=["git", "copy"])
+def method(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How trees are kept: with git, and where there is none."""
+    if request.param == "copy":
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        for name in ("sh", "ln", "mkdir"):
+            (folder / name).symlink_to(str(shutil.which(name)))
+        monkeypatch.setenv("PATH", str(folder))
+    return str(request.param)
+
+
+def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(
+    tmp_path: Path, method: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    run, outcome = ended(home, isolated("a", MADE))
+    assert outcome.ok
+    assert facts(run, "workspace_captured")[0]["roots"][0]["method"] == method
+    assert f"link_leads_out: {', '.join(LEADING)}" in limitations(run, "a")
+    told: dict[str, Any] = said(home, "merge", run.id, "--preview")[1]
+    assert told["changes"]["leads_out"] == {"paths": LEADING, "count": 2}
+    assert not (home / "a").is_symlink()
+    merged = run.merge()
+    assert "lead out of your folders: a -> /etc/passwd, d/up -> ../.." in str(merged)
+    assert facts(run, "merge_applied")[0]["changes"]["leads_out"]["paths"] == LEADING
+    warned = [said for said in facts(run, "warning_raised") if said["code"] == "link_leads_out"]
+    assert [all(link in said["message"] for link in LEADING) for said in warned] == [True]
+    assert (home / "a").is_symlink()
+    assert "Links that lead out of your folders" in str(run.diff())
+
+
+def test_a_merge_step_warns_and_a_later_merge_writes_through_no_link(
+    tmp_path: Path, method: str
+) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    home.mkdir()
+    other.mkdir()
+    run, outcome = ended(
+        home,
+        isolated("link", f"ln -s {other} d"),
+        land("link"),
+        # What it is given has no link: the folder is its own.
+        shell("mine", "rm d; mkdir d", "land"),
+        isolated("b", "echo x > d/file || { mkdir -p d; echo x > d/file; }", "mine"),
+        shell("theirs", f"rm -rf d; ln -s {other} d", "b"),
+        land("b", step="again", after=("theirs",)),
+    )
+    warned = [
+        said["step"] for said in facts(run, "warning_raised") if said["code"] == "link_leads_out"
+    ]
+    assert warned == ["land"]
+    assert not outcome.ok
+    assert list(other.iterdir()) == []
+    assert method
