@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.handle import Run
 from pixirnb.history.subagents import WANTED
@@ -37,7 +37,17 @@ def _told(run: Run, only: str | None) -> Iterator[str]:
         # Not by the path that the log gives: a run folder that came from elsewhere may say anything.
         found = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"
         if state.checkpoint_status in _STATUSES and (said := _last_lines(found)):
-            yield f"{line(name, 64)} printed last: “{said}”. All of it: {found}"
+            yield f"{line(name, 64)} printed last: “{said}”. {_where(run, found, ended)}"
+
+
+def _where(run: Run, found: Path, ended: Mapping[str, Any]) -> str:
+    """Where what was printed lies: one file, or its two ends here and all of standard output there."""
+    if not ended.get("output_log", {}).get("truncated"):
+        return f"All of it: {found}"
+    digest = (ended.get("output") or {}).get("blob")
+    whole = None if digest is None else run.store.blobs(run.id).path(digest)
+    rest = "" if whole is None else f"; all of its standard output: {whole}"
+    return f"Its beginning and its end: {found}{rest}"
 
 
 def _last_lines(found: Path) -> str:

@@ -49,3 +49,16 @@ def test_a_log_that_is_gone_is_no_hindrance(run_id: str) -> None:
         log.unlink()
     said = command("show", run_id)
     assert (said.code, "printed last" in said.out) == (0, False)
+
+
+def test_a_log_that_was_cut_is_not_said_to_be_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flow = "name: flood\nsteps: [{id: a, run: 'head -c 11000000 /dev/zero | tr \"\\\\0\" x; exit 1'}]\n"
+    found = command("run", written(tmp_path, flow), "--json").document()
+    (row,) = (r for r in command("show", found["run_id"]).out.splitlines() if "printed last" in r)
+    assert "All of it" not in row
+    ends, _, whole = row.partition("Its beginning and its end: ")[2].partition("; all of its ")
+    assert Path(ends).stat().st_size < 11_000_000
+    assert Path(whole.removeprefix("standard output: ")).stat().st_size == 11_000_000
