@@ -1,0 +1,115 @@
+"""Whoever recovers a damaged log may be killed, or lose power, at each operation: nothing is lost, and the next one can."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pixirnb import api
+
+ROOT = Path(api.__file__).parents[1]
+
+DRILL = """
+import os, sys
+from pixirnb.testing.crash_points.tap import Tap
+tap = Tap()
+tap.install()
+import json, shutil
+from pathlib import Path
+from pixirnb.history.events import Event
+from pixirnb.ports import Mended
+from pixirnb.store.files import FileStore
+from pixirnb.testing.crash_points.durable import Durable
+from pixirnb.testing.crash_points.faults import Fault
+from pixirnb.testing.store_contract import RUN, story
+
+top, name = Path(sys.argv[1]), sys.argv[2]
+
+
+def mend(setback):
+    said = {"code": "log_recovered", "message": "so it is", "step": None}
+    return Mended([Event(setback.events[-1].seq + 1, "2026-01-01T00:00:00.000000Z", "warning_raised", said)], {"look": 1})
+
+
+def recover(state):
+    log = FileStore(state).acquire(RUN, mend=mend)
+    log.close()
+
+
+def forked(call):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            call()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+sound = top / "sound"
+log = FileStore(sound).create(RUN)
+log.append(story(6))
+log.close()
+folder = FileStore(sound).folder(RUN)
+lines = (folder / "log.jsonl").read_bytes().splitlines(keepends=True)
+held, rest = lines[:3], b"".join([lines[3].replace(b"seq", b"qes"), *lines[4:]])
+(folder / "log.jsonl").write_bytes(b"".join(held) + rest)
+(folder / "output").mkdir(exist_ok=True)
+(folder / "output" / "look.2.log").write_text("of the attempt that is forgotten")
+wrong, number = [], 0
+while True:
+    number += 1
+    state = top / f"{number}"
+    shutil.copytree(sound, state)
+    folder = FileStore(state).folder(RUN)
+
+    def dying():
+        durable = Durable(state)
+        tap.arm(state, Fault(name, number), durable, lambda _: None)
+        recover(state)
+
+    if forked(dying) == 0:
+        break
+    shown = (folder / "log.jsonl").read_bytes()
+    if not shown.startswith(b"".join(held)):
+        wrong.append((number, "the prefix is not whole"))
+    kept = [shown, *(path.read_bytes() for path in folder.glob("log.*.broken"))]
+    if not any(each.endswith(rest) for each in kept):
+        wrong.append((number, "the rest is gone"))
+    if forked(lambda: recover(state)) != 0:
+        wrong.append((number, "it cannot be recovered"))
+    found = FileStore(state).read(RUN)
+    if found.damage is not None or found.events[:3] != story(6)[:3]:
+        wrong.append((number, str(found.damage)))
+    if [event.data.get("code") for event in found.events[3:]] != ["log_recovered"]:
+        wrong.append((number, [event.kind for event in found.events]))
+    if rest not in [path.read_bytes() for path in folder.glob("log.*.broken")]:
+        wrong.append((number, "the rest was not kept"))
+    told = [path.read_text() for path in (folder / "output").iterdir()]
+    if told != ["of the attempt that is forgotten"] or (folder / "output" / "look.2.log").exists():
+        wrong.append((number, "what the attempt had printed lies in the way, or is gone"))
+    shutil.rmtree(state)
+print(json.dumps({"points": number - 1, "wrong": wrong}))
+"""
+
+
+@pytest.mark.parametrize("fault", ["die-before", "die-after", "lose-tail"])
+def test_a_recovery_that_dies_at_any_operation_loses_nothing(tmp_path: Path, fault: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", DRILL, str(tmp_path), fault],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = json.loads(ended.stdout)
+    assert found["wrong"] == []
+    assert found["points"] >= 15
