@@ -166,7 +166,7 @@ def main(printed: int = PRINTED, count: int = STEPS) -> bool:
                 verdict(f"{what}: bytes on disk a byte", ratio, Promise(1 + 11 * MB / printed))
             )
             shutil.rmtree(root / f"much-{beside}")
-        endless = [sys.executable, "-c", "while True: print('q' * 1_000_000, end='')", "{prompt}"]
+        endless = [sys.executable, "-c", "while True: print('q' * 1_000_000, end='')"]
         agents = {"endless": {"runner": "cli", "command": endless, "posture": "read_only"}}
         task = {"id": "a", "task": "go on", "agent": "endless", "timeout": TIMEOUT_S}
         took = seconds(lambda: ran(root / "line", [task], agents=agents))

@@ -6,7 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from anyio.lowlevel import current_token
 
@@ -14,6 +15,32 @@ _FULL: Final = 1_000
 """Things that may wait. A thread that posts faster than the loop takes them in is slowed down, not stored."""
 _FULL_BYTES: Final = 1024 * 1024
 """And bytes of them."""
+_JOINED: Final = 65_536
+"""Bytes that small pieces of a stream are joined to."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """Bytes of a stream on their way to `take`. What follows of that stream before it is taken in goes along with it."""
+
+    stream: Literal["stdout", "stderr"]
+    data: bytearray
+    take: Callable[[Literal["stdout", "stderr"], bytes], None]
+
+    def __call__(self) -> None:
+        """On the loop's thread."""
+        self.take(self.stream, bytes(self.data))
+
+    def join(self, following: Callable[[], None]) -> bool:
+        """Take on what follows; False where it is something else, or there is no room."""
+        if (
+            not isinstance(following, Piece)
+            or following.stream != self.stream
+            or len(self.data) + len(following.data) > _JOINED
+        ):
+            return False
+        self.data += following.data
+        return True
 
 
 class Mailbox:
@@ -36,7 +63,9 @@ class Mailbox:
         while self._is_full and self._is_called:
             time.sleep(0.001)
         with self._lock:
-            self._things.append(thing)
+            last = self._things[-1] if self._things else None
+            if not (isinstance(last, Piece) and last.join(thing)):
+                self._things.append(thing)
             self._size += size
             if self._is_called:
                 return True

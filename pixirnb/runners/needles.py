@@ -7,23 +7,21 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import AnyStr, Final
+from typing import Final
 
 _DEEP: Final = 30
 """So many needles may begin one another; the rest is then tried one by one, for patterns cannot nest for ever."""
 
 
-def pattern_of(needles: Iterable[AnyStr], deep: int = 0) -> AnyStr:
+def pattern_of(needles: Iterable[str], deep: int = 0) -> str:
     """A pattern that finds the longest of the needles that begin at a place. At least one of them; none is empty.
 
     What they begin with in common is written once, so that a place is left after as many comparisons as there are different
     characters to go on with, not after one for each needle.
     """
     words = sorted(set(needles))
-    none = words[0][:0]
-    bar, opened, closed, maybe = (_as(none, text) for text in ("|", "(?:", ")", "?"))
     if deep == _DEEP:
-        return bar.join(map(re.escape, sorted(words, key=len, reverse=True)))
+        return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     branches = []
     for _, group in groupby(words, key=lambda word: word[:1]):
         alike = list(group)
@@ -32,19 +30,15 @@ def pattern_of(needles: Iterable[AnyStr], deep: int = 0) -> AnyStr:
         branch = re.escape(shared)
         if rest:
             is_end = len(rest) < len(alike)
-            branch += opened + pattern_of(rest, deep + 1) + closed + (maybe if is_end else none)
+            branch += f"(?:{pattern_of(rest, deep + 1)}){'?' if is_end else ''}"
         branches.append(branch)
-    return bar.join(branches)
+    return "|".join(branches)
 
 
-def _alike(one: AnyStr, other: AnyStr) -> int:
+def _alike(one: str, other: str) -> int:
     """Characters that two texts begin with in common."""
     differing = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
-
-
-def _as(kind: AnyStr, text: str) -> AnyStr:
-    return text.encode() if isinstance(kind, bytes) else text
 
 
 class Needles:
@@ -52,7 +46,9 @@ class Needles:
 
     def __init__(self, needles: Sequence[bytes]) -> None:
         """At least one; none is empty."""
-        self.find = re.compile(pattern_of(needles))
+        self.find = re.compile(
+            pattern_of(needle.decode("latin-1") for needle in needles).encode("latin-1")
+        )  # a byte is a character there, and back
         self._sorted = sorted(needles)
         self._firsts = frozenset(needle[0] for needle in needles)
         self._longest = max(map(len, needles))

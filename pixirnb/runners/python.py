@@ -27,7 +27,7 @@ from pixirnb.ids import attempt_name, attempt_tag
 from pixirnb.ports import BlobDraft, Job
 from pixirnb.runners import attempt, functions, reporter, starts, threads
 from pixirnb.runners.children import Children, Ending
-from pixirnb.runners.mailbox import Mailbox
+from pixirnb.runners.mailbox import Mailbox, Piece
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
 
@@ -122,7 +122,7 @@ class _Thread:
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
-        with threads.own_output(lambda name, chunk: self._emit(Output(name, chunk))):
+        with threads.own_output(self._print):
             outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
@@ -174,9 +174,14 @@ class _Thread:
     def _release(self, mark: int) -> None:
         self.mailbox.post(partial(self.supervisor.release, mark))
 
+    def _print(self, stream: threads.StreamName, chunk: bytes) -> None:
+        self.mailbox.post(Piece(stream, bytearray(chunk), self._printed), len(chunk))
+
+    def _printed(self, stream: threads.StreamName, chunk: bytes) -> None:
+        self._pass_on(Output(stream, chunk))
+
     def _emit(self, event: RunnerEvent) -> None:
-        size = len(event.chunk) if isinstance(event, Output) else 0
-        self.mailbox.post(partial(self._pass_on, event), size)
+        self.mailbox.post(partial(self._pass_on, event))
 
     def _pass_on(self, event: RunnerEvent) -> None:
         if not self.is_abandoned:

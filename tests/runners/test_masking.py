@@ -60,7 +60,16 @@ def test_what_secrets_begin_with_in_common_is_looked_at_once(
     secrets: list[str], pattern: str
 ) -> None:
     assert pattern_of(secrets) == pattern
-    assert pattern_of([secret.encode() for secret in secrets]) == pattern.encode()
+
+
+@pytest.mark.parametrize("secret", ["abcdefgh", "abcdefghij", "bcdefghi", "zyxwvuts"])
+def test_the_beginning_of_each_of_many_secrets_is_held_back(secret: str) -> None:
+    mask = Mask(["abcdefgh", "abcdefghij", "bcdefghi", "zyxwvuts"])
+    for cut in range(1, len(secret)):
+        stream = mask.stream()
+        shown = stream.feed(f"-{secret[:cut]}".encode())
+        assert shown in {b"-", b"-***"}
+        assert shown + stream.feed(f"{secret[cut:]}-".encode()) + stream.flush() == b"-***-"
 
 
 def test_a_thousand_secrets_that_begin_one_another_are_masked() -> None:

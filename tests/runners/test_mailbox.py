@@ -1,0 +1,42 @@
+"""What a thread tells the loop arrives in order; small pieces of one stream go together."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+
+from pixirnb.runners.mailbox import Mailbox, Piece
+from pixirnb.runners.threads import StreamName
+
+
+def test_small_pieces_that_wait_go_together_and_everything_arrives_in_order() -> None:
+    async def told() -> list[object]:
+        heard: list[object] = []
+        mailbox = Mailbox()
+        post = partial(_post, mailbox, heard)
+        for _ in range(500):
+            post("stdout", b"o")
+        post("stderr", b"e")
+        mailbox.post(lambda: heard.append("something else"))
+        post("stderr", b"f")
+        post("stderr", b"x" * 65_536)
+        post("stderr", b"g")
+        await anyio.sleep(0.01)
+        post("stderr", b"later")
+        await anyio.sleep(0.01)
+        return heard
+
+    assert anyio.run(told) == [
+        ("stdout", b"o" * 500),
+        ("stderr", b"e"),
+        "something else",
+        ("stderr", b"f"),
+        ("stderr", b"x" * 65_536),
+        ("stderr", b"g"),
+        ("stderr", b"later"),
+    ]
+
+
+def _post(mailbox: Mailbox, heard: list[object], stream: StreamName, data: bytes) -> None:
+    mailbox.post(Piece(stream, bytearray(data), lambda *told: heard.append(told)), len(data))
