@@ -15,7 +15,8 @@ from typing import Any
 from pixirnb.engine.isolated import changes_of, conflict_facts, conflict_message, files_of, order_of
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.history.events import Draft, warning
-from pixirnb.history.files import CONFLICT, LEADS_OUT, listed
+from pixirnb.history.files import CONFLICT, LEADS_OUT
+from pixirnb.history.kept_files import listed
 from pixirnb.history.state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name

@@ -9,7 +9,7 @@ Source: contract.md §8; docs/adr/0015-files-flow.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.step_state import StepState, forget, reset
@@ -399,10 +399,3 @@ _HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any]], None]]] = {
     "seam_opened": _opened,
     "seam_resolved": _resolved,
 }
-
-
-def listed(paths: Mapping[str, Any]) -> str:
-    """The first five of a PathList, and how many more."""
-    shown = ", ".join(str(path) for path in paths["paths"][:5])
-    more = paths["count"] - min(5, len(paths["paths"]))
-    return f"{shown} and {more} more" if more > 0 else shown

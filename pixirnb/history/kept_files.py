@@ -1,8 +1,9 @@
-"""Files of an attempt that outlive it, as `attempt_ended` names them."""
+"""Files of an attempt that outlive it, as events name them, and a list of paths in words."""
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 
 class ArtifactData(TypedDict):
@@ -25,3 +26,10 @@ class OutputLog(TypedDict):
     """How many were printed."""
     truncated: bool
     """Some of it is not in the file."""
+
+
+def listed(paths: Mapping[str, Any]) -> str:
+    """The first five of a `PathList`, and how many more."""
+    shown = ", ".join(str(path) for path in paths["paths"][:5])
+    more = paths["count"] - min(5, len(paths["paths"]))
+    return f"{shown} and {more} more" if more > 0 else shown

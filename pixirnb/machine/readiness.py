@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.files import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED, listed
+from pixirnb.history.files import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
+from pixirnb.history.kept_files import listed
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep

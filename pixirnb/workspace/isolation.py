@@ -101,8 +101,7 @@ class LocalFiles:
             if clash is not None:
                 return self._told(clash, order, methods, seen, solved)
             base[root] = stack.tree
-        for folder in (top.parent.parent, top.parent):
-            make_folders(folder)
+        make_folders(top.parent)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
             store, folder = self._store(root, methods[root]), folders[root]
@@ -389,8 +388,7 @@ class LocalFiles:
             )
             for path, target in outlook.leading_out(changes[root]).items():
                 leading_out[self._roots.shown(root, path)] = target
-            patch = store.patch(before[root], tree)
-            if patch:
+            if patch := store.patch(before[root], tree):
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
         return Taken(dict(after), changes, b"".join(patches), behind, dict(methods), leading_out)

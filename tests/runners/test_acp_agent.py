@@ -338,7 +338,7 @@ def test_a_turn_that_does_not_end_clean_is_failed_and_its_words_are_partial(
 
 def test_a_crash_says_how(tmp_path: Path) -> None:
     ended, rehearsal = perform(tmp_path, "crash:3")
-    assert ended.details == {"exit_code": 3}
+    assert ended.details == {"exit_code": 3, "said": "about to crash"}
     assert "exited with code 3 before its turn had ended" in ended.message
     assert "about to crash" in rehearsal.text("stderr")
 
@@ -422,7 +422,8 @@ def request(method, **params):
     out({"jsonrpc": "2.0", "id": 99, "method": method, "params": params})
     sys.stderr.write(sys.stdin.readline())
 
-answers = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+modes = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}
+answers = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s", "modes": modes}}
 for line in sys.stdin:
     asked = json.loads(line)
     if asked["method"] == "session/prompt":
@@ -525,7 +526,7 @@ asyncio.run(acp.run_agent(Echo()))
 
 def test_an_agent_built_on_the_sdk_is_heard_the_same(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SDK_AGENT]
-    work = coding_agent("acp", command, tmp_path, prompt="one two three")
+    work = coding_agent("acp", command, tmp_path, mode="auto", prompt="one two three")
     ended, rehearsal = staged(work, tmp_path)
     assert (ended.status, rehearsal.text()) == ("completed", "one two three \n")
     [(_, message)] = told(rehearsal, "assistant_message")

@@ -105,8 +105,23 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
 ]  # what the drawn steps leave behind they leave on purpose
-WAYS = ("popen", "bare", "spawn", "system", "fork", "forked", "hooked", "thread", "pool", "loop")
-WAYS += ("raw", "builtin", "builtin_system")
+WAYS = tuple(
+    [
+        "popen",
+        "bare",
+        "spawn",
+        "system",
+        "fork",
+        "forked",
+        "hooked",
+        "thread",
+        "raw",
+        "builtin",
+        "builtin_system",
+        "pool",
+        "loop",
+    ]
+)
 
 
 @dataclass(frozen=True)
