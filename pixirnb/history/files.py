@@ -59,7 +59,6 @@ class Changes(TypedDict):
     more: str | None
     """Blob of the whole list as JSON where it is longer than what stands here."""
     added: NotRequired[int]
-    """Lines of all files, where `files` is not all of them."""
     deleted: NotRequired[int]
     """Lines of all files, where `files` is not all of them."""
     leads_out: NotRequired[PathList]

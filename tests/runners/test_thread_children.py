@@ -105,22 +105,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
 ]  # what the drawn steps leave behind they leave on purpose
-WAYS = tuple(
-    [
-        "popen",
-        "bare",
-        "spawn",
-        "system",
-        "fork",
-        "forked",
-        "hooked",
-        "thread",
-        "raw",
-        "builtin",
-        "builtin_system",
-        "pool",
-        "loop",
-    ]
+WAYS = (
+    "popen",
+    "bare",
+    "spawn",
+    "system",
+    "fork",
+    "forked",
+    "hooked",
+    "thread",
+    "raw",
+    "builtin",
+    "builtin_system",
+    "pool",
+    "loop",
 )
 
 
