@@ -113,9 +113,9 @@ class LiveRun:
             raise scheduler.write_error
         # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.
         known: RunState = fold(scheduler.durable)
-        found = outcome(scheduler.plan, known, is_live=False)
-        reasons = [r for r in found.reasons if r["code"] != "owner_died"]
-        reasons.insert(0, {"code": scheduler.write_error.code, "step": None})
+        code = scheduler.write_error.code
+        found = outcome(scheduler.plan, known, is_live=False, gone=code)
+        reasons = found.reasons or [{"code": code, "step": None}]
         summary = f"{found.summary.rstrip('.')}; {scheduler.write_error.message}"
         return replace(found, status="interrupted", reasons=reasons, summary=summary)
 

@@ -28,6 +28,8 @@ _UNFINISHED: dict[str, Any] = {
 }
 """A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
+_GONE = {"owner_died", "lock_lost", "log_write_failed"}
+"""Why nobody drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,15 +160,15 @@ def conclude(
     }
 
 
-def outcome(plan: Plan, run: RunState, *, is_live: bool) -> RunOutcome:
-    """How the run stands: `is_live` says whether a process holds it now."""
+def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died") -> RunOutcome:
+    """How the run stands: `is_live` says whether a process holds it now; `gone` why none does, if its end is not told."""
     reasons: list[dict[str, Any]]
     if run.finished is None:
         reasons = step_reasons(plan, run)
         if is_live:
             status: RunStatus = "running"
         else:
-            reasons.insert(0, {"code": "owner_died", "step": None})
+            reasons.insert(0, {"code": gone, "step": None})
             status = _status(plan, run, reasons)
     else:
         written = run.finished["reasons"]
@@ -231,7 +233,7 @@ def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStat
     seams = open_seams(seams_of(plan, run))
     if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
         return "completed"
-    if codes & {"owner_died", *_OPERATOR.values()}:
+    if codes & {*_GONE, *_OPERATOR.values()}:
         return "interrupted"
     statuses = {state.checkpoint_status for state in states}
     if "needs_orchestrator" in statuses or seams:
@@ -311,7 +313,7 @@ def _summary(
     total = len(plan.steps)
     ready = counts.get("checkpoint_ready", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
-    has_died = any(reason["code"] == "owner_died" for reason in reasons)
+    has_died = any(reason["code"] in _GONE for reason in reasons)
     words = (
         ("failed", "failed"),
         ("partial", "partial"),
