@@ -144,6 +144,8 @@ class FileStore:
                 descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             if not decoded.events:
                 raise _never_began(run_id, folder)
+            if (said := _own_id(decoded.events)) not in {None, run_id}:
+                raise _misnamed(folder, str(said))
             blobs.sweep()
             if is_torn:
                 os.ftruncate(descriptor, decoded.good_bytes)
@@ -285,7 +287,10 @@ def first_word(folder: Path) -> str | None:
             line = file.readline(EVENT_LINE_LIMIT)
     except OSError:
         return None  # whoever opens it is told why
-    events = decode_log(line, get=FileBlobs(folder / "blobs").get).events
+    return _own_id(decode_log(line, get=FileBlobs(folder / "blobs").get).events)
+
+
+def _own_id(events: Sequence[Event]) -> str | None:
     said = events[0].data.get("run_id") if events else None
     return said if isinstance(said, str) and is_run_id(said) else None
 
@@ -301,6 +306,15 @@ def _unknown(run_id: str, state: Path) -> UnknownRun:
         f"there is no run {run_id} in {state}",
         fix="`pixirnb runs` lists those there are; --state DIR looks in another state folder",
         details={"run_id": run_id, "state": str(state)},
+    )
+
+
+def _misnamed(folder: Path, run_id: str) -> StateUnusable:
+    return StateUnusable(
+        f"the folder {folder} is called like another run: its log is that of {run_id}",
+        fix="give it its name back, or, if it is a copy, move it out of the state folder and open it there by its path",
+        code="run_misnamed",
+        details={"path": str(folder), "run_id": run_id},
     )
 
 

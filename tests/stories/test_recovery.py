@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from storyline import facts
 
-from pixirnb import api
-from pixirnb.errors import LogDamaged
+from pixirnb import api, ids
+from pixirnb.errors import LogDamaged, StateUnusable
 from pixirnb.handle import Run
 from pixirnb.store.recovery import SUFFIX
 from pixirnb.testing.auditor.audit import audit
@@ -158,3 +159,17 @@ def test_what_a_later_release_wrote_is_not_cut_away(woven: Run) -> None:
         api.resume(woven.id, recover=True)
     assert refused.value.details["damage"] == "version"
     assert log.read_bytes() == b"".join(held) + later
+
+
+def test_a_copy_that_is_called_like_another_run_is_shown_and_not_resumed(tmp_path: Path) -> None:
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": "exit 1"}]}, workspace=tmp_path)
+    run.wait(30)
+    other = ids.run_id("20261121220344", b"\1\2\3\4\5\6")
+    shutil.copytree(run.folder, run.folder.with_name(other))
+    before = (run.folder / "log.jsonl").read_bytes()
+    with pytest.raises(StateUnusable) as refused:
+        api.resume(other, state=run.folder.parents[1])
+    assert refused.value.code == "run_misnamed"
+    assert run.id in str(refused.value)
+    assert (run.folder.with_name(other) / "log.jsonl").read_bytes() == before
+    assert api.open_run(other, state=run.folder.parents[1]).outcome.status == "failed"
