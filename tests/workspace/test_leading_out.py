@@ -26,9 +26,9 @@ LINKS = {
         ("l", "../other", True),
         ("l", "../api/src", False),
         ("l", "/etc/passwd", True),
-        ("l", "/home/w/a.txt", False),
-        ("l", "/home/w", False),
-        ("l", "/home/wide", True),
+        ("l", "/srv/w/a.txt", False),
+        ("l", "/srv/w", False),
+        ("l", "/srv/wide", True),
         ("d/e/l", "../../a.txt", False),
         ("d/e/l", "../../../a.txt", True),
         ("d/e/l", "./.././../../passwd", True),
@@ -40,7 +40,7 @@ LINKS = {
         ("l", "round", False),
         ("l", "a/b/beside", False),
         ("l", ".git/hooks/post-commit", True),
-        ("l", "/home/w/.pixirnb/isolated/r/a.1/b", True),
+        ("l", "/srv/w/.pixirnb/isolated/r/a.1/b", True),
         ("l", "//etc", True),
         ("l", "", False),
     ],
@@ -49,7 +49,7 @@ def test_a_link_leads_out_as_the_tree_says(path: str, target: str, leads_out: bo
     links = {**LINKS, path: target}
     entries = {name: Entry(LINK, name) for name in links} | {"a.txt": Entry(FILE, "a")}
     outlook = Outlook(
-        "/home/w", ["/home/w", "/home/api"], lambda: entries, lambda name: links[name].encode()
+        "/srv/w", ["/srv/w", "/srv/api"], lambda: entries, lambda name: links[name].encode()
     )
     found = outlook.leading_out([Change(path, None, entries[path])])
     assert found == ({path: target} if leads_out else {})
