@@ -59,8 +59,9 @@ class Changes(TypedDict):
     more: str | None
     """Blob of the whole list as JSON where it is longer than what stands here."""
     added: NotRequired[int]
+    """Lines added in all files, where `files` is not all of them."""
     deleted: NotRequired[int]
-    """Lines of all files, where `files` is not all of them."""
+    """Lines deleted in all files, where `files` is not all of them."""
     leads_out: NotRequired[PathList]
     """`LINK -> TARGET` for links that lead out of the run's folders, or into what is git's or ours."""
 
