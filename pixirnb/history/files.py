@@ -27,7 +27,6 @@ OUTSIDE: Final = "writes_outside_write_set"
 """Error kind of an isolated step that changed files it had not claimed; limitation of a shared one."""
 UNCHECKED: Final = "writes_not_checked"
 """Limitation of a shared step beside whose claims nobody could look."""
-
 LEADS_OUT: Final = "link_leads_out"
 """Limitation of a step that left links out of the run's folders, and warning of a merge that brings them."""
 

@@ -300,8 +300,8 @@ def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends) -> NoReturn:
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, *_ALTERED_BY_PYTHON):
-            signal.signal(number, signal.SIG_DFL)
+        # SIGPIPE stays ignored, as in any Python: whoever writes to one who has gone gets BrokenPipeError.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (ends.stdout, 1), (ends.stderr, 2)):
             os.dup2(source, target)

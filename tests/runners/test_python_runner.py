@@ -40,6 +40,14 @@ SOURCE = """
     def unstorable():
         return lambda: 1
 
+    def writes_to_nobody():
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            os.write(writing, b"x")
+        except BrokenPipeError:
+            return "told"
+
     def boom():
         {}["missing"]
 
@@ -128,6 +136,7 @@ def value_of(ended: Ended) -> Any:
         (":large", {}, "x" * 20_000),
         (":waits", {"n": 4}, 4),
         (":looks_around", {}, True),
+        (":writes_to_nobody", {}, "told"),
         ("posixpath:join", {"a": "b"}, "b"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "",
