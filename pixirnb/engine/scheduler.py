@@ -278,7 +278,7 @@ class Scheduler:
         """A merge that a person asked for is over."""
 
         def note(board: Board) -> None:
-            board.merging -= 1
+            board.end_merge()
 
         self.post(Stimulus(tuple(facts), note, request, reply, said))
 

@@ -46,8 +46,9 @@ class Wishes:
                 fix="Run it in a workspace that can be written to.",
                 code="no_state_folder",
             )
-        self._require_room(wish)
-        self.board.merging += 1
+        steps = self._steps(wish)
+        self._require_room(steps)
+        self.board.begin_merge(steps)
         for attempt in self.attempts.values():
             attempt.is_disturbed = True
         merger = self.merger(files)
@@ -62,10 +63,16 @@ class Wishes:
 
         self.start(carry_out)
 
-    def _require_room(self, wish: MergeWish) -> None:
+    def _steps(self, wish: MergeWish) -> list[int]:
+        """Whose changes come or go; a step that an edit took out since claims nothing."""
+        merges = self.board.run.merges
+        back = [name for m in merges if m["merge"] == wish.undoes for name in m["steps"]]
+        return [self.plan.index[name] for name in wish.steps or back if name in self.plan.index]
+
+    def _require_room(self, steps: list[int]) -> None:
         """Raises Cannot (`merge_busy`) while the files that would change may be written by somebody else."""
         merging = [a.step.id for a in self.attempts.values() if a.step.kind == "merge"]
-        if self.board.merging or merging:
+        if self.board.is_merging or merging:
             by = f": `{merging[0]}` does it" if merging else ""
             raise Cannot(
                 f"Another merge of this run is under way{by}.",
@@ -77,11 +84,11 @@ class Wishes:
             claim = self.board.claim(attempt.step.index)
             if claim is not None and claim.shared:
                 running.add(attempt.step.index, claim)
-        for name in wish.steps:
-            claim = self.board.claim(self.plan.index[name])
+        for index in steps:
+            claim = self.board.claim(index)
             busy = [] if claim is None else running.conflicting(claim)
             if busy:
-                other = self.plan.steps[busy[0]].id
+                other, name = self.plan.steps[busy[0]].id, self.plan.steps[index].id
                 raise Cannot(
                     f"`{other}` is running and may touch the files that `{name}` changed.",
                     fix=f"Merge when `{other}` has ended.",

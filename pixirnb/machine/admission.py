@@ -11,9 +11,9 @@ from typing import cast
 from pixirnb.history.events import CheckpointStatus, Draft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import Moment, asks_of_death
+from pixirnb.machine.board import asks_of_death
 from pixirnb.machine.given import ValueNotLoaded, ValueNotOffered
-from pixirnb.machine.instructions import StartAttempt
+from pixirnb.machine.instructions import Moment, StartAttempt
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.settlement import after_decision, decided, held
 from pixirnb.planning.conflicts import ClaimIndex
@@ -50,7 +50,7 @@ def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
     """Claims (by identity) found blocked: only more is claimed as this goes on, so they stay so."""
     for index in _candidates(moment):
         step, state = moment.plan.steps[index], board.state(index)
-        if index in board.detached:
+        if index in board.detached or (board.is_merging and step.kind == "merge"):
             continue
         claim = board.claim(index)
         if claim is not None:

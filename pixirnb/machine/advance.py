@@ -14,8 +14,8 @@ from typing import Literal
 
 from pixirnb.history.events import Draft
 from pixirnb.machine.admission import settle_without_running, start
-from pixirnb.machine.board import Board, Moment
-from pixirnb.machine.instructions import Advance, StopAttempt
+from pixirnb.machine.board import Board
+from pixirnb.machine.instructions import Advance, Moment, StopAttempt
 from pixirnb.machine.outcome import conclude
 from pixirnb.machine.readiness import judge
 from pixirnb.machine.seams import after_settling
@@ -120,7 +120,7 @@ def _checkpoint(moment: Moment, name: str, reason: Literal["phase", "end"]) -> D
 def _rest(moment: Moment) -> list[Draft]:
     """The last facts of a course, once nothing runs, nothing waits and nothing can start but for decisions."""
     plan, board = moment.plan, moment.board
-    if board.running or board.retrying or board.merging:
+    if board.running or board.retrying or board.is_merging:
         return []
     if not moment.is_stopping and any(at is not None for at in board.asking.values()):
         return []

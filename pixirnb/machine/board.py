@@ -8,8 +8,9 @@ this process and live only here.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pixirnb.history.events import Event
 from pixirnb.history.files import CONFLICT
@@ -23,6 +24,8 @@ from pixirnb.planning.roots import Roots
 from pixirnb.spec.references import Reference
 
 RunStop = Literal["cancel", "drain", "interrupt"]
+_MERGE: Final = -1
+"""Key of what a merge holds that a person asked for; a step's is its place in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,6 @@ class Board:
         """Phases that became complete and have no checkpoint yet."""
         self.unseamed: set[int] = set()
         """Steps that have settled, and whose seams have not been looked for."""
-        self.merging = 0
-        """Merges under way that a person asked for: the run does not come to rest before they are recorded."""
         self.touched: dict[str, frozenset[str]] = {}
         """Files that steps changed, where their list is too long for the log, handed over by the engine."""
         self.reads: dict[int, str] = {}
@@ -107,6 +108,20 @@ class Board:
         self.running[index] = Running(
             self.running[index].attempt, self.running[index].started, None
         )
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether a merge that a person asked for is under way: the run does not come to rest before it is recorded."""
+        return _MERGE in self.claims
+
+    def begin_merge(self, steps: Iterable[int]) -> None:
+        """A person's merge of what these steps changed begins: nothing that may touch the same files starts beside it."""
+        claims = [claim for index in steps if (claim := self.claim(index)) is not None]
+        self.claims.add(_MERGE, Claim(writes=tuple(p for claim in claims for p in claim.writes)))
+
+    def end_merge(self) -> None:
+        """It is over."""
+        self.claims.remove(_MERGE)
 
     def release(self, index: int) -> None:
         """A detached thread returned: its claims are free."""
@@ -344,31 +359,6 @@ class Board:
         if data["reason"] in {"ask", "in_flight"}:
             self._leave_idle(index)
             self.asking[index] = _after(now, data["timeout_ms"])
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What `advance` is asked about: a board at a time."""
-
-    plan: Plan
-    board: Board
-    now: float
-
-    @property
-    def is_timed_out(self) -> bool:
-        """Whether the whole run has used up its time-out."""
-        return self.board.deadline is not None and self.now >= self.board.deadline
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether nothing new may start and nothing may be tried again."""
-        return self.board.stop is not None or self.is_timed_out
-
-    @property
-    def may_start(self) -> bool:
-        """Whether a step that has not run yet may start."""
-        fails_fast = self.plan.workflow.on_failure == "stop" and self.board.has_failed
-        return not self.is_stopping and not fails_fast
 
 
 def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:

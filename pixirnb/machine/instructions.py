@@ -1,4 +1,4 @@
-"""What the machine asks of the engine. Instructions are carried out only after the events beside them are on disk."""
+"""What the engine asks the machine, and what it is told to do: only after the events beside it are on disk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,33 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pixirnb.history.events import Draft
+from pixirnb.machine.board import Board
+from pixirnb.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What `advance` is asked about: a board at a time."""
+
+    plan: Plan
+    board: Board
+    now: float
+
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether the whole run has used up its time-out."""
+        return self.board.deadline is not None and self.now >= self.board.deadline
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether nothing new may start and nothing may be tried again."""
+        return self.board.stop is not None or self.is_timed_out
+
+    @property
+    def may_start(self) -> bool:
+        """Whether a step that has not run yet may start."""
+        fails_fast = self.plan.workflow.on_failure == "stop" and self.board.has_failed
+        return not self.is_stopping and not fails_fast
 
 
 @dataclass(frozen=True, slots=True)

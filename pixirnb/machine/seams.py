@@ -15,7 +15,8 @@ from typing import Any, Final
 from pixirnb.history.events import Draft
 from pixirnb.history.files import open_seams, paths_of
 from pixirnb.history.state import RunState
-from pixirnb.machine.board import Board, Moment
+from pixirnb.machine.board import Board
+from pixirnb.machine.instructions import Moment
 from pixirnb.machine.reasons import seams_of
 from pixirnb.planning.plan import Plan
 

@@ -12,7 +12,7 @@ from pixirnb.history.files import CONFLICT
 from pixirnb.history.step_state import StepState
 from pixirnb.history.subagents import WANTED
 from pixirnb.machine import fingerprint, permission, retry
-from pixirnb.machine.board import Moment
+from pixirnb.machine.instructions import Moment
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep

@@ -16,7 +16,7 @@ from pixirnb.testing.histories import Rehearsal, plan_of
 
 def begun(*steps: dict[str, Any], **keys: Any) -> Rehearsal:
     """A run of these steps, `run: x` where they do not say what they do, just started."""
-    kinds = {"run", "call", "task", "ask"}
+    kinds = {"run", "call", "task", "ask", "merge"}
     whole = [step if kinds & set(step) else {**step, "run": "x"} for step in steps]
     return Rehearsal(plan_of({"name": "t", "steps": whole, **keys})).begin()
 
@@ -75,6 +75,42 @@ def test_an_earlier_ready_step_is_not_overtaken_by_what_it_conflicts_with() -> N
     assert play.running == ["both"]
     play.end("both")
     assert play.running == ["c"]
+
+
+def test_what_may_meet_a_merge_that_a_person_asked_for_waits_until_it_is_recorded() -> None:
+    play = begun(
+        {"id": "a", "workspace": "isolated", "write_set": ["src/**"]},
+        {"id": "land", "merge": ["a"], "depends_on": ["a"]},
+        {"id": "same", "write_set": ["src/x"]},
+        {"id": "other", "write_set": ["doc/**"]},
+        max_concurrency=1,
+    )
+    play.board.begin_merge([play.plan.index["a"]])
+    play.end("a")
+    assert play.running == ["other"]
+    play.end("other")
+    assert play.running == []
+    assert play.told("run_finished") == []
+    play.board.end_merge()
+    play.record()
+    assert play.running == ["land"]
+    play.end("land")
+    assert play.running == ["same"]
+
+
+def test_no_merge_step_starts_beside_a_merge_that_a_person_asked_for() -> None:
+    play = begun(
+        {"id": "a", "workspace": "isolated", "write_set": ["a"]},
+        {"id": "b", "workspace": "isolated", "write_set": ["b"]},
+        {"id": "land", "merge": ["a"], "depends_on": ["a"]},
+    )
+    play.end("b")
+    play.board.begin_merge([play.plan.index["b"]])
+    play.end("a")
+    assert play.running == []
+    play.board.end_merge()
+    play.record()
+    assert play.running == ["land"]
 
 
 def test_a_waiting_retry_holds_neither_slot_nor_claim() -> None:

@@ -20,6 +20,7 @@ from filestory import (
 from storyline import ended, facts, shell, started, statuses, until
 
 from pixirnb import api
+from pixirnb.errors import Cannot
 from pixirnb.testing.auditor.audit import audit
 from pixirnb.testing.repositories import git, traces
 
@@ -296,3 +297,28 @@ def test_a_check_of_changes_that_finds_none_says_that_they_are_merged_already(
     assert run.merge(undo=True).status == "undone"
     outcome = api.resume(run.id, workspace=tmp_path).wait()
     assert statuses(outcome)["a"] == "checkpoint_ready"
+
+
+def test_a_merge_by_hand_or_its_undoing_is_refused_while_a_step_may_touch_the_files(
+    tmp_path: Path,
+) -> None:
+    home = plant(tmp_path / "home", {"a.txt": "a\n"})
+    go = tmp_path / "go"
+    text = f"until test -e {go}; do sleep 0.02; done"
+    run = started(
+        home,
+        isolated("made", "echo b > a.txt", write_set=["a.txt"]),
+        isolated("more", "echo c > c.txt", "made", write_set=["c.txt"]),
+        land("made"),
+        shell("busy", text, "land", "more", write_set=["**/*"]),
+    )
+    until(lambda: run.outcome.step("busy").subagent_status == "running")
+    for wish in ({"undo": True}, {}):
+        with pytest.raises(Cannot, match="`busy` is running and may touch the files") as refused:
+            run.merge(**wish)
+        assert refused.value.code == "merge_busy"
+    assert tree(home) == {"a.txt": "b\n"}
+    go.touch()
+    assert run.wait().status == "completed"
+    assert run.merge(undo=True).status == "undone"
+    assert tree(home) == {"a.txt": "a\n"}

@@ -194,7 +194,7 @@ def _claims_beside(record: Record, attempt: Attempt) -> Iterator[str]:
     """What was claimed in the user's files while an attempt was under way."""
     for other in record.attempts:
         step = other.course.reading.steps.get(other.step)
-        if other is attempt or step is None or step.workspace == "isolated":
+        if other is attempt or other.is_ask or step is None or step.workspace == "isolated":
             continue
         if other.place < attempt.over and attempt.place < other.over:
             yield from step.claims.writes

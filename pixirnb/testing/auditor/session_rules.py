@@ -160,6 +160,10 @@ def session_log_agrees(record: Record) -> Iterator[Finding]:
         if fact.data.get("verdict") == "allow"
     }
     since = _junction(record)
+    recovered = [fact.place for fact in record.facts if fact.data.get("code") == "log_recovered"]
+    begun = {
+        f"{each.step}.{each.number}": each.place for each in record.attempts if not each.is_ask
+    }
     for session, facts in _ends(record).items():
         data = None if record.sessions is None else record.sessions.get(session)
         if data is None:
@@ -174,6 +178,8 @@ def session_log_agrees(record: Record) -> Iterator[Finding]:
         if turn != fact.data.get("turn"):
             told = f"The turn of {session} is {turn}, and is said to be {fact.data.get('turn')}."
             yield fact.seq, fact.step, told
+        if any(begun.get(session, 0) < place < fact.place for place in recovered):
+            continue  # who allowed it stood in the part of the log that a recovery keeps aside
         for kind, said in events:
             is_leave = kind == _DECIDED and said.get("verdict") == "allow"
             if is_leave and fact.place > since and not _is_said(allowed, said, fact):

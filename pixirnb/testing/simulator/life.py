@@ -385,6 +385,7 @@ class _Player:
         )
 
     def _sweep(self, run: RunState) -> None:
+        self.process.end_running(run.run_id)
         for name in self.around.strays.pop(run.run_id, []):
             step, _, attempt = name.rpartition(".")
             self.witness.count("strays swept")

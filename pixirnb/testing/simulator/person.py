@@ -32,8 +32,6 @@ class Operator:
     """Another process tries to take the run up."""
     lose_lock: Callable[[Document], None]
     """Somebody takes the run from the process; another may go on with it."""
-    number: int = 0
-    """Of the last request."""
 
     def plan(self, ops: Sequence[Document]) -> None:
         """Set a timer for everything that will be done."""
@@ -136,10 +134,8 @@ class Operator:
 
     def _leave(self, verb: str, arguments: Document, *, sender: Sender = "person") -> Request:
         assert self.process.inbox is not None
-        self.number += 1
-        # The history only grows, so that no later course of this process asks under the same name.
-        known = 0 if self.process.scheduler is None else len(self.process.scheduler.durable)
-        request_id = f"q{self.process.number}-{known}-{self.number}"
+        self.process.asked += 1
+        request_id = f"q{self.process.number}-{self.process.asked}"
         request = Request(request_id, verb, arguments, BY, sender=sender)
         self.process.inbox.leave(request)
         return request

@@ -164,6 +164,8 @@ class Process:
     """Whether the run it drives was taken from it behind its back."""
     slots: AgentSlots = field(default_factory=lambda: AgentSlots(3))
     """Of its agents; fewer than the steps that a run may have under way."""
+    asked: int = 0
+    """Requests that were left for it, in all its courses."""
     groups: int = 0
     """Groups it asked the disk to take."""
     death: Document = field(default_factory=dict)
@@ -283,6 +285,10 @@ class Process:
         self.around.store.lose_lock(run_id)
         self.around.witness.see("lost", run_id, detail=self.name)
         self.around.witness.count("locks lost")
+
+    def end_running(self, run_id: str) -> None:
+        """Whoever takes a run up ends what this process still has under way of it."""
+        self._running = {key: name for key, name in self._running.items() if key[0] != run_id}
 
     def leave(self) -> None:
         """The process ends in order, between two courses."""

@@ -49,12 +49,13 @@ def world(seed: int) -> World:
     if not is_quiet:
         _permissions(chance("permissions"), acts)
         with_merges(chance("merges"), acts)
+        _forgeries(chance("forgeries"), acts)
         if has_words:
             with_words(words, acts)
+    _losses(chance("owners"), acts, is_quiet=is_quiet)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
 
-# Not drawn yet, nor are forgeries: what a session says behind the place of a recovery is not settled.
 def _losses(chance: Random, acts: list[Document], *, is_quiet: bool) -> None:
     """Locks are removed under live runs, and logs are damaged between two courses."""
     for act in acts:

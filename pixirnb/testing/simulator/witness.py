@@ -57,8 +57,9 @@ class Witness:
         self.sightings[fork_id] = before
 
     def forget(self, run_id: str, seq: int) -> None:
-        """Of a run only its first `seq` events are left."""
+        """Of a run only its first `seq` events are left, and of what had begun by then nothing is seen to end."""
         self.follow(run_id, run_id, seq)
+        self.sightings[run_id].append(Sighting("died", seq, self.now(), None, None, "long ago"))
 
     def note(self, text: str) -> None:
         """A line of the story."""
