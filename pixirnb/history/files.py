@@ -335,7 +335,7 @@ def _merged(run: RunState, data: dict[str, Any]) -> None:
             if step.merged_by == undone:
                 step.merged_by = None
         if merge["step"] is not None:
-            undo_step(run.step(merge["step"]), undone)
+            undo_step(run.step(merge["step"]))
 
 
 def _reopen(run: RunState, merge: str) -> None:
@@ -346,10 +346,8 @@ def _reopen(run: RunState, merge: str) -> None:
             run.seams[name] = {**seam, **opened}
 
 
-def undo_step(step: StepState, merge: str) -> None:
-    """What a merge step did was taken back: it is to be done again, and says so; unless it has merged anew since."""
-    if step.brought is None or step.brought["merge"] != merge:
-        return
+def undo_step(step: StepState) -> None:
+    """What a merge step did was taken back: it is to be done again, and says so, also where a later attempt found it done."""
     step.clash = step.solution = step.solved_at = (
         None  # a person may want it otherwise: it asks again
     )

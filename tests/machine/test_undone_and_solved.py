@@ -82,6 +82,17 @@ def test_a_merge_step_whose_merge_is_taken_back_is_ready_no_more_and_nothing_beg
     assert later.running == ["land"]
 
 
+def test_a_merge_step_that_found_all_merged_already_is_not_ready_once_that_merge_is_taken_back() -> (
+    None
+):
+    play = landing().end("long").end("after")
+    later = play.resume(Selection("a")).end("a").end("land")
+    assert later.state("land").checkpoint_status == "checkpoint_ready"
+    later.record(merged(later, "m2", step=None, undoes="land.1"))
+    assert later.state("land").checkpoint_status is None
+    assert {"code": "merge_undone", "step": "land"} in later.outcome().reasons
+
+
 def test_a_merge_that_is_not_taken_back_lets_what_waits_for_it_begin() -> None:
     play = landing()
     play.end("long")

@@ -90,7 +90,7 @@ def parks(record: Record) -> Iterator[Finding]:
     for course in record.courses:
         for place in record.groups(course):
             threads = record.detached(course, place, heard=True)
-            if threads or record.under_way(course, place) or _is_merging(record, place):
+            if threads or record.under_way(course, place) or record.is_merging(place):
                 continue
             steps = record.standings(course, place)
             waits = [s for s in steps.values() if s.stage in {"retrying", "ended"}]
@@ -102,12 +102,6 @@ def parks(record: Record) -> Iterator[Finding]:
                     None,
                     "Nothing could go on, and the run did not rest.",
                 )
-
-
-def _is_merging(record: Record, place: int) -> bool:
-    """Whether a merge that a person asked for may have been under way: it is waited for, and may come to nothing."""
-    before = record.group_start(max(0, record.group_start(place - 1) - 1))
-    return any(s.what == "merging" and before <= s.durable <= place for s in record.sightings)
 
 
 def _may_begin(record: Record, course: Course, place: int) -> bool:

@@ -92,7 +92,23 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
             except (LookupError, NotCanonicalError):
                 value = b""
             seen.append((reference.text, value))
-    return step.deed(course.sources), dependencies, tuple(seen)
+    files = _files_at(record, course, place, step)
+    return step.deed(course.sources), dependencies, tuple(seen), files
+
+
+def _files_at(
+    record: Record, course: Course, place: int, step: StepReading
+) -> tuple[tuple[str, str], ...]:
+    """What isolated steps before those it depends on have changed: files flow past steps that only read."""
+    if step.workspace != "isolated" and step.kind != "merge":
+        return ()
+    before = course.reading.reach(step.id, "depends_on") - {step.id, *step.depends_on}
+    patches = {
+        name: captured["changes"]["patch"]
+        for name in before
+        if (captured := record.standing(name, place).captured) is not None
+    }
+    return tuple(sorted((name, patch) for name, patch in patches.items() if patch is not None))
 
 
 def course_at(record: Record, place: int) -> Course | None:

@@ -95,9 +95,10 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
             yield fact.seq, None, f"Event {fact.data['seq']}, just before it, is no checkpoint."
         elif before.data["name"] != fact.data["checkpoint"]:
             yield fact.seq, None, f"The checkpoint before it is `{before.data['name']}`."
-        # Its process may die before it says so; then a person may speak before another takes it up.
+        # Its process may die before it says so; then a person may speak before another takes it up. What was taken
+        # back of the other run since the checkpoint is told first.
         later = record.facts[place + 1 :]
-        after = next((each for each in later if not _is_from_a_person(each)), None)
+        after = next((e for e in later if not (e.data.get("undoes") or _is_asked(record, e))), None)
         if after is not None and after.kind not in {"run_resumed", ""}:
             yield after.seq, after.step, f"{after.kind} follows a fork that was not resumed."
 

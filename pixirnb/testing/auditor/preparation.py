@@ -27,8 +27,8 @@ _OWNERS: Final = frozenset(
 )  # fmt: skip
 """What only the process that drives the run writes."""
 
-_OF_PERSONS: Final = frozenset({"decision_recorded", "seam_resolved"})
 _OF_FILES: Final = frozenset({"merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"})
+_OF_PERSONS: Final = frozenset({"decision_recorded", *_OF_FILES})
 
 
 def prepare(

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Any, Final
 
 from pixirnb.history.codec import Damage
@@ -170,6 +171,15 @@ class Record:
         while place and self.facts[place - 1].at == self.facts[place].at:
             place -= 1
         return place
+
+    def is_merging(self, place: int) -> bool:
+        """Whether a merge that a person asked for may have been under way: it is waited for, and may come to nothing."""
+        if not self.is_witnessed:
+            later = takewhile(lambda fact: fact.kind != "run_finished", self.facts[place:])
+            merges = (fact for fact in later if fact.kind in {"merge_applied", "merge_conflicted"})
+            return any(fact.data["step"] is None for fact in merges)
+        before = self.group_start(max(0, self.group_start(place - 1) - 1))
+        return any(s.what == "merging" and before <= s.durable <= place for s in self.sightings)
 
     def groups(self, course: Course) -> Iterator[int]:
         """Places behind the groups of a course that were surely written whole by an owner that went on."""

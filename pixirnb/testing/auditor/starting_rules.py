@@ -151,7 +151,7 @@ def starts_promptly(record: Record) -> Iterator[Finding]:
     """When a group of events ends, nothing is left waiting that could begin."""
     for course in record.courses:
         for place in record.groups(course):
-            if record.is_free(course, place):
+            if record.is_free(course, place) and not record.is_merging(place):
                 yield from _left_waiting(record, course, place)
 
 

@@ -52,14 +52,13 @@ class Witness:
         self.note(f"{what}{about}{' ' + detail if detail else ''}")
 
     def follow(self, fork_id: str, run_id: str, seq: int) -> None:
-        """A fork begins with what was seen of another run, up to event number `seq`."""
+        """A fork begins with what was seen of another run, up to event number `seq`: it is not seen to end there."""
         before = [seen for seen in self.sightings.get(run_id, []) if seen.durable <= seq]
-        self.sightings[fork_id] = before
+        self.sightings[fork_id] = [*before, Sighting("died", seq, self.now(), None, None, "")]
 
     def forget(self, run_id: str, seq: int) -> None:
-        """Of a run only its first `seq` events are left, and of what had begun by then nothing is seen to end."""
+        """Of a run only its first `seq` events are left."""
         self.follow(run_id, run_id, seq)
-        self.sightings[run_id].append(Sighting("died", seq, self.now(), None, None, "long ago"))
 
     def note(self, text: str) -> None:
         """A line of the story."""
