@@ -8,7 +8,7 @@ logs of a newer pixirnb. Source: contract.md §3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.files import PathList
 from pixirnb.history.kept_files import ArtifactData, OutputLog
@@ -199,6 +199,10 @@ class Parent(TypedDict):
     """Of the agent's own run."""
 
 
+PathText = Annotated[str, "path"]
+"""A path: a text without NUL."""
+
+
 class RunStarted(TypedDict):
     """The pinned workflow and everything a later process needs to go on with it."""
 
@@ -207,13 +211,13 @@ class RunStarted(TypedDict):
     spec: dict[str, Any]
     spec_digest: str
     inputs: dict[str, Any]
-    workspace: str
-    source: str | None
+    workspace: PathText
+    source: PathText | None
     sources: dict[str, str]
     """Pinned source of each notebook function called: `{":name": text}`."""
     owner: Owner
     pixirnb: str
-    repos: NotRequired[dict[str, str]]
+    repos: NotRequired[dict[str, PathText]]
     """Where each of the spec's `repos` lies, from the workspace; absent where it names none."""
     parent: NotRequired[Parent | None]
     """Absent for a run that a person started."""

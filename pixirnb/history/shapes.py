@@ -51,6 +51,8 @@ def _schema(hint: Any) -> CoreSchema:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is NotRequired:
         return _schema(arguments[0])
+    if hint == events.PathText:
+        return core_schema.str_schema(strict=True, pattern=r"^[^\x00]*$")
     if origin is Literal:
         return core_schema.is_instance_schema(str)
     if origin in {Union, types.UnionType}:

@@ -105,6 +105,13 @@ def test_shapes_look_inside(data: Any, is_read: bool) -> None:
     assert set(events.HeldBy.__annotations__) == {"kind", "step"}
 
 
+def test_no_path_of_a_run_holds_a_nul() -> None:
+    begin = begun().events[0].data
+    assert fits("run_started", {**begin, "workspace": "/é", "repos": {"x": "../x"}})
+    for bad in ({"workspace": "/w\0"}, {"source": "\0"}, {"repos": {"x": "\0"}}):
+        assert not fits("run_started", {**begin, **bad})
+
+
 def test_decisions_are_taken_where_they_are_asked_for() -> None:
     play = begun()
     play.decide("a")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import pixirnb
@@ -20,6 +20,13 @@ from pixirnb.cli.app import perform
 from pixirnb.errors import InternalError, PixirnbError
 from pixirnb.history.codec import GENESIS, decode_lines, encode
 from pixirnb.history.events import Event
+from pixirnb.history.state import fold
+from pixirnb.planning.facts import Facts
+from pixirnb.planning.report import report
+from pixirnb.resumption import pinned_plan
+from pixirnb.views.scene import scene
+from pixirnb.views.session_view import session_html
+from pixirnb.views.tape import Tape
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -53,11 +60,12 @@ VALUES = (
     )
 )
 BOUNDED = settings(
-    max_examples=16,
+    max_examples=32,
     derandomize=True,
     database=None,
     deadline=None,
     suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],  # a smaller case is no clearer here, and takes minutes to find
 )
 
 
@@ -120,11 +128,18 @@ def test_a_text_of_any_shape_is_read_or_refused_with_a_code(at: int, more: str) 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with one run of an isolated step, a retry, a check that fails and a merge."""
+    """A workspace with one run of an isolated step, an agent, a retry, a check that fails and a merge."""
     home = tmp_path_factory.mktemp("home")
+    script = [
+        {"tool": "t", "args": {"x": 1}, "result": "y"},
+        {"say": "half"},
+        {"report": {"checkpoint_status": "partial"}},
+    ]
     spec = {
         "name": "w",
+        "agents": {"echo": {"runner": "scripted", "script": {"d": [script]}}},
         "steps": [
+            {"id": "d", "task": "do", "agent": "echo", "posture": "read_only"},
             {"id": "a", "run": "echo x > x.txt; echo '{\"k\": 1}'", "workspace": "isolated",
              "output": {"type": "object"}, "artifacts": ["x.txt"]},
             {"id": "m", "merge": ["a"], "depends_on": ["a"]},
@@ -137,10 +152,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.parametrize("log", ["log.jsonl", "sessions/d.1.jsonl"])
 @given(st.data())
 @BOUNDED
-def test_a_log_of_any_shape_is_shown_or_refused(home: Path, data: st.DataObject) -> None:
-    (log,) = (home / ".pixirnb" / "runs").glob("*/log.jsonl")
+def test_a_log_of_any_shape_is_shown_or_refused(home: Path, log: str, data: st.DataObject) -> None:
+    (run,) = (home / ".pixirnb" / "runs").glob("r-*")
+    rewrite(run / log, data, lambda: asked(home, run.name))
+
+
+def rewrite(log: Path, data: st.DataObject, look: Callable[[], None]) -> None:
+    """Look while one place of one event is another, and the chain holds."""
     kept = log.read_bytes()
     events = decode_lines(kept).events
     one = data.draw(st.sampled_from([event for event in events if event.data]))
@@ -153,7 +174,7 @@ def test_a_log_of_any_shape_is_shown_or_refused(home: Path, data: st.DataObject)
         lines.append(line)
     try:
         log.write_bytes(b"".join(lines))
-        asked(home, log.parent.name)
+        look()
     finally:
         log.write_bytes(kept)
 
@@ -186,6 +207,8 @@ def asked(home: Path, run: str) -> None:
         ["show", run],
         ["show", run, "--json"],
         ["show", run, "b"],
+        ["show", run, "--session", "d"],
+        ["show", run, "--acp"],
         ["log", run],
         ["runs"],
         ["doctor"],
@@ -204,7 +227,16 @@ def asked(home: Path, run: str) -> None:
 
 
 def drawn(named: tuple[Path, str]) -> None:
-    """What a notebook shows of a run: its HTML and its text."""
+    """What a notebook shows of a run: its HTML and its text, the conversation of its agent, the live graph and its tape."""
     opened = pixirnb.open_run(named[1], workspace=named[0])
     assert opened._repr_mimebundle_()
     assert str(opened.outcome)
+    session = opened.session("d")
+    assert str(session)
+    assert session_html(session.document())
+    events = [*opened.history()]
+    plan = pinned_plan(fold(events))
+    assert json.dumps(scene(named[1], plan, report(plan.workflow, Facts()).document()))
+    tape = Tape(plan)
+    tape.extend(events)
+    assert json.dumps(tape.entries)

@@ -85,6 +85,18 @@ def test_a_link_in_the_place_of_a_folder_of_ours_is_refused(
     assert sorted(elsewhere.rglob("*")) == before
 
 
+def test_a_link_in_the_place_of_an_output_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hunter2")
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": "echo x"}]}, workspace=tmp_path)
+    run.wait()
+    log = run.folder / "output" / "a.1.log"
+    log.unlink()
+    log.symlink_to(tmp_path / "secret")
+    with pytest.raises(StateUnusable) as refused:
+        run.output("a")
+    assert refused.value.code == "symlink_refused"
+
+
 # --- folders that were moved and renamed ------------------------------------------------------------------------------
 
 

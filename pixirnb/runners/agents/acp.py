@@ -258,7 +258,7 @@ class _Conversation:
                 try:
                     os.killpg(process.pid, number)
                 except ProcessLookupError:
-                    return
+                    pass  # gone, and not heard of yet: the loop must not close before it is
             try:
                 await asyncio.wait_for(process.wait(), _LEAVE_S)
             except TimeoutError:
