@@ -41,7 +41,7 @@ from pixirnb.planning.roots import Roots
 from pixirnb.ports import Contents, Mend, Mended, Reading, RunLog, RunStore, Setback
 from pixirnb.release import release
 from pixirnb.resumption import Edit, Resumption, called, history_at, pinned_plan, resumption
-from pixirnb.runners.processes import end_strays
+from pixirnb.runners.processes import end_strays, owners_here
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.trees import Files
@@ -58,10 +58,8 @@ def _this_process() -> Owner:
 
 
 def _end_strays(run: RunState) -> None:
-    # A copy of a live run's folder bears its id: what its owner, alive elsewhere, drives is not ours to end.
-    owner = run.owner or {}
-    is_other = owner.get("host") == socket.gethostname() and owner.get("pid") != os.getpid()
-    end_strays(run.run_id, spare=owner["pid"] if is_other else None)
+    # A copy of a live run's folder bears its id: what an owner drives that is alive elsewhere is not ours to end.
+    end_strays(run.run_id, spare=owners_here(run.owners) - {os.getpid()})
 
 
 def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
@@ -334,7 +332,7 @@ def _close_sessions(
     log: RunLog, run: RunState, known: Sequence[Event], place: Place
 ) -> list[Draft]:
     """Leave the evidence of what a dead owner's agents came to, before anything of theirs begins again."""
-    is_elsewhere = (run.owner or {}).get("host") != place.owner()["host"]
+    is_elsewhere = bool(run.owners) and run.owners[-1].get("host") != place.owner()["host"]
     return close_left(log, run, known, place.wall, is_elsewhere=is_elsewhere)
 
 

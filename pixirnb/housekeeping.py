@@ -12,7 +12,6 @@ Source: contract.md §7 (diagnostics), §9.
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from pixirnb.planning.report import report
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
-from pixirnb.runners.processes import descendants, find_strays
+from pixirnb.runners.processes import descendants, find_strays, owners_here
 from pixirnb.runners.trees import is_alive
 from pixirnb.store.archive import pack, write_file
 from pixirnb.store.beginning import begun, require_beginning
@@ -185,11 +184,9 @@ def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any
 def _strays(run: RunState) -> tuple[int, ...]:
     """Processes of a run's steps that nobody owns.
 
-    A copy of a live run's folder bears its id: what descends from the process its log names has an owner, if not here.
+    A copy of a live run's folder bears its id: what descends from a process its log names has an owner, if not here.
     """
-    owner = run.owner or {}
-    is_of_here = owner.get("host") == socket.gethostname() and type(owner.get("pid")) is int
-    owned = descendants(owner["pid"]) if is_of_here else frozenset()
+    owned = descendants(owners_here(run.owners))
     return tuple(pid for pid in find_strays(run.run_id) if pid not in owned)
 
 

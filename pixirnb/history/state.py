@@ -32,7 +32,8 @@ class RunState:
     workspace: str = ""
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
-    owner: dict[str, Any] | None = None
+    owners: list[dict[str, Any]] = field(default_factory=list)
+    """Who drove each of its courses."""
     steps: dict[str, StepState] = field(default_factory=dict)
     started_at: str | None = None
     ended_at: str | None = None
@@ -171,7 +172,7 @@ def _pin(run: RunState, data: dict[str, Any]) -> None:
     run.spec_digest = data["spec_digest"]
     run.inputs = data["inputs"]
     run.sources = data.get("sources") or run.sources
-    run.owner = data["owner"]
+    run.owners.append(data["owner"])
 
 
 AGAIN: Final = frozenset({WANTED, CONFLICT})

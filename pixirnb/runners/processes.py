@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
 
 import psutil
 
@@ -27,18 +29,26 @@ def find_strays(run_id: str) -> list[int]:
     return _find(_of_run(run_id))
 
 
-def descendants(pid: int) -> frozenset[int]:
-    """Ids of all living processes below one; none where it is not there."""
-    try:
-        return frozenset(child.pid for child in psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
-        return frozenset()
+def owners_here(owners: Iterable[Mapping[str, Any]]) -> frozenset[int]:
+    """Process ids of those of a run's owners that were of this machine."""
+    here = socket.gethostname()
+    pids = (each.get("pid") for each in owners if each.get("host") == here)
+    return frozenset(pid for pid in pids if type(pid) is int)
 
 
-def end_strays(run_id: str, *, spare: int | None = None) -> list[int]:
+def descendants(pids: Collection[int]) -> frozenset[int]:
+    """Ids of all living processes below these; none where they are not there."""
+    found: set[int] = set()
+    for pid in pids:
+        with suppress(psutil.Error, ValueError, OverflowError):
+            found.update(child.pid for child in psutil.Process(pid).children(recursive=True))
+    return frozenset(found)
+
+
+def end_strays(run_id: str, *, spare: Collection[int] = ()) -> list[int]:
     """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended.
 
-    `spare`: a process whose descendants are left alone, since they are no strays while it lives.
+    `spare`: processes whose descendants are left alone, since they are no strays while these live.
     """
     return _end(_of_run(run_id), spare)
 
@@ -66,14 +76,14 @@ def _find(wanted: Callable[[int], bool]) -> list[int]:
     return [pid for pid in psutil.pids() if pid != own and wanted(pid) and trees.is_alive(pid)]
 
 
-def _end(wanted: Callable[[int], bool], spare: int | None = None) -> list[int]:
+def _end(wanted: Callable[[int], bool], spare: Collection[int] = ()) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
 
     def found() -> list[int]:
         left = _find(wanted)
         # Asked after the search: what was born in between is known to be owned.
-        owned = descendants(spare) if left and spare is not None else frozenset()
+        owned = descendants(spare) if left else frozenset()
         return [pid for pid in left if pid not in owned]
 
     while (left := found()) and time.monotonic() < deadline:

@@ -315,7 +315,7 @@ def test_where_the_supervisor_is_killed_too_the_strays_are_found_and_ended_befor
         until(lambda: all_there(folder, WORST))
         everybody = [
             owner.pid,
-            *(pid for pid in processes.descendants(owner.pid) if pid not in alive(folder)),
+            *(pid for pid in processes.descendants([owner.pid]) if pid not in alive(folder)),
         ]
         for pid in everybody:
             os.kill(pid, signal.SIGSTOP)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import psutil
 import pytest
-from storyline import facts
+from storyline import facts, python, until
 
 from pixirnb import api, ids
 from pixirnb.errors import LogDamaged, StateUnusable
@@ -173,3 +174,23 @@ def test_a_copy_that_is_called_like_another_run_is_shown_and_not_resumed(tmp_pat
     assert run.id in str(refused.value)
     assert (run.folder.with_name(other) / "log.jsonl").read_bytes() == before
     assert api.open_run(other, state=run.folder.parents[1]).outcome.status == "failed"
+
+
+def test_resumes_of_a_copied_folder_leave_what_the_live_run_drives_alone(tmp_path: Path) -> None:
+    one, two, pids = tmp_path / "one", tmp_path / "two", tmp_path / "pids"
+    one.mkdir()
+    pids.touch()
+    step = {"id": "a", "run": f"echo $$ >> {pids}; exec sleep 600"}
+    run = api.start({"name": "w", "steps": [step]}, workspace=one)
+    until(lambda: len(pids.read_text().split()) == 1)
+    shutil.copytree(one / ".pixirnb", two / ".pixirnb")
+    for count in (2, 3):
+        with python("-m", "pixirnb", "resume", run.id, cwd=two) as other:
+            until(lambda: len(pids.read_text().split()) == count)  # noqa: B023 - waited for here
+            other.kill()
+    assert psutil.pid_exists(int(pids.read_text().split()[0]))
+    assert "strays_alive" not in {
+        each.code for each in api.open_run(run.id, workspace=two).diagnose().findings
+    }
+    run.cancel()
+    assert run.wait().status == "interrupted"
