@@ -46,7 +46,14 @@ _NAMED: Final = {
     events.ResumeAction: "resume action",
     events.ResumeReason: "resume reason",
 }
-_WORDS: Final = {str: "text", int: "integer", bool: "boolean", Any: "any value", type(None): "null"}
+_WORDS: Final = {
+    events.PathText: "path",
+    str: "text",
+    int: "integer",
+    bool: "boolean",
+    Any: "any value",
+    type(None): "null",
+}
 
 
 def page(_site: Path) -> str:
