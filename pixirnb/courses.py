@@ -27,6 +27,7 @@ from pixirnb.engine.isolated import copy_left
 from pixirnb.engine.leftovers import close_left
 from pixirnb.engine.merging import Merger
 from pixirnb.engine.recovery import mended
+from pixirnb.history.codec import storable
 from pixirnb.history.events import Draft, Event, Owner, Parent, ResumeStep, warning
 from pixirnb.history.state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
@@ -41,7 +42,8 @@ from pixirnb.planning.roots import Roots
 from pixirnb.ports import Contents, Mend, Mended, Reading, RunLog, RunStore, Setback
 from pixirnb.release import release
 from pixirnb.resumption import Edit, Resumption, called, history_at, pinned_plan, resumption
-from pixirnb.runners.processes import end_strays, owners_here
+from pixirnb.runners.children import INSTANCE
+from pixirnb.runners.processes import end_strays
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.trees import Files
@@ -49,17 +51,13 @@ from pixirnb.workspace.contents import contents_digest
 from pixirnb.workspace.isolation import LocalFiles, require_workspace
 from pixirnb.workspace.survey import survey
 
-_INSTANCE: Final = secrets.token_hex(8)
-"""Tells this process from another that bears its pid."""
-
 
 def _this_process() -> Owner:
-    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": _INSTANCE}
+    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": INSTANCE}
 
 
 def _end_strays(run: RunState) -> None:
-    # A copy of a live run's folder bears its id: what an owner drives that is alive elsewhere is not ours to end.
-    end_strays(run.run_id, spare=owners_here(run.owners) - {os.getpid()})
+    end_strays(run.run_id, run.owners)
 
 
 def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
@@ -395,4 +393,7 @@ def _new_run_id(place: Place) -> str:
 def _as_events(drafts: Sequence[Draft], before: Sequence[Event], place: Place) -> list[Event]:
     at = place.wall()
     seq = before[-1].seq if before else 0
-    return [Event(seq + n, at, draft.kind, draft.data) for n, draft in enumerate(drafts, start=1)]
+    return [
+        Event(seq + n, at, draft.kind, storable(draft.data))
+        for n, draft in enumerate(drafts, start=1)
+    ]

@@ -37,7 +37,7 @@ from pixirnb.planning.report import report
 from pixirnb.planning.roots import Roots
 from pixirnb.ports import Reading
 from pixirnb.resumption import pinned_plan
-from pixirnb.runners.processes import descendants, find_strays, owners_here
+from pixirnb.runners.processes import find_strays
 from pixirnb.runners.trees import is_alive
 from pixirnb.store.archive import pack, write_file
 from pixirnb.store.beginning import begun, require_beginning
@@ -182,12 +182,8 @@ def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any
 
 
 def _strays(run: RunState) -> tuple[int, ...]:
-    """Processes of a run's steps that nobody owns.
-
-    A copy of a live run's folder bears its id: what descends from a process its log names has an owner, if not here.
-    """
-    owned = descendants(owners_here(run.owners))
-    return tuple(pid for pid in find_strays(run.run_id) if pid not in owned)
+    """Processes of a run's steps that nobody owns."""
+    return tuple(find_strays(run.run_id, run.owners))
 
 
 def _with_children(run: RunState, around: Surroundings) -> tuple[SeenSession, ...]:

@@ -30,16 +30,22 @@ _SIGNATURE: Final = 1 << 62
 _SWEEP_EVERY_S: Final = 0.005
 
 
-def mark_of(tag: str) -> int:
-    """The mark of an attempt, by its tag `<run_id>/<step>.<attempt>`: 63 bits, of which the upper half tells the run."""
+def mark_of(tag: str, instance: str) -> int:
+    """The mark of an attempt, by its tag `<run_id>/<step>.<attempt>` and its owner.
+
+    24 bits tell the run, 10 the owner, 28 the attempt.
+    """
     run_id, _, attempt = tag.partition("/")
-    return _run_part(run_id) | _digest(attempt)
+    return _owned(run_id, instance) << 28 | _digest(attempt, 28)
 
 
-def of_run(run_id: str) -> Callable[[int], bool]:
-    """The wish for the marks of all attempts of a run."""
-    part = _run_part(run_id)
-    return lambda mark: mark >> 31 == part >> 31
+def of_run(run_id: str, instances: Collection[str] | None = None) -> Callable[[int], bool]:
+    """The wish for the marks of all attempts of a run, begun by these owners or by any."""
+    if instances is None:
+        whole = _owned(run_id, "") >> 10
+        return lambda mark: mark >> 38 == whole
+    parts = {_owned(run_id, instance) for instance in instances}
+    return lambda mark: mark >> 28 in parts
 
 
 def one_of(marks: Collection[int]) -> Callable[[int], bool]:
@@ -160,11 +166,11 @@ def _send(pid: int, wanted: Callable[[int], bool], number: signal.Signals) -> No
         os.close(process)
 
 
-def _run_part(run_id: str) -> int:
-    return _SIGNATURE | _digest(run_id) >> 1 << 31
+def _owned(run_id: str, instance: str) -> int:
+    return _SIGNATURE >> 28 | _digest(run_id, 24) << 10 | _digest(instance, 10)
 
 
-def _digest(text: str) -> int:
+def _digest(text: str, bits: int) -> int:
     from hashlib import blake2b  # the supervisor process, which is handed numbers, never needs it
 
-    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big") >> 1
+    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big") >> 32 - bits

@@ -31,6 +31,7 @@ from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.engine.wishes import Wishes
 from pixirnb.engine.writer import Writer
 from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.codec import storable
 from pixirnb.history.events import Draft, Event
 from pixirnb.ids import attempt_name
 from pixirnb.machine.advance import advance
@@ -100,30 +101,21 @@ class Scheduler:
     _wishes: Wishes = field(init=False)
 
     def __post_init__(self) -> None:
+        plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.place.roots
         self._permits = Permits(
-            self.board.run,
+            board.run,
             self.clock,
             lambda draft: self.post(Stimulus((draft,))),
             self.attempts,
             self.is_attended,
         )
         self._writer = self.writer_of(self.log)
-        self._handing = Handing(
-            self.plan,
-            self.board,
-            self.log.blobs,
-            self.lookup,
-            self.offload,
-            self.contents,
-            self.place.roots,
-        )
+        self._handing = Handing(plan, board, blobs, self.lookup, self.offload, self.contents, roots)
         self._wishes = Wishes(
-            self.plan,
-            self.board,
+            plan,
+            board,
             self.attempts,
-            lambda files: Merger(
-                self.plan, self.board.run, self.place.roots, files, self.log.blobs
-            ),
+            lambda files: Merger(plan, board.run, roots, files, blobs),
             self.files,
             self.offload,
             self._beside,
@@ -214,7 +206,7 @@ class Scheduler:
 
         def record(draft: Draft) -> None:
             draft = named(self.plan, self.board.run, draft)
-            event = Event(self.board.run.seq + 1, at, draft.kind, draft.data)
+            event = Event(self.board.run.seq + 1, at, draft.kind, storable(draft.data))
             self.board.apply(event, now)
             events.append(event)
 

@@ -21,6 +21,7 @@ from pixirnb.engine.readings import with_markers
 from pixirnb.engine.slots import Slot
 from pixirnb.engine.surroundings import Attempt, Surroundings
 from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.codec import storable
 from pixirnb.history.events import Draft, Event
 from pixirnb.ids import attempt_name
 from pixirnb.planning.roots import WORKSPACE
@@ -88,7 +89,7 @@ class Session:
         """Take in an event; on disk with the next `commit`, or soon."""
         kept = self._mask.data(plain_data(data))
         self._seq += 1
-        event = Event(self._seq, self._around.clock.wall(), kind, kept)
+        event = Event(self._seq, self._around.clock.wall(), kind, storable(kept))
         self.state.apply(event)
         if kind == "assistant_message":
             self._loose.told(str(kept.get("text", "")))

@@ -18,6 +18,7 @@ Source: contract.md §3.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import isfinite
@@ -119,6 +120,16 @@ def encode(event: Event, previous: str) -> tuple[bytes, str]:
         raise _unencodable(event, str(reason)) from reason
     chain = blake2b(previous.encode() + body, digest_size=16).hexdigest()
     return b'%b,"chain":"%b"%b\n' % (body[:_AT_END], chain.encode(), body[_AT_END:]), chain
+
+
+def storable(data: dict[str, Any]) -> dict[str, Any]:
+    """`data` as a log gives it back: lone surrogates are replaced, and marked."""
+    try:
+        to_json(data, inf_nan_mode="constants")
+    except ValueError:
+        with suppress(NotCanonicalError):  # what is no JSON at all is refused where it is written
+            return _mended(data)
+    return data
 
 
 def encode_data(data: dict[str, Any]) -> bytes:

@@ -33,7 +33,7 @@ class RunState:
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
     owners: list[dict[str, Any]] = field(default_factory=list)
-    """Who drove each of its courses."""
+    """Who drove each of its courses, and since when: `at`."""
     steps: dict[str, StepState] = field(default_factory=dict)
     started_at: str | None = None
     ended_at: str | None = None
@@ -123,7 +123,7 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.started_at = event.at
     run.parent = data.get("parent")
     run.repos = data.get("repos") or {}
-    _pin(run, data)
+    _pin(run, data, event)
 
 
 def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
@@ -144,9 +144,8 @@ def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
 
 
 def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
-    del event
     run.flags = data["flags"]
-    _pin(run, data)
+    _pin(run, data, event)
     run.finished = None
     run.ended_at = None
     run.decided_after_end = False
@@ -166,13 +165,13 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
                 drop_seams(run.seams, entry["step_id"])
 
 
-def _pin(run: RunState, data: dict[str, Any]) -> None:
+def _pin(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.courses += 1
     run.spec = data.get("spec") or run.spec
     run.spec_digest = data["spec_digest"]
     run.inputs = data["inputs"]
     run.sources = data.get("sources") or run.sources
-    run.owners.append(data["owner"])
+    run.owners.append({**data["owner"], "at": event.at})
 
 
 AGAIN: Final = frozenset({WANTED, CONFLICT})

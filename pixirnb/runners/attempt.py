@@ -24,6 +24,7 @@ from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
 from pixirnb.ports import BlobDraft, Job
 from pixirnb.runners import processes, reaper, trees
+from pixirnb.runners.children import INSTANCE
 from pixirnb.runners.ends import LOST, by_status, fraction_of, refusal, spawn_failed
 from pixirnb.runners.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.supervisor import PACKAGE, Supervisor
@@ -180,7 +181,7 @@ class _Attempt:
             "cwd": str(self.job.cwd),
             "env": {**self.job.env, trees.TAG: self.tag},
             "tag": self.tag,
-            "mark": process_marks.mark_of(self.tag),
+            "mark": process_marks.mark_of(self.tag, INSTANCE),
         }
         header = json.dumps({**self.order.header, **said}).encode()
         lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))

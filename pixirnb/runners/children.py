@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from typing import Final
 from pixirnb import process_marks
 from pixirnb.runners import trees
 from pixirnb.runners.reaper import KILL_LIMIT_S, STRAY_GRACE_S
+
+INSTANCE: Final = secrets.token_hex(8)
+"""Tells this process from another that bears its id."""
 
 WHOSE: Final = "_pixirnb_children"
 """Attribute of a `threading.Thread`: the `Children` that it starts."""
@@ -71,7 +75,7 @@ class Children:
     @property
     def mark(self) -> int:
         """What each of them wears. Worked out when asked for: most steps start nothing."""
-        return process_marks.mark_of(self.tag)
+        return process_marks.mark_of(self.tag, INSTANCE)
 
     def begin(self) -> None:
         """Before a process is started: whoever kills this one must find it. Raises OSError where nobody would.

@@ -11,64 +11,76 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import psutil
 
 from pixirnb import process_marks
 from pixirnb.runners import trees
+from pixirnb.runners.children import INSTANCE
 from pixirnb.runners.lineage import tag_of
 
 _SWEEP_LIMIT_S: Final = 3.0
+_CLOCK_TOLERANCE_S: Final = 5.0
+"""The start of a process is computed from the boot time, which moves when the clock is set."""
 
 
-def find_strays(run_id: str) -> list[int]:
-    """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process."""
-    return _find(_of_run(run_id))
+def find_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+    """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process.
 
-
-def owners_here(owners: Iterable[Mapping[str, Any]]) -> frozenset[int]:
-    """Process ids of those of a run's owners that were of this machine."""
-    here = socket.gethostname()
-    pids = (each.get("pid") for each in owners if each.get("host") == here)
-    return frozenset(pid for pid in pids if type(pid) is int)
-
-
-def descendants(pids: Collection[int]) -> frozenset[int]:
-    """Ids of all living processes below these; none where they are not there."""
-    found: set[int] = set()
-    for pid in pids:
-        with suppress(psutil.Error, ValueError, OverflowError):
-            found.update(child.pid for child in psutil.Process(pid).children(recursive=True))
-    return frozenset(found)
-
-
-def end_strays(run_id: str, *, spare: Collection[int] = ()) -> list[int]:
-    """SIGKILL every process of `run_id` until none is left (at most 3 s); return those that were ended.
-
-    `spare`: processes whose descendants are left alone, since they are no strays while these live.
+    `owners`: who drove its courses, each with the time `at` which it began: then what one of them drives that lives is no
+    stray, nor what somebody else drives. A copy of a run's folder bears the run's id.
     """
-    return _end(_of_run(run_id), spare)
+    return _find(_of_run(run_id, owners))
+
+
+def end_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+    """SIGKILL every process that `find_strays` finds until none is left (at most 3 s); return those that were ended."""
+    return _end(_of_run(run_id, owners))
 
 
 def end_tagged(tag: str) -> list[int]:
-    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`; return those that were ended."""
-    mark = process_marks.mark_of(tag)
+    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return those that were ended."""
+    mark = process_marks.mark_of(tag, INSTANCE)
     return _end(lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag)
 
 
-def _of_run(run_id: str) -> Callable[[int], bool]:
-    is_marked = process_marks.of_run(run_id)
+def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable[[int], bool]:
+    living = [each for each in owners or () if _lives_elsewhere(each)]
+    gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
+    is_marked = process_marks.of_run(run_id, gone)
 
     def is_of_run(pid: int) -> bool:
-        if is_marked(process_marks.worn(pid) or 0):
-            return True
+        mark = process_marks.mark_worn(pid)
+        if mark is not None:
+            return is_marked(mark)
         tag = _own_tag_of(pid)
-        return tag is not None and tag.startswith(f"{run_id}/")
+        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living)
 
     return is_of_run
+
+
+def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
+    """Whether an owner is another process of this machine that lives, and not one that bears its id by now."""
+    pid = owner.get("pid")
+    if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
+        return False
+    try:
+        began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
+        return psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+
+
+def _is_below(pid: int, owners: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a process descends from one of these owners."""
+    try:
+        above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()
+    except psutil.Error:
+        return True  # it has ended since it was found
+    return not above.isdisjoint(owner["pid"] for owner in owners)
 
 
 def _find(wanted: Callable[[int], bool]) -> list[int]:
@@ -76,17 +88,10 @@ def _find(wanted: Callable[[int], bool]) -> list[int]:
     return [pid for pid in psutil.pids() if pid != own and wanted(pid) and trees.is_alive(pid)]
 
 
-def _end(wanted: Callable[[int], bool], spare: Collection[int] = ()) -> list[int]:
+def _end(wanted: Callable[[int], bool]) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
-
-    def found() -> list[int]:
-        left = _find(wanted)
-        # Asked after the search: what was born in between is known to be owned.
-        owned = descendants(spare) if left else frozenset()
-        return [pid for pid in left if pid not in owned]
-
-    while (left := found()) and time.monotonic() < deadline:
+    while (left := _find(wanted)) and time.monotonic() < deadline:
         for pid in left:
             if _kill(pid, wanted):
                 ended[pid] = None

@@ -81,12 +81,15 @@ def _room_for_tag() -> tuple[int, int]:
     return start + at, len(arguments) - at - 1
 
 
-def descendants(root: int) -> list[int]:
-    """Every living descendant of `root`, parents before children; zombies are dead and left out."""
+def descendants(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
+    """Every living descendant of `root` but the trees under `spare`, parents before children; zombies are dead and left out."""
     found: list[int] = []
     queue = [root]
     while queue:
         for child in _children(queue.pop()):
+            # Passed by on the way, not taken away afterwards: what such a tree begins meanwhile is its own.
+            if child in spare:
+                continue
             if is_alive(child):
                 found.append(child)
             # A zombie leader may still have threads with children of their own.
@@ -120,10 +123,7 @@ def end_below(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
     """
     seen: dict[int, None] = {}
     for _ in range(_FREEZE_ROUNDS):
-        spared = set(spare)
-        for pid in spare:
-            spared.update(descendants(pid))
-        new = [pid for pid in descendants(root) if pid not in seen and pid not in spared]
+        new = [pid for pid in descendants(root, spare=spare) if pid not in seen]
         if not new:
             break
         for pid in new:

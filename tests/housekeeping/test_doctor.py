@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +190,9 @@ def test_what_a_live_owner_elsewhere_runs_is_no_stray_of_a_copy(store: FileStore
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"started\n"
         here = {"host": os.uname().nodename, "pid": owner.pid, "instance": "i"}
-        kept(store, edited(cut_off().events, "run_started", lambda data: data.update(owner=here)))
+        events = edited(cut_off().events, "run_started", lambda data: data.update(owner=here))
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        kept(store, [replace(event, at=now) for event in events])
         assert "strays_alive" not in told(store)
     finally:
         owner.communicate(b"\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import anyio
 import psutil
 import pytest
 
-from pixirnb.runners import processes
+from pixirnb.runners import processes, trees
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.testing.runner_contract import (
@@ -289,3 +291,23 @@ def test_hundreds_of_steps_at_once_all_end(tmp_path: Path) -> None:
         return statuses
 
     assert on_a_loop(story) == ["completed"] * 200
+
+
+LOOP = "while [ ! -e over ]; do /bin/true || echo ended >> ended; done"
+ENDS = """
+import os, subprocess, sys
+from pathlib import Path
+from pixirnb.runners import trees
+spared = subprocess.Popen(["sh", "-c", sys.argv[1]])
+for _ in range(400):
+    trees.end_below(os.getpid(), spare=frozenset({spared.pid}))
+Path("over").touch()
+spared.wait()
+"""
+
+
+def test_what_a_spared_tree_begins_while_others_are_ended_is_spared(tmp_path: Path) -> None:
+    here = str(Path(trees.__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": here}
+    subprocess.run([sys.executable, "-c", ENDS, LOOP], cwd=tmp_path, env=env, check=True)
+    assert not (tmp_path / "ended").exists()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -313,10 +314,8 @@ def test_where_the_supervisor_is_killed_too_the_strays_are_found_and_ended_befor
         assert owner.stdout is not None
         run_id = owner.stdout.readline().strip()
         until(lambda: all_there(folder, WORST))
-        everybody = [
-            owner.pid,
-            *(pid for pid in processes.descendants([owner.pid]) if pid not in alive(folder)),
-        ]
+        below = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
+        everybody = [owner.pid, *(pid for pid in below if pid not in alive(folder))]
         for pid in everybody:
             os.kill(pid, signal.SIGSTOP)
         for pid in everybody:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -176,21 +177,40 @@ def test_a_copy_that_is_called_like_another_run_is_shown_and_not_resumed(tmp_pat
     assert api.open_run(other, state=run.folder.parents[1]).outcome.status == "failed"
 
 
-def test_resumes_of_a_copied_folder_leave_what_the_live_run_drives_alone(tmp_path: Path) -> None:
-    one, two, pids = tmp_path / "one", tmp_path / "two", tmp_path / "pids"
+def waiting(home: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
+    """A process that drives the run whose step leaves its process id and waits, and that id."""
+    pids = home.parent / "pids"
+    known = len(pids.read_text().split()) if pids.is_file() else 0
+    owner = python("-m", "pixirnb", *words, cwd=home)
+    until(lambda: pids.is_file() and len(pids.read_text().split()) > known)
+    return owner, int(pids.read_text().split()[-1])
+
+
+@pytest.mark.parametrize("when", ["while it runs", "between two owners"])
+def test_resumes_of_a_copied_folder_leave_what_the_original_runs_alone(
+    when: str, tmp_path: Path
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
-    pids.touch()
-    step = {"id": "a", "run": f"echo $$ >> {pids}; exec sleep 600"}
-    run = api.start({"name": "w", "steps": [step]}, workspace=one)
-    until(lambda: len(pids.read_text().split()) == 1)
-    shutil.copytree(one / ".pixirnb", two / ".pixirnb")
-    for count in (2, 3):
-        with python("-m", "pixirnb", "resume", run.id, cwd=two) as other:
-            until(lambda: len(pids.read_text().split()) == count)  # noqa: B023 - waited for here
-            other.kill()
-    assert psutil.pid_exists(int(pids.read_text().split()[0]))
-    assert "strays_alive" not in {
-        each.code for each in api.open_run(run.id, workspace=two).diagnose().findings
-    }
-    run.cancel()
-    assert run.wait().status == "interrupted"
+    step = "{id: a, run: 'echo $$ >> ../pids; exec sleep 600'}"
+    (one / "w.yaml").write_text(f"name: w\nsteps: [{step}]\n")
+    owner, live = waiting(one, "run", "w.yaml")
+    (run,) = (each["run_id"] for each in api.runs(workspace=one))
+    if when == "between two owners":
+        owner.kill()
+        owner.communicate()
+        shutil.copytree(one, two)
+        owner, live = waiting(one, "resume", run)
+    else:
+        shutil.copytree(one, two)
+    for _ in range(2):
+        other, _pid = waiting(two, "resume", run)
+        other.kill()
+        other.communicate()
+    until(lambda: not psutil.pid_exists(_pid))
+    assert psutil.pid_exists(live)
+    found = api.open_run(run, workspace=two).diagnose().findings
+    assert "strays_alive" not in {each.code for each in found}
+    owner.kill()
+    owner.communicate()
+    until(lambda: not psutil.pid_exists(live))
