@@ -11,6 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from types import FrameType
 from typing import Any, Final, TextIO
 
@@ -37,8 +38,12 @@ _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
 def perform(tokens: Sequence[str]) -> int:
     """One command, start to end; its exit code."""
+    screen = Screen(is_json="--json" in tokens)
+    # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
+    aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()
     try:
-        return _perform(tokens)
+        with aside:
+            return _perform(tokens, screen)
     except Unheard:
         # Whoever read our output has gone, or the disk behind it is full; there is nobody left to tell.
         for stream in (sys.stdout, sys.stderr):
@@ -56,9 +61,7 @@ def _forget(stream: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _perform(tokens: Sequence[str]) -> int:
-    is_json = "--json" in tokens
-    screen = Screen(is_json=is_json)
+def _perform(tokens: Sequence[str], screen: Screen) -> int:
     for number in _POLITE:
         signal.signal(number, _interrupt)
     tail = Tail(screen)

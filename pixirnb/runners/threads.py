@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal, TextIO
@@ -51,7 +52,19 @@ def _enter() -> None:
         for name in ("stdout", "stderr"):
             current = getattr(sys, name)
             if not isinstance(current, _Switch):
-                setattr(sys, name, _Switch(name, current))
+                setattr(sys, name, _switch_over(name, current))
+
+
+def _switch_over(name: str, below: TextIO | None) -> _Switch:
+    """A switch over a stream. None is ever let go of but the oldest of many.
+
+    `print` and the hook for exceptions of threads borrow what stands in `sys`: they crash where it is freed under them.
+    """
+    known = next((each for each in _kept if each.is_over(name, below)), None)
+    if known is None:
+        known = _Switch(name, below)
+        _kept.append(known)
+    return known
 
 
 def _leave() -> None:
@@ -71,6 +84,10 @@ class _Switch:
     def __init__(self, name: str, below: TextIO | None) -> None:
         self.below = below
         self._name = name
+
+    def is_over(self, name: str, below: TextIO | None) -> bool:
+        """Whether it is the one for this stream."""
+        return self._name == name and self.below is below
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._stream(), attribute)
@@ -92,6 +109,9 @@ class _Switch:
     def _stream(self) -> Any:
         streams = getattr(_here, "streams", None)
         return self.below if streams is None else streams[self._name]
+
+
+_kept: Final[deque[_Switch]] = deque(maxlen=32)
 
 
 class _Raw(io.RawIOBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 import threading
@@ -407,3 +408,31 @@ def test_a_thread_that_prints_without_end_is_slowed_down_and_not_stored(tmp_path
     source = "def f():\n    for n in range(20_000):\n        print(n)\n"
     _, rehearsal = perform(":f", tmp_path, source=source)
     assert rehearsal.text().split() == [str(n) for n in range(20_000)]
+
+
+def test_printing_while_steps_come_and_go_does_no_harm(tmp_path: Path) -> None:
+    program = """
+import sys, threading
+from pixirnb.runners.threads import own_output
+over = threading.Event()
+def go():
+    while not over.is_set():
+        print(*range(50))
+threads = [threading.Thread(target=go) for _ in range(3)]
+for thread in threads:
+    thread.start()
+sys.setswitchinterval(1e-6)
+for _ in range(20_000):
+    with own_output(lambda name, data: None):
+        pass
+over.set()
+"""
+    here = str(Path(reporter.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": here},
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0

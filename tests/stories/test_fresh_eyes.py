@@ -98,3 +98,36 @@ def test_a_handle_of_a_run_taken_up_again_by_another_shows_how_it_stands_now(
     again = api.resume(run.id, from_="look", workspace=tmp_path)
     assert again.wait().status == "failed"
     assert (run.status, run.state.steps["look"].attempt) == ("failed", 2)
+
+
+def test_what_a_thread_prints_that_a_step_left_behind_is_not_in_the_document(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "m.py").write_text(
+        "import pathlib, threading, time\n"
+        "def late():\n"
+        "    while True:\n"
+        "        print('LATE', flush=True)\n"
+        "        pathlib.Path('said').touch()\n"
+        "        time.sleep(0.01)\n"
+        "def f():\n"
+        "    threading.Thread(target=late, daemon=True).start()\n"
+    )
+    wait = shell("wait", "until test -e said; do sleep 0.02; done; sleep 0.1", "left")
+    text = spec({"id": "left", "call": "m:f"}, wait)
+    (tmp_path / "w.yaml").write_text(json.dumps(text))
+    out, err = python("-m", "pixirnb", "run", "w.yaml", "--json", cwd=tmp_path).communicate()
+    assert json.loads(out)["status"] == "completed"
+    assert "LATE" in err
+
+
+def test_half_a_character_in_an_exception_is_a_failed_step_in_every_answer(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def f():\n    raise ValueError('caf\\udce9')\n")
+    (tmp_path / "w.yaml").write_text(json.dumps(spec({"id": "a", "call": "m:f"})))
+    run = python("-m", "pixirnb", "run", "w.yaml", "--json", cwd=tmp_path)
+    told = json.loads(run.communicate()[0])
+    assert (run.returncode, told["status"]) == (3, "failed")
+    show = python("-m", "pixirnb", "show", told["run_id"], "--json", cwd=tmp_path)
+    shown = json.loads(show.communicate()[0])
+    errors = [each["steps"][0]["error"]["message"] for each in (told, shown)]
+    assert errors == ["ValueError: caf\ufffd"] * 2
