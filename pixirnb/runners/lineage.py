@@ -19,7 +19,7 @@ import psutil
 
 from pixirnb import process_marks
 from pixirnb.machine.requests import Sender
-from pixirnb.runners.children import WHOSE, children_of_steps
+from pixirnb.runners.children import MOMENT, WHOSE, children_of_steps
 from pixirnb.runners.trees import TAG
 
 _MARK: Final = f"{TAG}=".encode()
@@ -29,12 +29,19 @@ _DEEPEST: Final = 256
 
 
 def asking_step() -> str | None:
-    """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none."""
+    """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none.
+
+    `a step`, where the process bears a mark, and nothing above it says whose.
+    """
     children = getattr(threading.current_thread(), WHOSE, None)
     own = _worn(os.environ.get(TAG)) if children is None else str(children.tag)
     if own is not None:
         return own
-    return next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
+    above = next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
+    if above is not None:
+        return above
+    with MOMENT:  # else it may be worn for a process that another thread starts
+        return None if process_marks.mark_worn(os.getpid()) is None else "a step"
 
 
 def sender(pid: int, marks: Collection[int] = ()) -> Sender:

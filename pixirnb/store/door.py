@@ -21,14 +21,16 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
 from pixirnb.durability import let_go
+from pixirnb.errors import StateUnusable
 from pixirnb.machine.requests import Sender
-from pixirnb.store.folders import open_private
+from pixirnb.store.folders import make_private, open_private
 
 _NAME: Final = "door"
 _TOKEN: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -84,6 +86,10 @@ class Door:
 
     def hear(self) -> None:
         """Take in who knocked since the last look: who they are, and what they have said."""
+        if _told(self.folder) != self._token:
+            with suppress(OSError, StateUnusable):  # removed, or replaced: who asks must find us
+                make_private(self.folder)
+                _tell(self.folder, self._token)
         for _ in range(_MOST_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()

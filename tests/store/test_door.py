@@ -244,3 +244,24 @@ def test_a_request_that_somebody_removed_is_not_said_to_be_taken(
     asker.leave(ASKED)
     assert taken(owner) == [(ID, "person")]
     assert asker.is_taken(ID)
+
+
+@pytest.mark.parametrize("harm", ["removed", "junk", "pipe", "with its folder"])
+def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str) -> None:
+    door = Door(folder, lambda _: "person")
+    name = folder / "door"
+    name.unlink()
+    match harm:
+        case "junk":
+            name.write_text("nobody")
+        case "pipe":
+            os.mkfifo(name)
+        case "with its folder":
+            folder.rmdir()
+        case _:
+            pass
+    door.hear()
+    visit = knock(folder, "ab" * 8, b"{}")
+    assert visit is not None
+    visit.close()
+    door.close()

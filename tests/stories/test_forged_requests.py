@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from storyline import ROOT, facts, kinds, spec, until
+from storyline import ROOT, facts, kinds, python, spec, until
 
 from pixirnb import api
 from pixirnb.handle import Run
@@ -139,3 +139,35 @@ def test_a_secret_that_was_not_passed_is_masked_where_it_turns_up(
     until(lambda: not run.is_live_here)
     kept = [p for p in (tmp_path / ".pixirnb").rglob("*") if p.is_file()]
     assert [p for p in kept if SECRET.encode() in p.read_bytes()] == []
+
+
+DECIDES = """
+import os, subprocess, sys
+
+ASK = [sys.executable, "-m", "pixirnb", "decide", RUN, "q", "accept", "--no-resume", "--json"]
+
+def emptied():
+    kept = [f"{name}={os.environ[name]}" for name in ("PATH", "PYTHONPATH", "HOME")]
+    return subprocess.run(["env", "-i", *kept, *ASK], capture_output=True, text=True).stdout
+
+def forked():
+    import multiprocessing
+    with multiprocessing.get_context("forkserver").Pool(1) as pool:
+        return pool.map(asks, [ASK])[0]
+
+def asks(words):
+    return subprocess.run(words, capture_output=True, text=True).stdout
+"""
+
+
+@pytest.mark.parametrize("way", ["emptied", "forked"])
+def test_what_a_step_starts_decides_no_other_run_either(way: str, tmp_path: Path) -> None:
+    parked = api.start(spec({"id": "q", "ask": {"question": "Ship?"}}), workspace=tmp_path)
+    parked.wait()
+    (tmp_path / "m.py").write_text(DECIDES.replace("RUN", repr(parked.id)))
+    step = {"id": "a", "call": f"m:{way}", "output": {"type": "string"}}
+    (tmp_path / "w.yaml").write_text(json.dumps(spec(step)))
+    out, err = python("-m", "pixirnb", "run", "w.yaml", "--json", cwd=tmp_path).communicate()
+    run = api.open_run(json.loads(out)["run_id"], workspace=tmp_path)
+    assert json.loads(run.value("a"))["error"]["code"] == "approval_by_agent", err
+    assert "decision_recorded" not in kinds(api.open_run(parked.id, workspace=tmp_path))
