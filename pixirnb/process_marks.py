@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -102,40 +102,71 @@ def bearers(wanted: Callable[[int], bool]) -> list[int]:
     if sys.platform != "linux":
         return []
     own = os.getpid()
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hundreds, many times a second
-    return sorted(pid for pid in pids if pid != own and _bears(pid, wanted) and _is_alive(pid))
+    return sorted(pid for pid in _ids() if pid != own and _bears(pid, wanted) and _seen(pid))
 
 
-def ask(wanted: Callable[[int], bool], grace_s: float) -> None:
-    """The polite stop: SIGTERM to all that bear such a mark, SIGCONT so that they hear it, and up to `grace_s` to go."""
-    for pid in bearers(wanted):
-        for number in (signal.SIGTERM, signal.SIGCONT):
-            _send(pid, wanted, number)
-    deadline = time.monotonic() + grace_s
-    while time.monotonic() < deadline and bearers(wanted):
-        time.sleep(_SWEEP_EVERY_S)
+def stop(
+    wanted: Callable[[int], bool], grace_s: float, limit_s: float
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """End all that bear such a mark, and all below them: a step may have a kernel of its own, whose steps bear other marks.
 
+    SIGTERM, SIGCONT so that it is heard, `grace_s` to go, then SIGKILL until nobody is left or `limit_s` is over. They are
+    frozen before that, until a look finds nobody new: what forks faster than we look cannot get away.
 
-def end(wanted: Callable[[int], bool], limit_s: float) -> tuple[list[int], list[int]]:
-    """SIGKILL all that bear such a mark until none is left or `limit_s` is over: those ended, and those that would not go.
-
-    They are frozen first, until a look finds nobody new: what forks faster than we look cannot get away.
+    Returns: process ids of those there were, of those that were killed, and of those that would not go.
     """
-    seen: dict[int, None] = {}
+    known = _families(wanted, {})
+    there = tuple(known)
+    for pid, start in known.items():
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            _send(pid, start, number)
+    deadline = time.monotonic() + grace_s
+    while time.monotonic() < deadline and _lives(known, wanted):
+        time.sleep(_SWEEP_EVERY_S)
+    killed: dict[int, int] = {}
     deadline = time.monotonic() + limit_s
-    while left := bearers(wanted):
-        new = [pid for pid in left if pid not in seen]
+    while left := _families(wanted, known):
+        known |= left
+        new = left.keys() - killed.keys()
         for pid in new:
-            _send(pid, wanted, signal.SIGSTOP)
-            seen[pid] = None
+            _send(pid, left[pid], signal.SIGSTOP)
+            killed[pid] = left[pid]
         if new:
             continue
         if time.monotonic() >= deadline:
             break
-        for pid in left:
-            _send(pid, wanted, signal.SIGKILL)
+        for pid, start in left.items():
+            _send(pid, start, signal.SIGKILL)
         time.sleep(_SWEEP_EVERY_S)
-    return [pid for pid in seen if pid not in left], left
+    return there, tuple(pid for pid in killed if pid not in left), tuple(left)
+
+
+def _families(wanted: Callable[[int], bool], known: Mapping[int, int]) -> dict[int, int]:
+    """Living processes that bear such a mark or are known, and all below them: ids to starts, parents first. Never this one."""
+    if sys.platform != "linux" or not (known or bearers(wanted)):
+        return {}
+    seen = {pid: looks for pid in _ids() if (looks := _seen(pid)) is not None}
+    below: dict[int, list[int]] = {}
+    for pid, (parent, _) in seen.items():
+        below.setdefault(parent, []).append(pid)
+    queue = [
+        pid for pid, (_, start) in seen.items() if known.get(pid) == start or _bears(pid, wanted)
+    ]
+    found: dict[int, int] = {}
+    for pid in queue:
+        if pid not in found and pid != os.getpid():
+            found[pid] = seen[pid][1]
+            queue += below.get(pid, ())
+    return found
+
+
+def _lives(known: Mapping[int, int], wanted: Callable[[int], bool]) -> bool:
+    is_there = any((found := _seen(pid)) and found[1] == start for pid, start in known.items())
+    return is_there or bool(bearers(wanted))
+
+
+def _ids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hundreds, many times a second
 
 
 def _bears(pid: int, wanted: Callable[[int], bool]) -> bool:
@@ -143,22 +174,23 @@ def _bears(pid: int, wanted: Callable[[int], bool]) -> bool:
     return mark is not None and wanted(mark)
 
 
-def _is_alive(pid: int) -> bool:
+def _seen(pid: int) -> tuple[int, int] | None:
+    """The parent of a living process, and when it started, which tells it from another that has its id by now."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
-        return False
-    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return None
+    return None if fields[0] in (b"Z", b"X") else (int(fields[1]), int(fields[19]))
 
 
-def _send(pid: int, wanted: Callable[[int], bool], number: signal.Signals) -> None:
-    """A signal to the process that bears the mark, and to no other that has its id by now."""
+def _send(pid: int, start: int, number: signal.Signals) -> None:
+    """A signal to the process that started then, and to no other that has its id by now."""
     try:
         process = os.pidfd_open(pid)
     except OSError:
         return  # gone already
     try:
-        if _bears(pid, wanted):
+        if (found := _seen(pid)) is not None and found[1] == start:
             signal.pidfd_send_signal(process, number)
     except OSError:
         pass  # gone already, or not ours to end (a setuid program): the caller's next look tells

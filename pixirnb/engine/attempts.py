@@ -367,7 +367,7 @@ class _Performance:
                 data["summary"] = output["value"]
         if self.report is not None:
             data["report"] = self.mask.data(self.report)
-        data |= kept or {}
+        data |= self.mask.data(kept or {})
         if payload is not None:
             data["payload"] = self.mask.data(payload.record())
         if ended.strays:
@@ -388,7 +388,8 @@ class _Performance:
             if value is not None:
                 lines = self.mask.text(str(value)).strip().splitlines()
                 return lines[-1][:SUMMARY_LIMIT] if lines else ""
-        return "" if self.capture is None else self.capture.summary()
+        # Once more: what stood between the letters of a secret is not in a summary.
+        return "" if self.capture is None else self.mask.text(self.capture.summary())
 
     def close(self) -> None:
         """Give back the files, and the agent's turn."""

@@ -104,13 +104,7 @@ class Children:
         if not self._has_begun:
             return Ending()
         is_ours = process_marks.one_of((self.mark,))
-        left = process_marks.bearers(is_ours)
-        killed: list[int] = []
-        survivors: list[int] = []
-        if left:
-            process_marks.ask(is_ours, grace_s)
-            killed, survivors = process_marks.end(is_ours, KILL_LIMIT_S)
-        return Ending(tuple(left), tuple(killed), tuple(survivors))
+        return Ending(*process_marks.stop(is_ours, grace_s, KILL_LIMIT_S))
 
     def close(self) -> Ending:
         """The step's thread is about to return: end what is left, and have nobody look for it any more."""

@@ -35,9 +35,10 @@ def is_secret_name(name: str) -> bool:
 
 
 def _spellings(value: str) -> set[str]:
-    """A secret as it is, and as JSON and Python write it: programs like to print their whole environment."""
+    """A secret as it is, as a terminal ends its lines, and as JSON and Python write it: many print their whole environment."""
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
-    return {value, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
+    lines = value.replace("\n", "\r\n")
+    return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
 
 
 @lru_cache(maxsize=16)

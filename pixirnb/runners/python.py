@@ -31,6 +31,8 @@ from pixirnb.runners.mailbox import Mailbox, Piece
 from pixirnb.runners.supervisor import Supervisor
 from pixirnb.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
 
+_LOOK_S: Final = 1.0
+"""How often a step in a thread sees to it that what it has started would end with this process."""
 _RETURN_S: Final = 1.0
 """How long a thread whose processes have been ended is given to return."""
 
@@ -76,7 +78,11 @@ class PythonRunner:
             job.emit(Started(None))
             # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
             with thread.returned:
-                await job.stop.wait()
+                while True:
+                    with anyio.move_on_after(_LOOK_S):
+                        await job.stop.wait()
+                        break
+                    self._supervisor.stand_by()
             if thread.ended is None:
                 return await thread.stop()
         except anyio.get_cancelled_exc_class():

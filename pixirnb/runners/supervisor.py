@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -126,6 +127,14 @@ class Supervisor:
                 self._channel.send(RELEASE + MARK.pack(mark))
             except OSError:
                 pass  # it looks for a mark in vain
+
+    def stand_by(self) -> None:
+        """Start a new process where the one has died with which what bears a mark was to end."""
+        if self._marks and self._is_dead():
+            with suppress(
+                OSError
+            ):  # none can be started now: asked again, and before any other start
+                self._be_alive()
 
     async def is_lost(self) -> bool:
         """Whether the supervisor process has died. Asked when a reaper fell silent."""

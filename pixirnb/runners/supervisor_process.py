@@ -146,8 +146,7 @@ class _Supervisor:
     def _end_marked(self) -> None:
         """End what steps in threads of the engine have left: they were its children, and nobody's below us."""
         wanted = process_marks.one_of(self._marks)
-        process_marks.ask(wanted, reaper.ORPHAN_GRACE_S)
-        process_marks.end(wanted, reaper.KILL_LIMIT_S)
+        process_marks.stop(wanted, reaper.ORPHAN_GRACE_S, reaper.KILL_LIMIT_S)
 
     def _fork(self, descriptors: list[int]) -> None:
         try:

@@ -534,3 +534,66 @@ def test_the_environment_of_a_threads_child_names_the_attempt(way: str, tmp_path
 
     run_id = on_a_loop(story)
     assert (folder / "tag").read_text() == f"{run_id}/step.3"
+
+
+NESTED = """
+import subprocess, sys
+from pathlib import Path
+
+def inner():
+    child = subprocess.Popen(["sh", "-c", "trap '' TERM HUP INT; while :; do sleep 0.3; done"])
+    Path("pid").write_text(str(child.pid))
+    child.wait()
+
+def outer():
+    run = [sys.executable, "-m", "pixirnb", "run", "inner.json", "--state", "inner"]
+    subprocess.run(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "timed out"])
+def test_what_a_kernel_below_a_thread_has_started_in_threads_ends_too(
+    how: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m.py").write_text(NESTED)
+    for name in ("inner", "outer"):
+        spec = {"name": name, "steps": [{"id": "a", "call": f"m:{name}"}]}
+        if (how, name) == ("timed out", "outer"):
+            spec["steps"] = [{"id": "a", "call": "m:outer", "timeout": "3s"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps(spec))
+    with subprocess.Popen(
+        [sys.executable, "-m", "pixirnb", "run", "outer.json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(api.__file__).parents[1])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as owner:
+        until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text())
+        child = int((tmp_path / "pid").read_text())
+        if how == "killed":
+            owner.kill()
+    until(lambda: not is_running(child))
+
+
+def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guards(
+    tmp_path: Path,
+) -> None:
+    folder = fresh(tmp_path)
+    with owner_of(folder, "popen", WORST) as owner:
+        until(lambda: all_there(folder, WORST))
+
+        def supervisors() -> list[int]:
+            below = (Path(f"/proc/{each.pid}") for each in psutil.Process(owner.pid).children())
+            named = (
+                each
+                for each in below
+                if b"supervisor_process" in each.joinpath("cmdline").read_bytes()
+            )
+            return [int(each.name) for each in named]  # a zombie has no command line
+
+        (first,) = supervisors()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: supervisors() not in ([], [first]))
+        time.sleep(0.5)  # it hears what it is to guard as it wakes
+        owner.kill()
+    until(lambda: not alive(folder))

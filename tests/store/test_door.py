@@ -175,12 +175,17 @@ def test_a_thousand_who_say_nothing_keep_no_descriptors(folder: Path) -> None:
 def test_a_forked_child_keeps_no_door_open(folder: Path) -> None:
     door = Door(folder, person)
     reading, writing = os.pipe()
+    born, birth = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(writing)
+        os.write(birth, b"x")
         select.select([reading], [], [], 60)
         os._exit(0)
     os.close(reading)
+    os.read(born, 1)  # only then has it let go
+    os.close(born)
+    os.close(birth)
     told = (folder / "door").read_text()
     door.close()
     (folder / "door").write_text(told)

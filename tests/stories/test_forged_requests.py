@@ -171,3 +171,36 @@ def test_what_a_step_starts_decides_no_other_run_either(way: str, tmp_path: Path
     run = api.open_run(json.loads(out)["run_id"], workspace=tmp_path)
     assert json.loads(run.value("a"))["error"]["code"] == "approval_by_agent", err
     assert "decision_recorded" not in kinds(api.open_run(parked.id, workspace=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "printf '%s' $BOX_TOKEN | iconv -t UTF-16LE",
+        "printf 'hunter2\\000%s' ${BOX_TOKEN#hunter2}",
+        "printf 'hunter2|\\b%s' ${BOX_TOKEN#hunter2}",
+        "echo 1 > $BOX_TOKEN.txt",
+    ],
+    ids=["wide", "NUL", "spinner", "name"],
+)
+def test_a_secret_is_not_in_the_log_whatever_stands_between_its_letters(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOX_TOKEN", SECRET)
+    run = api.start(spec({"id": "a", "run": text, "artifacts": ["*.txt"]}), workspace=tmp_path)
+    assert run.wait().ok
+    assert SECRET not in (run.folder / "log.jsonl").read_text()
+
+
+def test_a_secret_of_several_lines_is_one_in_a_terminal_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOX_KEY", "-----BEGIN\nqwertyLINE1\n-----END")
+    command = ["sh", "-c", ': {prompt_file}; echo "$BOX_KEY"']
+    agent = {"runner": "pty", "command": command, "pass_env": ["BOX_KEY"], "posture": "read_only"}
+    run = api.start(
+        spec({"id": "a", "task": "x", "agent": "p"}, agents={"p": agent}), workspace=tmp_path
+    )
+    run.wait()
+    assert "***" in run.output("a")
+    assert "qwertyLINE1" not in run.output("a")

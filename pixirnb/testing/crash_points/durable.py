@@ -118,6 +118,8 @@ class Durable:
         self._nodes[folder.lstat().st_ino] = top
         assert top.names is not None
         for path in folder.iterdir():
+            if path.name in _BY_OTHERS:
+                continue  # a git that its dead owner had started may still be at work there
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
                 top.names[path.name] = self._taken(path)
