@@ -74,8 +74,13 @@ def allowed(course: Course) -> set[str]:
 def is_unchanged(
     record: Record, course: Course, step: StepReading, before: Standing
 ) -> bool | None:
-    """Whether a result would be made of the same things now; None where the log does not say."""
+    """Whether a result would be made of the same things now; None where the log does not say.
+
+    A step before it that an earlier course set back and never came to is decided when this course comes to it: so is this.
+    """
     then = was_given(record, before, step.id)
+    if any(record.standing(name, course.start).kept is not None for name in step.depends_on):
+        return None
     return None if then is None else then == given_at(record, course, course.start, step)
 
 
