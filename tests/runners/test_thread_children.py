@@ -591,9 +591,11 @@ def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guar
             )
             return [int(each.name) for each in named]  # a zombie has no command line
 
-        (first,) = supervisors()
-        os.kill(first, signal.SIGKILL)
-        until(lambda: supervisors() not in ([], [first]))
-        time.sleep(0.5)  # it hears what it is to guard as it wakes
-        owner.kill()
+        try:
+            (first,) = supervisors()
+            os.kill(first, signal.SIGKILL)
+            until(lambda: supervisors() not in ([], [first]))
+            time.sleep(0.5)  # it hears what it is to guard as it wakes
+        finally:
+            owner.kill()
     until(lambda: not alive(folder))
