@@ -131,9 +131,7 @@ class Supervisor:
     def stand_by(self) -> None:
         """Start a new process where the one has died with which what bears a mark was to end."""
         if self._marks and self._is_dead():
-            with suppress(
-                OSError
-            ):  # none can be started now: asked again, and before any other start
+            with suppress(OSError):  # none can be started now: asked again
                 self._be_alive()
 
     async def is_lost(self) -> bool:

@@ -212,7 +212,11 @@ def _tell(folder: Path, token: str) -> None:
     aside = folder / f".{_NAME}.{token}"
     with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
         file.write(token)
-    aside.rename(folder / _NAME)
+    try:
+        aside.rename(folder / _NAME)
+    except OSError:
+        let_go(aside)  # a folder stands in its place: told again at the next look
+        raise
 
 
 def _told(folder: Path) -> str | None:

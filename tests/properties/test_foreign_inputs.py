@@ -157,12 +157,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @BOUNDED
 def test_a_log_of_any_shape_is_shown_or_refused(home: Path, log: str, data: st.DataObject) -> None:
     (run,) = (home / ".pixirnb" / "runs").glob("r-*")
-    rewrite(run / log, data, lambda: asked(home, run.name))
-
-
-def rewrite(log: Path, data: st.DataObject, look: Callable[[], None]) -> None:
-    """Look while one place of one event is another, and the chain holds."""
-    kept = log.read_bytes()
+    file = run / log
+    kept = file.read_bytes()
     events = decode_lines(kept).events
     one = data.draw(st.sampled_from([event for event in events if event.data]))
     path = data.draw(st.sampled_from(list(places(one.data))))
@@ -173,10 +169,10 @@ def rewrite(log: Path, data: st.DataObject, look: Callable[[], None]) -> None:
         line, chain = encode(told, chain)
         lines.append(line)
     try:
-        log.write_bytes(b"".join(lines))
-        look()
+        file.write_bytes(b"".join(lines))
+        asked(home, run.name)
     finally:
-        log.write_bytes(kept)
+        file.write_bytes(kept)
 
 
 @given(

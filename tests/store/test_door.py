@@ -251,7 +251,7 @@ def test_a_request_that_somebody_removed_is_not_said_to_be_taken(
     assert asker.is_taken(ID)
 
 
-@pytest.mark.parametrize("harm", ["removed", "junk", "pipe", "with its folder"])
+@pytest.mark.parametrize("harm", ["removed", "junk", "pipe", "folder", "with its folder"])
 def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str) -> None:
     door = Door(folder, lambda _: "person")
     name = folder / "door"
@@ -261,6 +261,10 @@ def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str
             name.write_text("nobody")
         case "pipe":
             os.mkfifo(name)
+        case "folder":
+            name.mkdir()
+            door.hear()
+            name.rmdir()
         case "with its folder":
             folder.rmdir()
         case _:

@@ -77,9 +77,8 @@ def until(is_so: Callable[[], object]) -> None:
 
 def python(*arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[str]:
     """Another process of pixirnb's."""
-    here = Path(api.__file__).parents[
-        1
-    ]  # of the package under test, which may be a copy with a bug
+    # Of the package under test, which may be a copy with a bug.
+    here = Path(api.__file__).parents[1]
     env = {**os.environ, "PYTHONPATH": str(here), **options.pop("env", {})}
     return subprocess.Popen(
         [sys.executable, *arguments],
