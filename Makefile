@@ -7,12 +7,15 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
 
+NBVAL  := --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanitize.cfg
+PURE   := $(addprefix tests/,spec planning history machine sessions views)
+
 # Tools and the shell steps of workflows find the same Python first; a caller's PYTHONPATH would shadow the venv.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit quick demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -48,7 +51,10 @@ wire-setup: ## a model server of other makers for the wire tests, from npm where
 	@.ci/wire
 
 unit: $(STAMP) browser-setup wire-setup ## pytest: the tests, and beside them real browsers and the notebooks
-	@$(PY) .ci/unit.py
+	@$(PY) -m pytest -n 3 --dist loadfile tests notebooks $(NBVAL)
+
+quick: lint types ## within a minute: lint, format, types, and the tests of the pure floors
+	@$(PY) -m pytest -q -n 2 --dist loadfile $(PURE)
 
 demo: $(STAMP) ## run the first notebook on this repository, let the repository check itself, and print both outcomes
 	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo
@@ -59,11 +65,11 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab notebooks
 
 crashes: $(STAMP) ## fail at every operation of seven workflows, and count what was lost (the long form; POINTS="--shapes chain")
-	@$(PY) -m pixirnb.testing.crash_points $(POINTS)
-	@$(PY) -m pixirnb.testing.crash_points.merges --doubles 7
+	@$(PY) -m harness.crash_points $(POINTS)
+	@$(PY) -m harness.crash_points.merges --doubles 7
 
 simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
-	@$(PY) -m pixirnb.testing.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
+	@$(PY) -m harness.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
 
 mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
 	@$(PY) tests/mutants/plant.py $(BUGS)

@@ -21,9 +21,10 @@ from typing import Any
 
 from agent_provider import TEXT, Provider
 
-from pixirnb.runners import presets, processes
-from pixirnb.testing.agent_stage import Answers, coding_agent, staged
-from pixirnb.testing.runner_contract import RUN_ID
+from pixirnb.runners.agents import presets
+from pixirnb.runners.processes import orphans
+from pixirnb.testing.contracts.runner import RUN_ID
+from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, staged
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "real-agents.md"
@@ -165,7 +166,7 @@ def _cancels(trial: Trial) -> str:
     # Not all show a word before it is whole.
     limits: dict[str, Any] = {"stop_when": lambda: len(trial.provider.received) > 0}
     ended, _, _ = trial.perform("WAIT", "auto", **limits)
-    strays = processes.find_strays(RUN_ID)
+    strays = orphans.find_strays(RUN_ID)
     if ended.status != "cancelled" or strays:
         return f"no: {ended.status}, {len(strays)} left behind"
     return "yes" if time.monotonic() - begun < 100 else "slowly"

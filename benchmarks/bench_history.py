@@ -24,7 +24,7 @@ from pydantic_core import from_json
 
 from pixirnb.history.codec import GENESIS, decode_lines, encode
 from pixirnb.history.events import Event
-from pixirnb.history.state import fold
+from pixirnb.history.run_state import fold
 
 ROUNDS = 7
 AT = "2026-11-21T22:03:44.123456Z"

@@ -28,11 +28,11 @@ from figures import Promise, verdict
 
 from pixirnb import api
 from pixirnb.cli.app import perform
-from pixirnb.handle import Run
-from pixirnb.history.state import fold
-from pixirnb.store.files import FileStore
-from pixirnb.views.display import mimebundle
-from pixirnb.views.drawing import edges_of
+from pixirnb.history.run_state import fold
+from pixirnb.operations.run import Run
+from pixirnb.store.file_store import FileStore
+from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.mimebundle import mimebundle
 
 PRINTED = 1_000_000_000
 STEPS = 10_000

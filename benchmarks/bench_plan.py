@@ -4,7 +4,7 @@
 
 * plan: a dict of 10,000 steps with their own write sets and about 3 dependencies each is validated, analysed (conflicts,
   waves, warnings) and reported by `api.plan`, in at most 3 times what networkx needs to build the same graph and sort it
-  into generations. The collector stays as Python has it; pixirnb holds it back by itself (see `pixirnb.collector`);
+  into generations. The collector stays as Python has it; pixirnb holds it back by itself (see `pixirnb.system.gc_pause`);
 * compiled: the same dict becomes a Workflow and a Plan, as a run needs it; here the collector is off for both sides, so
   that nothing but the work itself is compared;
 * YAML: the same workflow as text is read in at most 2 times what `yaml.CSafeLoader` needs for the text alone.
@@ -29,7 +29,7 @@ from figures import Promise, verdict
 
 from pixirnb import api
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import compile_plan
 from pixirnb.spec.loader import load_mapping, load_text
 
@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> int:
         return generations(spec)
 
     def compiled() -> object:
-        return compile_plan(load_mapping(spec).require(), Facts(), {})
+        return compile_plan(load_mapping(spec).require(), Environment(), {})
 
     assert api.plan(spec).ok
     print(f"{count} steps")

@@ -26,7 +26,7 @@ from pixirnb.history.codec import GENESIS
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
 from pixirnb.store.blobs import FileBlobs
-from pixirnb.store.lines import encode_group
+from pixirnb.store.log_encoding import encode_group
 
 STEPS = 20
 SETTLING_S = 2.5

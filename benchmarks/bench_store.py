@@ -21,7 +21,7 @@ from pydantic_core import from_json
 from pixirnb.history.codec import GENESIS, decode_lines, encode
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 
 AT = "2026-11-21T22:03:44.123456Z"
 

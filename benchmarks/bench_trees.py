@@ -20,9 +20,9 @@ from typing import Any
 
 from figures import Promise, verdict
 
+from pixirnb.protocols.trees import Belonging
 from pixirnb.testing.repositories import git
-from pixirnb.trees import Belonging
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.workspace.git.tree_store import GitTrees
 
 FILES = 5000
 BYTES = 20_000_000

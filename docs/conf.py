@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from pixirnb.release import release as installed
+from pixirnb.system.version import release as installed
 
 project = "pixirnb"
 author = "the pixirnb authors"

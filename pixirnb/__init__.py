@@ -27,13 +27,13 @@ if (
         StateUnusable,
         UnknownRun,
     )
-    from pixirnb.handle import Run
     from pixirnb.machine.outcome import RunOutcome, StepOutcome
     from pixirnb.notebook.extension import load_ipython_extension, unload_ipython_extension
+    from pixirnb.operations.run import Run
     from pixirnb.planning.report import PlanReport
-    from pixirnb.runners.reporter import progress
+    from pixirnb.runners.python.progress import progress
     from pixirnb.spec.workflow import Workflow
-    from pixirnb.views.session_view import SessionView
+    from pixirnb.views.session.session_view import SessionView
 
 _HOMES = {
     "pixirnb.api": (
@@ -62,13 +62,13 @@ _HOMES = {
         "StateUnusable",
         "UnknownRun",
     ),
-    "pixirnb.handle": ("Run",),
+    "pixirnb.operations.run": ("Run",),
     "pixirnb.machine.outcome": ("RunOutcome", "StepOutcome"),
     "pixirnb.notebook.extension": ("load_ipython_extension", "unload_ipython_extension"),
     "pixirnb.planning.report": ("PlanReport",),
-    "pixirnb.runners.reporter": ("progress",),
+    "pixirnb.runners.python.progress": ("progress",),
     "pixirnb.spec.workflow": ("Workflow",),
-    "pixirnb.views.session_view": ("SessionView",),
+    "pixirnb.views.session.session_view": ("SessionView",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -11,35 +11,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from pixirnb import collector, housekeeping, launch
+from pixirnb.agent_tools.delegate import SurfaceDelegate
 from pixirnb.engine.broadcast import Listener
-from pixirnb.engine.host import engine
+from pixirnb.engine.engine import engine
 from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
-from pixirnb.handle import Run, opened
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.report import PlanReport, problems_of, report, require
-from pixirnb.ports import Reading
-from pixirnb.resumption import Edit, history_at, resumption
-from pixirnb.sources import (
+from pixirnb.operations import housekeeping, launch
+from pixirnb.operations.resume_plan import Edit, history_at, plan_resumption
+from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.workflow_source import (
     Source,
-    adopted,
-    converted,
+    adopt_roles,
+    convert_source,
     is_path,
     notebook_functions,
     read,
-    required,
+    require_valid,
     store_of,
     surroundings,
     workspace_of,
 )
+from pixirnb.planning.report import PlanReport, problems_of, report, require
+from pixirnb.protocols.ports import LogContents
 from pixirnb.spec.workflow import Workflow
-from pixirnb.store.files import FileStore
-from pixirnb.store.lines import is_recoverable, log_damaged
-from pixirnb.tools.delegation import SurfaceDelegate
-from pixirnb.views.listings import Forecast, Rows
-from pixirnb.views.phrases import clashing, why
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.log_encoding import is_recoverable, log_damaged
+from pixirnb.system import gc_pause
+from pixirnb.views.basics.phrases import clashing, why
+from pixirnb.views.run.listings import Forecast, Rows
 from pixirnb.workspace.survey import survey
 
 engine().delegate = (
@@ -50,7 +51,7 @@ ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "runni
 """How a run can end."""
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def load(
     source: Source,
     *,
@@ -61,10 +62,10 @@ def load(
 
     `functions` are sources of notebook functions, as for `plan`.
     """
-    return required(read(source, workspace), workspace, functions)
+    return require_valid(read(source, workspace), workspace, functions)
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def plan(
     source: Source,
     *,
@@ -77,7 +78,7 @@ def plan(
     those of `__main__`.
     """
     loaded = read(source, workspace)
-    workflow = loaded.workflow or required(loaded, workspace, functions)
+    workflow = loaded.workflow or require_valid(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
     found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
     if not found.ok:
@@ -85,7 +86,7 @@ def plan(
     return found
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def start(
     source: Source,
     inputs: Mapping[str, Any] | None = None,
@@ -102,11 +103,11 @@ def start(
     """
     loaded = read(source, workspace)
     # Its plan, below, refuses what else is wrong.
-    workflow = loaded.workflow or required(loaded, workspace, functions)
+    workflow = loaded.workflow or require_valid(loaded, workspace, functions)
     place = workspace_of(workflow, workspace)
     store = store_of(place, state)
     known = notebook_functions(workflow) if functions is None else functions
-    live = launch.begin(
+    live = launch.launch_start(
         workflow,
         inputs or {},
         workspace=place,
@@ -134,7 +135,7 @@ def run(
     return wait(started)
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def resume(
     run_id: str | Path,
     *,
@@ -160,9 +161,9 @@ def resume(
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
     """
-    store, run_id = located(run_id, workspace=workspace, state=state)
+    store, run_id = locate_run(run_id, workspace=workspace, state=state)
     if checkpoint is not None:
-        fork = launch.fork(
+        fork = launch.launch_fork(
             store,
             run_id,
             checkpoint,
@@ -172,7 +173,7 @@ def resume(
             is_attended=attended,
         )
         return Run(fork.scheduler.log.run_id, store, fork)
-    live = launch.go_on(
+    live = launch.launch_resume(
         store,
         run_id,
         edit=_edit(spec, inputs, functions),
@@ -185,7 +186,7 @@ def resume(
     return Run(run_id, store, live, is_no_op=live is None)
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def plan_resume(
     run_id: str | Path,
     *,
@@ -201,16 +202,16 @@ def plan_resume(
     functions: Mapping[str, str] | None = None,
 ) -> Forecast:
     """What `resume` would do with each step, and why: a list of `ResumeStep`; runs nothing. Raises as `resume`."""
-    store, run_id = located(run_id, workspace=workspace, state=state)
+    store, run_id = locate_run(run_id, workspace=workspace, state=state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
     if recover and reading.damage is not None:
         if not is_recoverable(reading.damage, len(reading.events)):
             raise log_damaged(run_id, reading.damage, len(reading.events))
-        reading = Reading(reading.events)
+        reading = LogContents(reading.events)
     if checkpoint is not None:
-        reading = Reading(history_at(reading, checkpoint))
-    found = resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
+        reading = LogContents(history_at(reading, checkpoint))
+    found = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
     return Forecast(found.preview(), run_id)
 
 
@@ -218,7 +219,7 @@ def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
     """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
-    return opened(*located(run_id, workspace=workspace, state=state))
+    return load_run(*locate_run(run_id, workspace=workspace, state=state))
 
 
 def runs(
@@ -292,7 +293,7 @@ def _edit(
     return Edit(workflow, inputs, known)
 
 
-def located(
+def locate_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> tuple[FileStore, str]:
     """The store and the id of a run that is named by its id, or by the path of its folder wherever it was moved."""
@@ -313,7 +314,7 @@ def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:
 
 
 def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
-    found = opened(store, run_id)
+    found = load_run(store, run_id)
     state, outcome = found.state, found.outcome
     return {
         "run_id": run_id,
@@ -328,12 +329,12 @@ def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
 __all__ = [
     "Listener",
     "Source",
-    "adopted",
-    "converted",
+    "adopt_roles",
+    "convert_source",
     "expect",
     "is_path",
     "load",
-    "located",
+    "locate_run",
     "notebook_functions",
     "open_run",
     "plan",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
-from pixirnb.collector import held_back
 from pixirnb.errors import InvalidSpec
+from pixirnb.system.gc_pause import gc_paused
 
 SPEC = {"name": "w", "steps": [{"id": "a", "run": "true"}]}
 
@@ -23,20 +23,20 @@ def enabled() -> Iterator[None]:
 
 
 def test_nothing_is_collected_within_and_everything_after() -> None:
-    with held_back():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_an_error_lets_it_go_too() -> None:
-    with pytest.raises(RuntimeError), held_back():
+    with pytest.raises(RuntimeError), gc_paused():
         raise RuntimeError
     assert gc.isenabled()
 
 
 def test_the_outermost_block_lets_it_go() -> None:
-    with held_back():
-        with held_back():
+    with gc_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -44,7 +44,7 @@ def test_the_outermost_block_lets_it_go() -> None:
 
 def test_a_collector_that_is_off_stays_off() -> None:
     gc.disable()
-    with held_back():
+    with gc_paused():
         pass
     assert not gc.isenabled()
 
@@ -58,7 +58,7 @@ def test_loading_and_planning_leave_it_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_decorated_function_may_be_called_again_and_again() -> None:
-    @held_back()
+    @gc_paused()
     def is_held() -> bool:
         return not gc.isenabled()
 

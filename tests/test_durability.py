@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.durability import keep_names, let_go, put, put_durably
+from pixirnb.system.atomic_files import keep_names, let_go, put, put_durably
 
 
 def test_a_file_is_replaced_whole_and_for_its_user_alone(tmp_path: Path) -> None:

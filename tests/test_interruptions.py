@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.interruptions import unbroken
+from pixirnb.system.retry_interrupted import retry_eintr
 
 
 def test_an_interrupted_call_is_made_again_with_the_same_arguments(tmp_path: Path) -> None:
@@ -19,10 +19,10 @@ def test_an_interrupted_call_is_made_again_with_the_same_arguments(tmp_path: Pat
         folder.mkdir(mode=mode)
         return "made"
 
-    assert unbroken(make, tmp_path / "new", mode=0o700) == "made"
+    assert retry_eintr(make, tmp_path / "new", mode=0o700) == "made"
     assert told == [tmp_path / "new"] * 3
 
 
 def test_any_other_refusal_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
-        unbroken(tmp_path.mkdir)
+        retry_eintr(tmp_path.mkdir)

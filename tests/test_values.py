@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb import values
+from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable
 
 KEY = b"k" * 32
@@ -42,8 +42,8 @@ class Trap:
 
 
 def there_and_back(value: object) -> Any:
-    stored, data = values.encode(value)
-    return values.decode(values.sign(stored, data, KEY), data, KEY)
+    stored, data = value_codec.encode(value)
+    return value_codec.decode(value_codec.sign(stored, data, KEY), data, KEY)
 
 
 CASES: list[tuple[object, str]] = [
@@ -72,7 +72,7 @@ CASES: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("value", "form"), CASES, ids=range(len(CASES)))
 def test_every_value_comes_back_equal_and_of_the_same_type(value: object, form: str) -> None:
-    stored, _ = values.encode(value)
+    stored, _ = value_codec.encode(value)
     back = there_and_back(value)
     assert stored["format"] == form
     assert back == value
@@ -108,83 +108,86 @@ def test_a_circle_and_a_tower_are_no_trouble() -> None:
     tower: list[Any] = []
     for _ in range(100_000):
         tower = [tower]
-    with pytest.raises(values.Unserialisable):
-        values.encode(tower)
+    with pytest.raises(value_codec.Unserialisable):
+        value_codec.encode(tower)
 
 
 def test_text_and_json_stand_in_the_log_up_to_the_limit_and_in_a_blob_one_past_it() -> None:
-    at_limit, no_bytes = values.encode("x" * values.INLINE_LIMIT)
-    past_limit, data = values.encode("x" * (values.INLINE_LIMIT + 1))
-    assert at_limit["value"] == "x" * values.INLINE_LIMIT
+    at_limit, no_bytes = value_codec.encode("x" * value_codec.INLINE_LIMIT)
+    past_limit, data = value_codec.encode("x" * (value_codec.INLINE_LIMIT + 1))
+    assert at_limit["value"] == "x" * value_codec.INLINE_LIMIT
     assert no_bytes is None
     assert "value" not in past_limit
     assert data is not None
-    assert values.decode(past_limit, data) == "x" * (values.INLINE_LIMIT + 1)
-    listed, listed_data = values.encode(["é" * values.INLINE_LIMIT])
+    assert value_codec.decode(past_limit, data) == "x" * (value_codec.INLINE_LIMIT + 1)
+    listed, listed_data = value_codec.encode(["é" * value_codec.INLINE_LIMIT])
     assert listed["format"] == "json"
-    assert values.decode(listed, listed_data) == ["é" * values.INLINE_LIMIT]
+    assert value_codec.decode(listed, listed_data) == ["é" * value_codec.INLINE_LIMIT]
 
 
 @pytest.mark.parametrize("value", [lambda: 1, threading.Lock(), (n for n in range(3))])
 def test_what_cannot_be_stored_is_told_in_one_sentence(value: object) -> None:
-    with pytest.raises(values.Unserialisable, match="return data or write a file"):
-        values.encode(value)
+    with pytest.raises(value_codec.Unserialisable, match="return data or write a file"):
+        value_codec.encode(value)
 
 
 def test_arrays_are_npy_unless_they_hold_objects() -> None:
     array = np.arange(6, dtype=">i2").reshape(2, 3)
-    stored, data = values.encode(array)
+    stored, data = value_codec.encode(array)
     assert stored["format"] == "npy"
-    back = values.decode(stored, data)
+    back = value_codec.decode(stored, data)
     assert back.dtype == array.dtype
     assert (back == array).all()
-    assert values.encode(np.array([object()]))[0]["format"] == "pickle"
-    assert values.encode(np.float64(0.5))[0]["format"] == "pickle"
+    assert value_codec.encode(np.array([object()]))[0]["format"] == "pickle"
+    assert value_codec.encode(np.float64(0.5))[0]["format"] == "pickle"
 
 
 def test_frames_are_parquet_where_that_changes_nothing() -> None:
     frame = pd.DataFrame({"n": [1, 2], "t": ["a", "b"]})
-    stored, data = values.encode(frame)
+    stored, data = value_codec.encode(frame)
     assert stored["format"] == "parquet"
-    pd.testing.assert_frame_equal(values.decode(stored, data), frame)
+    pd.testing.assert_frame_equal(value_codec.decode(stored, data), frame)
     numbered = pd.DataFrame({0: [1], "": [2]})
-    stored, data = values.encode(numbered)
-    assert values.decode(values.sign(stored, data, KEY), data, KEY).columns.tolist() == [0, ""]
+    stored, data = value_codec.encode(numbered)
+    assert value_codec.decode(value_codec.sign(stored, data, KEY), data, KEY).columns.tolist() == [
+        0,
+        "",
+    ]
     table = pa.table({"n": [1, 2]})
-    stored, data = values.encode(table)
+    stored, data = value_codec.encode(table)
     assert stored["format"] == "parquet"
-    assert values.decode(stored, data).equals(table)
+    assert value_codec.decode(stored, data).equals(table)
 
 
 @pytest.mark.parametrize("key", [None, b"o" * 32])
 def test_a_pickle_not_signed_by_this_user_is_never_loaded(key: bytes | None) -> None:
-    stored, data = values.encode(Trap())
-    signed = values.sign(stored, data, KEY)
+    stored, data = value_codec.encode(Trap())
+    signed = value_codec.sign(stored, data, KEY)
     with pytest.raises(Cannot) as refused:
-        values.decode(signed, data, key)
+        value_codec.decode(signed, data, key)
     assert refused.value.code == "value_not_trusted"
     with pytest.raises(Cannot):
-        values.decode(stored, data, KEY)
+        value_codec.decode(stored, data, KEY)
     assert not Trap.sprung
 
 
 def test_a_changed_pickle_is_never_loaded() -> None:
-    stored, data = values.encode(Point(1))
+    stored, data = value_codec.encode(Point(1))
     assert data is not None
     with pytest.raises(Cannot) as refused:
-        values.decode(values.sign(stored, data, KEY), data.replace(b"x", b"y"), KEY)
+        value_codec.decode(value_codec.sign(stored, data, KEY), data.replace(b"x", b"y"), KEY)
     assert refused.value.code == "value_not_trusted"
 
 
 def test_trust_loads_a_pickle_of_anyone() -> None:
-    stored, data = values.encode(Point(7))
-    assert values.decode(stored, data, trust=True) == Point(7)
+    stored, data = value_codec.encode(Point(7))
+    assert value_codec.decode(stored, data, trust=True) == Point(7)
 
 
 def test_damaged_bytes_are_an_answer_not_a_traceback() -> None:
     for form in ("npy", "parquet", "json", "pickle"):
         with pytest.raises(Cannot) as refused:
-            values.decode({"format": form}, b"\xff{", KEY, trust=True)
+            value_codec.decode({"format": form}, b"\xff{", KEY, trust=True)
         assert refused.value.code == "value_unreadable"
 
 
@@ -198,7 +201,7 @@ def test_the_key_is_made_once_for_its_owner_alone(
 ) -> None:
     path = in_config_folder(tmp_path, monkeypatch)
     keys: set[bytes] = set()
-    makers = [threading.Thread(target=lambda: keys.add(values.user_key())) for _ in range(8)]
+    makers = [threading.Thread(target=lambda: keys.add(value_codec.user_key())) for _ in range(8)]
     for maker in makers:
         maker.start()
     for maker in makers:
@@ -210,11 +213,11 @@ def test_the_key_is_made_once_for_its_owner_alone(
 
 def test_a_key_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = in_config_folder(tmp_path, monkeypatch)
-    values.user_key()
+    value_codec.user_key()
     path.chmod(0o644)
     with pytest.raises(StateUnusable):
-        values.user_key()
+        value_codec.user_key()
     path.chmod(0o600)
     path.write_bytes(b"short")
     with pytest.raises(StateUnusable):
-        values.user_key()
+        value_codec.user_key()

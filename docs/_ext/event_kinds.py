@@ -14,13 +14,13 @@ from attribute_notes import notes, summary
 from field_meanings import MEANINGS
 from sphinx.errors import ExtensionError
 
-from pixirnb.history import events, files, kept_files
+from pixirnb.history import events, file_events, kept_files
 
 _PARTS: Final = (
     events.Owner,
     events.ErrorData,
     events.HeldBy,
-    events.Check,
+    events.CheckResult,
     events.StoredValue,
     events.PayloadRecord,
     events.Reason,
@@ -29,15 +29,15 @@ _PARTS: Final = (
     events.Validation,
     events.ResumeStep,
     events.Parent,
-    files.Changes,
-    files.FileChange,
-    files.PathList,
-    files.CapturedRoot,
-    files.MergedRoot,
-    files.ConflictedFile,
-    files.Side,
-    files.SeenRoot,
-    files.SolvedFile,
+    file_events.Changes,
+    file_events.FileChange,
+    file_events.PathList,
+    file_events.CapturedRoot,
+    file_events.MergedRoot,
+    file_events.ConflictedFile,
+    file_events.ConflictSide,
+    file_events.SeenRoot,
+    file_events.SolvedFile,
 )
 _NAMED: Final = {
     events.SubagentStatus: "subagent status",
@@ -63,7 +63,7 @@ def page(_site: Path) -> str:
     unused = []
     for kind in kinds:
         name = "".join(part.title() for part in kind.split("_"))
-        shape = getattr(events, name, None) or getattr(files, name, None)
+        shape = getattr(events, name, None) or getattr(file_events, name, None)
         if shape is None:
             unused.append(kind)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pixirnb.tools.surface import SURFACE, Tool
+from pixirnb.agent_tools.definitions import SURFACE, Tool
 
 
 def page(_site: Path) -> str:

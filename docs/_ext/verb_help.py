@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
 
 
 def page(_site: Path) -> str:

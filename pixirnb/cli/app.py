@@ -35,11 +35,11 @@ def _keep_stdout_for_the_document() -> None:
 def perform(tokens: Sequence[str]) -> int:
     """One command, start to end; its exit code."""
     if list(tokens) == ["--version"]:
-        from pixirnb.release import release
+        from pixirnb.system.version import release
 
         sys.stdout.write(f"{release()}\n")
         return 0
     # Half a second's worth of modules: whoever asks for the version does not wait for them.
-    from pixirnb.cli import sitting
+    from pixirnb.cli import command
 
-    return sitting.perform(tokens)
+    return command.perform(tokens)

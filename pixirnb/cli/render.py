@@ -13,16 +13,16 @@ from pydantic_core import to_json
 from pixirnb.history.events import Event
 from pixirnb.planning.delegations import delegations
 from pixirnb.verbs.answers import Answer
-from pixirnb.views import housework, text
-from pixirnb.views.comparison import comparison_text
-from pixirnb.views.copies import copies
-from pixirnb.views.diff import diff_text
-from pixirnb.views.display import unsafe_reason
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.merging import merge_text
-from pixirnb.views.plain import plain
-from pixirnb.views.session_view import session_text
-from pixirnb.views.smoke_text import smoke_text
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.files.diff import diff_text
+from pixirnb.views.files.merge_report import merge_text
+from pixirnb.views.run import housekeeping, text
+from pixirnb.views.run.comparison import comparison_text
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.isolation_overview import copies
+from pixirnb.views.run.mimebundle import unsafe_reason
+from pixirnb.views.run.smoke import smoke_text
+from pixirnb.views.session.session_view import session_text
 
 _PROMPT_LIMIT: Final = 200_000
 """Characters of a prompt that are printed; tasks may be long."""
@@ -165,15 +165,15 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
         case "session":
             return [session_text(document, command="pixirnb")]
         case "diagnosis":
-            return [housework.diagnosis_text(_diagnosis_for_a_shell(document))]
+            return [housekeeping.diagnosis_text(_diagnosis_for_a_shell(document))]
         case "comparison":
             return [comparison_text(document)]
         case "conversion":
             return [document["yaml"].removesuffix("\n")]
         case "export":
-            return [housework.export_text(document)]
+            return [housekeeping.export_text(document)]
         case "prune":
-            return [housework.prune_text(document)]
+            return [housekeeping.prune_text(document)]
         case "smoke":
             return [smoke_text(document)]
         case "diff":

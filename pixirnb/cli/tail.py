@@ -19,13 +19,13 @@ from pixirnb.engine.broadcast import (
     News,
     NewsQueue,
 )
-from pixirnb.handle import Run
+from pixirnb.history.agent_events import DECIDED
 from pixirnb.history.events import Event
-from pixirnb.history.subagents import DECIDED
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.permissions import request_line
-from pixirnb.views.plain import plain
-from pixirnb.views.text import progress_line
+from pixirnb.operations.run import Run
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.text import progress_line
+from pixirnb.views.session.permissions import request_line
 
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from pixirnb.history.kept_files import ArtifactData
-from pixirnb.ports import Blobs
-from pixirnb.runners.findings import Ground, paths_matching
+from pixirnb.protocols.ports import Blobs
+from pixirnb.runners.artifact_globs import Ground, paths_matching
 
 
 class Kept(TypedDict):
@@ -19,36 +20,53 @@ class Kept(TypedDict):
     unmatched: NotRequired[list[str]]
 
 
-def collect(
-    patterns: Sequence[str], ground: Ground, blobs: Blobs, *, newer_than_s: float | None
-) -> Kept:
-    """Store every file the patterns match, sorted by path. Links out are left out.
+class Artifacts:
+    """Those of one attempt. Blocking."""
 
-    `newer_than_s`: only files changed within the last so many seconds, for an attempt that did not end cleanly: what
-    lay there before says nothing about it.
-    """
-    oldest = None if newer_than_s is None else time.time() - newer_than_s - 1
-    found: dict[str, ArtifactData] = {}
-    unmatched: list[str] = []
-    for pattern in patterns:
-        files = [each for name, path in ground.find(pattern) for each in _files(name, path)]
-        if not files:
-            unmatched.append(pattern)
-        for name, file in files:
-            status = file.stat()
-            if oldest is None or status.st_mtime >= oldest:
-                found[name] = {"path": name, "blob": blobs.put_file(file), "bytes": status.st_size}
-    kept: Kept = {}
-    if found:
-        kept["artifacts"] = [found[name] for name in sorted(found)]
-    if unmatched and newer_than_s is None:
-        kept["unmatched"] = unmatched
-    return kept
+    def __init__(self, patterns: Sequence[str], ground: Ground, blobs: Blobs) -> None:
+        self._patterns = patterns
+        self._ground = ground
+        self._blobs = blobs
+        self._before: dict[str, tuple[int, ...]] = {}
+
+    def look(self) -> None:
+        """Before it begins: what lies there already says nothing about it, should it not end cleanly."""
+        for pattern in self._patterns:
+            for name, file in self._find(pattern):
+                with suppress(OSError):  # another step has just deleted it
+                    self._before[name] = _sight(file.stat())
+
+    def collect(self, is_clean: bool) -> Kept:
+        """Store every file the patterns match, sorted by path; of an attempt that did not end cleanly, what it changed."""
+        found: dict[str, ArtifactData] = {}
+        unmatched: list[str] = []
+        for pattern in self._patterns:
+            files = list(self._find(pattern))
+            if not files:
+                unmatched.append(pattern)
+            for name, file in files:
+                status = file.stat()
+                if is_clean or self._before.get(name) != _sight(status):
+                    blob = self._blobs.put_file(file)
+                    found[name] = {"path": name, "blob": blob, "bytes": status.st_size}
+        kept: Kept = {}
+        if found:
+            kept["artifacts"] = [found[name] for name in sorted(found)]
+        if unmatched and is_clean:
+            kept["unmatched"] = unmatched
+        return kept
+
+    def _find(self, pattern: str) -> Iterator[tuple[str, Path]]:
+        """Files, and those below folders, links out of them left out."""
+        for name, path in self._ground.find(pattern):
+            if path.is_file():
+                yield name, path
+                continue
+            for each in paths_matching("**/*", path, path):
+                if each.is_file():
+                    yield f"{name}/{each.relative_to(path).as_posix()}", each
 
 
-def _files(name: str, path: Path) -> list[tuple[str, Path]]:
-    """A file itself, or those below a folder, links out of it left out."""
-    if path.is_file():
-        return [(name, path)]
-    below = [each for each in paths_matching("**/*", path, path) if each.is_file()]
-    return [(f"{name}/{each.relative_to(path).as_posix()}", each) for each in below]
+def _sight(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from what it was before. No clock is asked: clocks jump, and a file server has one of its own."""
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED, Live
-from pixirnb.engine.surroundings import Attempt
-from pixirnb.ports import Clock
+from pixirnb.engine.run_context import Attempt
+from pixirnb.protocols.ports import Clock
 
 EVERY_S: Final = 1.0
 

@@ -1,6 +1,6 @@
 """The loop of one live run: gather, decide, commit, perform (docs/adr/0001-the-loop.md).
 
-It owns the run's board and is the only writer of its log. Everything that happens reaches it as a `Stimulus` in its inbox, on
+It owns the run's board and is the only writer of its log. Everything that happens reaches it as a `Message` in its inbox, on
 the engine's thread; what it decides is decided by `machine.advance`. When the disk refuses an event, nothing more is
 recorded or started: running attempts are ended and the run is over, as far as this process goes.
 """
@@ -15,35 +15,42 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 
-from pixirnb.engine import attempts
+from pixirnb.engine.agent_slots import AgentSlots
+from pixirnb.engine.attempt import perform_attempt
 from pixirnb.engine.broadcast import Broadcast, Live
-from pixirnb.engine.handing import Handing
+from pixirnb.engine.folders import AttemptFolders
 from pixirnb.engine.heartbeat import watch
-from pixirnb.engine.inbox import attend
-from pixirnb.engine.merging import Merger
-from pixirnb.engine.offload import in_thread
-from pixirnb.engine.permits import Permits
-from pixirnb.engine.places import Place
-from pixirnb.engine.settings import Settings
-from pixirnb.engine.slots import AgentSlots
-from pixirnb.engine.stimuli import Reply, Stimulus, unheard
-from pixirnb.engine.surroundings import Attempt, Surroundings
-from pixirnb.engine.wishes import Wishes
-from pixirnb.engine.writer import Writer
+from pixirnb.engine.live_merges import LiveMerges
+from pixirnb.engine.log_writer import LogWriter
+from pixirnb.engine.merge import Merger
+from pixirnb.engine.messages import Message, Reply, attend, drop_message
+from pixirnb.engine.permission_requests import PermissionRequests
+from pixirnb.engine.preload import BlobPreloader
+from pixirnb.engine.run_context import Attempt, RunContext
+from pixirnb.engine.services import Settings, in_thread
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.codec import storable
-from pixirnb.history.events import Draft, Event
+from pixirnb.history.events import Event, EventDraft
 from pixirnb.ids import attempt_name
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
-from pixirnb.machine.seams import named
+from pixirnb.machine.seams import number_seam
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
-from pixirnb.ports import Clock, Contents, Delegate, GroupWriter, Inbox, Offload, RunLog, Runner
-from pixirnb.spec.references import Reference
-from pixirnb.trees import Files
-from pixirnb.workspace.contents import contents_digest
+from pixirnb.protocols.ports import (
+    Clock,
+    Contents,
+    Delegate,
+    GroupWriter,
+    Inbox,
+    Offload,
+    RunLog,
+    Runner,
+)
+from pixirnb.protocols.trees import Files
+from pixirnb.spec.expressions.references import Reference
+from pixirnb.workspace.read_digest import contents_digest
 
 COMMIT_WINDOW_S: Final = 0.002
 """How long a turn waits for company while other attempts are running."""
@@ -61,7 +68,7 @@ class Scheduler:
     clock: Clock
     runners: Mapping[Kind, Runner]
     lookup: Callable[[Reference], Any]
-    place: Place
+    place: AttemptFolders
     """The user's own folders."""
     settings: Settings = field(default_factory=Settings)
     broadcast: Broadcast = field(default_factory=Broadcast)
@@ -77,7 +84,7 @@ class Scheduler:
     """Of all agents of the engine."""
     offload: Offload = in_thread
     contents: Contents = contents_digest
-    writer_of: Callable[[RunLog], GroupWriter] = Writer
+    writer_of: Callable[[RunLog], GroupWriter] = LogWriter
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
     """Runs a call on the engine's thread, from any other."""
     on_returned: Callable[[str], None] = lambda _: None
@@ -87,8 +94,8 @@ class Scheduler:
     """The events on disk: the history the run was acquired with, and every group committed since."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """What runs now, by step."""
-    _inbox: list[Stimulus] = field(default_factory=list)
-    _riders: list[Draft] = field(default_factory=list)
+    _inbox: list[Message] = field(default_factory=list)
+    _riders: list[EventDraft] = field(default_factory=list)
     _ride_at: float | None = None
     """When what rides goes by itself: set at a start, so that its `attempt_started` need not wake the loop."""
     _arrived: anyio.Event = field(default_factory=anyio.Event)
@@ -96,22 +103,24 @@ class Scheduler:
     _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
     _writer: GroupWriter = field(init=False)
-    _permits: Permits = field(init=False)
-    _handing: Handing = field(init=False)
-    _wishes: Wishes = field(init=False)
+    _permits: PermissionRequests = field(init=False)
+    _handing: BlobPreloader = field(init=False)
+    _wishes: LiveMerges = field(init=False)
 
     def __post_init__(self) -> None:
         plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.place.roots
-        self._permits = Permits(
+        self._permits = PermissionRequests(
             board.run,
             self.clock,
-            lambda draft: self.post(Stimulus((draft,))),
+            lambda draft: self.post(Message((draft,))),
             self.attempts,
             self.is_attended,
         )
         self._writer = self.writer_of(self.log)
-        self._handing = Handing(plan, board, blobs, self.lookup, self.offload, self.contents, roots)
-        self._wishes = Wishes(
+        self._handing = BlobPreloader(
+            plan, board, blobs, self.lookup, self.offload, self.contents, roots
+        )
+        self._wishes = LiveMerges(
             plan,
             board,
             self.attempts,
@@ -121,7 +130,7 @@ class Scheduler:
             self._beside,
         )
 
-    async def drive(self, opening: Sequence[Draft]) -> None:
+    async def drive(self, opening: Sequence[EventDraft]) -> None:
         """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
         try:
             async with anyio.create_task_group() as group:
@@ -129,7 +138,7 @@ class Scheduler:
                 group.start_soon(self._watch)
                 if self.inbox is not None:
                     group.start_soon(self._attend, self.inbox)
-                await self._turn([Stimulus(tuple(opening))])
+                await self._turn([Message(tuple(opening))])
                 while not self._is_over():
                     await self._turn(await self._gather())
                 group.cancel_scope.cancel()
@@ -137,21 +146,21 @@ class Scheduler:
             self._writer.close()
             self._is_closed = True
             for stimulus in self._inbox:
-                unheard(stimulus)
+                drop_message(stimulus)
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
-    def post(self, stimulus: Stimulus) -> None:
+    def post(self, stimulus: Message) -> None:
         """Something happened. After the end of the course it is nobody's business here any more."""
         if self._is_closed:
-            unheard(stimulus)
+            drop_message(stimulus)
             return
         self._inbox.append(stimulus)
         self._arrived.set()
 
     def stop(self, how: RunStop) -> None:
         """The operator wants the run to end: cancel, drain or interrupt. A harder wish overrides a softer one."""
-        self.post(Stimulus(note=lambda _: self._note_stop(how)))
+        self.post(Message(note=lambda _: self._note_stop(how)))
 
     def _note_stop(self, how: RunStop) -> None:
         if self.board.stop is None or self.board.stop == "drain":
@@ -174,11 +183,11 @@ class Scheduler:
         await attend(inbox, self.clock, self.offload, self._hear, self._end_with)
 
     def _hear(self, request: Request) -> None:
-        self.post(Stimulus(request=request))
+        self.post(Message(request=request))
 
     # --- gather -------------------------------------------------------------------------------------------------
 
-    async def _gather(self) -> list[Stimulus]:
+    async def _gather(self) -> list[Message]:
         while not self._inbox:
             deadline = self._deadline()
             if deadline is not None and self.clock.now() >= deadline:
@@ -200,12 +209,12 @@ class Scheduler:
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
-    async def _turn(self, stimuli: Sequence[Stimulus]) -> None:
+    async def _turn(self, stimuli: Sequence[Message]) -> None:
         now, at = self.clock.now(), self.clock.wall()
         events: list[Event] = []
 
-        def record(draft: Draft) -> None:
-            draft = named(self.plan, self.board.run, draft)
+        def record(draft: EventDraft) -> None:
+            draft = number_seam(self.plan, self.board.run, draft)
             event = Event(self.board.run.seq + 1, at, draft.kind, storable(draft.data))
             self.board.apply(event, now)
             events.append(event)
@@ -214,7 +223,7 @@ class Scheduler:
         self._ride_at = None
         for draft in riders:
             record(draft)
-        replies: list[tuple[Stimulus, dict[str, Any]]] = []
+        replies: list[tuple[Message, dict[str, Any]]] = []
         for stimulus in stimuli:
             facts = stimulus.facts
             if stimulus.said is not None:
@@ -245,7 +254,7 @@ class Scheduler:
 
     def _grant(
         self, request: Request, reply: Reply | None
-    ) -> tuple[tuple[Draft, ...], dict[str, Any] | None]:
+    ) -> tuple[tuple[EventDraft, ...], dict[str, Any] | None]:
         """The facts of a request, and what to tell who asked (None: later); its wishes are noted."""
         try:
             granted = grant(request, self.plan, self.board.run)
@@ -265,17 +274,17 @@ class Scheduler:
         self._group.start_soon(call)
 
     def _merged(
-        self, request: Request, reply: Reply | None, facts: list[Draft], said: dict[str, Any]
+        self, request: Request, reply: Reply | None, facts: list[EventDraft], said: dict[str, Any]
     ) -> None:
         """A merge that a person asked for is over."""
 
         def note(board: Board) -> None:
             board.end_merge()
 
-        self.post(Stimulus(tuple(facts), note, request, reply, said))
+        self.post(Message(tuple(facts), note, request, reply, said))
 
     async def _reply(
-        self, replies: list[tuple[Stimulus, dict[str, Any]]], *, is_durable: bool
+        self, replies: list[tuple[Message, dict[str, Any]]], *, is_durable: bool
     ) -> None:
         for stimulus, reply in replies:
             said, request = reply, stimulus.request
@@ -309,7 +318,7 @@ class Scheduler:
         self._permits.refuse(error)
         for attempt in self.attempts.values():
             attempt.stop.set("interrupted")
-        self.post(Stimulus())
+        self.post(Message())
 
     def _perform(self, instructions: Mapping[Instruction, None]) -> None:
         for instruction in instructions:
@@ -340,16 +349,16 @@ class Scheduler:
         attempt.begin(self.clock.now())
         attempt.is_queued = False
         self.board.begun(attempt.step.index, attempt.started)
-        self.post(Stimulus())  # the loop has a deadline more to wake for
+        self.post(Message())  # the loop has a deadline more to wake for
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
         state = self.board.state(attempt.step.index)
-        facts = await attempts.perform(attempt, state, self._surroundings())
+        facts = await perform_attempt(attempt, state, self._surroundings())
         del self.attempts[attempt.step.id]
-        self.post(Stimulus(tuple(facts)))
+        self.post(Message(tuple(facts)))
 
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
+    def _surroundings(self) -> RunContext:
+        return RunContext(
             plan=self.plan,
             run=self.board.run,
             place=self.place,
@@ -375,7 +384,7 @@ class Scheduler:
         data: dict[str, Any] = {"step": step.id, "attempt": attempt, "pid": pid}
         if step.kind == "agent":
             data["session_id"] = attempt_name(step.id, attempt)
-        self._riders.append(Draft("attempt_started", data))
+        self._riders.append(EventDraft("attempt_started", data))
         if self._ride_at is None:
             self._ride_at = self.clock.now() + RIDER_PATIENCE_S
             self._arrived.set()
@@ -385,7 +394,7 @@ class Scheduler:
 
     def release(self, step: str) -> None:
         """A thread that outlived its step returned: its claims are free."""
-        self.post(Stimulus(note=lambda board: board.release(self.plan.index[step])))
+        self.post(Message(note=lambda board: board.release(self.plan.index[step])))
 
     def _is_over(self) -> bool:
         is_broken = self.write_error is not None

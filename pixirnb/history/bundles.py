@@ -24,7 +24,7 @@ def bundle(step_id: str, step: StepState, *, agent_id: str | None = None) -> dic
     return {
         "version": BUNDLE_VERSION,
         "step_id": step_id,
-        "produced": produced(step),
+        "produced": describe_output(step),
         "verification": list(step.checks),
         "known_limitations": list(step.limitations),
         "dependent_safe": step.checkpoint_status == "checkpoint_ready",
@@ -58,7 +58,7 @@ def stored_output(step: StepState) -> dict[str, Any]:
     return {"format": "none"}
 
 
-def produced(step: StepState) -> dict[str, Any]:
+def describe_output(step: StepState) -> dict[str, Any]:
     """What the step made: text, a value or files; `blob`, `bytes` and `format` where it does not fit the log.
 
     `printed`, in bytes, where it is more than is handed on as a value.

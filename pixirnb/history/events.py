@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
-from pixirnb.history.files import PathList
+from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
+from pixirnb.history.file_events import PathList
 from pixirnb.history.kept_files import ArtifactData, OutputLog
-from pixirnb.history.subagents import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 
 LOG_VERSION: Final = 1
 
@@ -92,16 +92,16 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EventDraft:
     """An event before it has a place and a time: what `advance` returns and the engine stamps."""
 
     kind: Kind
     data: dict[str, Any]
 
 
-def warning(code: str, message: str, step: str | None) -> Draft:
+def warning(code: str, message: str, step: str | None) -> EventDraft:
     """The fact of something that a reader of the outcome should know, and that changes no status."""
-    return Draft("warning_raised", {"code": code, "message": message, "step": step})
+    return EventDraft("warning_raised", {"code": code, "message": message, "step": step})
 
 
 class Owner(TypedDict):
@@ -169,7 +169,7 @@ class Reason(TypedDict):
     """The step it speaks of."""
 
 
-class Check(TypedDict):
+class CheckResult(TypedDict):
     """One declared check, what it saw, and whether that passes."""
 
     check: dict[str, Any]
@@ -304,7 +304,7 @@ class VerificationRecorded(TypedDict):
 
     step: str
     attempt: int
-    checks: list[Check]
+    checks: list[CheckResult]
 
 
 class RetryPlanned(TypedDict):

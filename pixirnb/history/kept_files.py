@@ -28,7 +28,7 @@ class OutputLog(TypedDict):
     """Some of it is not in the file."""
 
 
-def listed(paths: Mapping[str, Any]) -> str:
+def list_paths(paths: Mapping[str, Any]) -> str:
     """The first five of a `PathList`, and how many more."""
     shown = ", ".join(str(path) for path in paths["paths"][:5])
     more = paths["count"] - min(5, len(paths["paths"]))

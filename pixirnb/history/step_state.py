@@ -1,4 +1,4 @@
-"""All that is known of one step: what the fold of `history.state` fills in."""
+"""All that is known of one step: what the fold of `history.run_state` fills in."""
 
 from __future__ import annotations
 

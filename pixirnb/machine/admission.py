@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import cast
 
-from pixirnb.history.events import CheckpointStatus, Draft
+from pixirnb.history.events import CheckpointStatus, EventDraft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import asks_of_death
-from pixirnb.machine.given import ValueNotLoaded, ValueNotOffered
-from pixirnb.machine.instructions import Moment, StartAttempt
+from pixirnb.machine.instructions import Snapshot, StartAttempt
 from pixirnb.machine.readiness import Verdict
-from pixirnb.machine.settlement import after_decision, decided, held
-from pixirnb.planning.conflicts import ClaimIndex
+from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
+from pixirnb.machine.settlement import after_decision, checkpoint_event, held
+from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.spec.references import Reference, as_text, render_value
+from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.steps import DecisionStep
 
 
-def settle_without_running(moment: Moment) -> list[Draft]:
+def settle_without_running(moment: Snapshot) -> list[EventDraft]:
     """Facts about ready steps that need no attempt."""
     if not moment.may_start:
         return []
-    facts: list[Draft] = []
+    facts: list[EventDraft] = []
     slotless = moment.board.slotless
     for index in sorted(slotless):
         found = _without_a_slot(moment, index)
@@ -37,10 +37,10 @@ def settle_without_running(moment: Moment) -> list[Draft]:
     return facts
 
 
-def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
+def start(moment: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
     """Intents and instructions for everything that can start now."""
     board = moment.board
-    facts: list[Draft] = []
+    facts: list[EventDraft] = []
     starts: list[StartAttempt] = []
     slots = moment.plan.max_concurrency - len(board.running)
     if slots <= 0 or moment.is_stopping:
@@ -71,7 +71,7 @@ def start(moment: Moment) -> tuple[list[Draft], list[StartAttempt]]:
     return facts, starts
 
 
-def _candidates(moment: Moment) -> list[int]:
+def _candidates(moment: Snapshot) -> list[int]:
     board = moment.board
     due = [index for index, at in board.retrying.items() if moment.now >= at]
     if not moment.may_start:
@@ -79,14 +79,14 @@ def _candidates(moment: Moment) -> list[int]:
     return sorted([*board.ready, *due]) if due else board.ready
 
 
-def _without_a_slot(moment: Moment, index: int) -> list[Draft]:
+def _without_a_slot(moment: Snapshot, index: int) -> list[EventDraft]:
     board = moment.board
     step, state = moment.plan.steps[index], board.state(index)
     if state.kept is not None and state.fingerprint == _fingerprints(moment, step):
         if state.decision is not None and not state.decided:
             return after_decision(moment, index)
         verdict = Verdict(cast("CheckpointStatus", state.kept), state.error, state.limitations)
-        return [decided(step, state, verdict, state.digest, reused=True)]
+        return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.when is not None:
         missing = _missing(moment, step)
         if missing is not None:
@@ -110,14 +110,14 @@ def _without_a_slot(moment: Moment, index: int) -> list[Draft]:
 
 
 def _request(  # noqa: PLR0917 - the fact has as many parts
-    moment: Moment,
+    moment: Snapshot,
     step: PlannedStep,
     attempt: int,
     reason: str,
     question: str,
     choices: list[object],
-) -> Draft:
-    return Draft(
+) -> EventDraft:
+    return EventDraft(
         "decision_requested",
         {
             "step": step.id,
@@ -131,7 +131,7 @@ def _request(  # noqa: PLR0917 - the fact has as many parts
     )
 
 
-def _rendered(moment: Moment, question: str) -> str:
+def _rendered(moment: Snapshot, question: str) -> str:
     """The question with its references filled in; one whose value is not at hand stays as written."""
 
     def value(reference: Reference) -> object:
@@ -143,7 +143,7 @@ def _rendered(moment: Moment, question: str) -> str:
     return as_text(render_value(question, value))
 
 
-def _missing(moment: Moment, step: PlannedStep) -> Draft | None:
+def _missing(moment: Snapshot, step: PlannedStep) -> EventDraft | None:
     """The failure of a step whose `when` asks for what is not there: a misspelt word must not skip work."""
     assert step.when is not None
     for reference in step.when.references:
@@ -156,11 +156,11 @@ def _missing(moment: Moment, step: PlannedStep) -> Draft | None:
             told = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
             state = moment.board.state(step.index)
             verdict = Verdict("failed", told)
-            return decided(step, state, verdict, None, subagent_status="not_applicable")
+            return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")
     return None
 
 
-def _holds(moment: Moment, step: PlannedStep) -> bool:
+def _holds(moment: Snapshot, step: PlannedStep) -> bool:
     assert step.when is not None
     try:
         return step.when.evaluate(moment.board.lookup)
@@ -169,9 +169,9 @@ def _holds(moment: Moment, step: PlannedStep) -> bool:
         return False
 
 
-def _scheduled(moment: Moment, step: PlannedStep, state: StepState) -> Draft:
+def _scheduled(moment: Snapshot, step: PlannedStep, state: StepState) -> EventDraft:
     tries = state.attempt - state.tried_before
-    return Draft(
+    return EventDraft(
         "step_scheduled",
         {
             "step": step.id,
@@ -184,7 +184,7 @@ def _scheduled(moment: Moment, step: PlannedStep, state: StepState) -> Draft:
     )
 
 
-def _fingerprints(moment: Moment, step: PlannedStep) -> dict[str, str]:
+def _fingerprints(moment: Snapshot, step: PlannedStep) -> dict[str, str]:
     known = moment.board.fingerprints.get(step.index)
     if known is None:
         known = {

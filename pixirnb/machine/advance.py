@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.admission import settle_without_running, start
 from pixirnb.machine.board import Board
-from pixirnb.machine.instructions import Advance, Moment, StopAttempt
+from pixirnb.machine.instructions import Advance, Snapshot, StopAttempt
 from pixirnb.machine.outcome import conclude
 from pixirnb.machine.readiness import judge
 from pixirnb.machine.seams import after_settling
@@ -23,10 +23,10 @@ from pixirnb.machine.settlement import (
     after_attempt,
     after_decision,
     after_permission,
-    cancelled,
-    expired,
+    cancelled_event,
+    expired_event,
     held,
-    settled,
+    settle_step,
 )
 from pixirnb.planning.plan import Plan, PlannedStep
 
@@ -35,7 +35,7 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     """The next facts and instructions of a run. Returns no events when nothing more follows from what is known."""
     if board.run.started_at is None or board.run.finished is not None:
         return Advance()
-    moment = Moment(plan, board, now)
+    moment = Snapshot(plan, board, now)
     facts = [draft for index in board.ended for draft in after_attempt(moment, index)]
     facts += [draft for index in board.to_decide for draft in after_decision(moment, index)]
     facts += [
@@ -58,7 +58,7 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     return Advance(tuple(rest), stops, None if rest else _wake_at(moment))
 
 
-def _seams(moment: Moment) -> list[Draft]:
+def _seams(moment: Snapshot) -> list[EventDraft]:
     """What the steps that have settled mean for seams: one step at a time, so that no two find the same seam."""
     unseamed = moment.board.unseamed
     while unseamed:
@@ -69,28 +69,28 @@ def _seams(moment: Moment) -> list[Draft]:
     return []
 
 
-def _given_up(moment: Moment) -> list[Draft]:
+def _given_up(moment: Snapshot) -> list[EventDraft]:
     """Facts that follow from the operator's or the clock's wish: questions that expired, steps that will not start."""
     plan, board = moment.plan, moment.board
-    facts: list[Draft] = []
+    facts: list[EventDraft] = []
     for index in sorted(board.cancelled):
         if board.is_waiting(index):
             facts.append(held(plan.steps[index], "cancelled"))
         elif index in board.retrying or index in board.asking:
-            facts.append(cancelled(plan.steps[index], board.state(index)))
+            facts.append(cancelled_event(plan.steps[index], board.state(index)))
     facts += [
-        expired(plan.steps[index], board.state(index))
+        expired_event(plan.steps[index], board.state(index))
         for index, deadline in board.asking.items()
         if deadline is not None and moment.now >= deadline and index not in board.cancelled
     ]
     if moment.is_stopping:
         for index in [index for index in board.retrying if index not in board.cancelled]:
             step, state = plan.steps[index], board.state(index)
-            facts += settled(step, state, judge(step, state, is_lenient=False))
+            facts += settle_step(step, state, judge(step, state, is_lenient=False))
     return facts
 
 
-def _stops(moment: Moment) -> tuple[StopAttempt, ...]:
+def _stops(moment: Snapshot) -> tuple[StopAttempt, ...]:
     """Attempts that must end now. Asked anew each time: the engine stops an attempt once."""
     stops: list[StopAttempt] = []
     for index, running in moment.board.running.items():
@@ -101,7 +101,7 @@ def _stops(moment: Moment) -> tuple[StopAttempt, ...]:
 
 
 def _stop_reason(
-    moment: Moment, index: int, deadline: float | None
+    moment: Snapshot, index: int, deadline: float | None
 ) -> Literal["timed_out", "cancelled", "interrupted"] | None:
     if moment.board.stop == "interrupt":
         return "interrupted"
@@ -112,12 +112,14 @@ def _stop_reason(
     return None
 
 
-def _checkpoint(moment: Moment, name: str, reason: Literal["phase", "end"]) -> Draft:
+def _checkpoint(moment: Snapshot, name: str, reason: Literal["phase", "end"]) -> EventDraft:
     ready = [step.id for step in moment.plan.steps if moment.board.is_ready(step.index)]
-    return Draft("checkpoint_saved", {"name": name, "reason": reason, "ready": ready, "note": ""})
+    return EventDraft(
+        "checkpoint_saved", {"name": name, "reason": reason, "ready": ready, "note": ""}
+    )
 
 
-def _rest(moment: Moment) -> list[Draft]:
+def _rest(moment: Snapshot) -> list[EventDraft]:
     """The last facts of a course, once nothing runs, nothing waits and nothing can start but for decisions."""
     plan, board = moment.plan, moment.board
     if board.running or board.retrying or board.is_merging:
@@ -132,11 +134,11 @@ def _rest(moment: Moment) -> list[Draft]:
     elapsed_ms = round((moment.now - board.course_started) * 1000)
     return [
         _checkpoint(moment, "end", "end"),
-        Draft("run_finished", {**ending, "elapsed_ms": elapsed_ms}),
+        EventDraft("run_finished", {**ending, "elapsed_ms": elapsed_ms}),
     ]
 
 
-def _held_at_rest(moment: Moment, step: PlannedStep) -> Draft:
+def _held_at_rest(moment: Snapshot, step: PlannedStep) -> EventDraft:
     if not moment.board.state(step.index).is_selected:
         return held(step, "not_selected")
     for dependency in step.depends_on:
@@ -149,7 +151,7 @@ def _held_at_rest(moment: Moment, step: PlannedStep) -> Draft:
     return held(step, "run_stopped")
 
 
-def _wake_at(moment: Moment) -> float | None:
+def _wake_at(moment: Snapshot) -> float | None:
     """The next time at which the answer changes by itself. What is past is being dealt with."""
     board = moment.board
     times = [running.deadline for running in board.running.values()]

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from pixirnb.history.agent_events import WANTED
 from pixirnb.history.events import Event
-from pixirnb.history.files import CONFLICT
-from pixirnb.history.state import RunState
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.history.subagents import WANTED
-from pixirnb.machine.given import value_of
-from pixirnb.planning.conflicts import Claim, ClaimIndex
+from pixirnb.machine.reference_values import value_of
+from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
-from pixirnb.spec.references import Reference
+from pixirnb.spec.expressions.references import Reference
 
 RunStop = Literal["cancel", "drain", "interrupt"]
 _MERGE: Final = -1

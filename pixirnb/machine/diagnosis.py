@@ -1,8 +1,8 @@
 """What speaks against a run: findings from its plan, its history and what lies in its folder. Decides, looks at nothing itself.
 
-    Surroundings   what was seen around the log: lease, processes, blobs, output logs, requests, modes
-    findings       every finding, the log first, then the folder, then step by step
-    Diagnosis      the findings of one run, and how it stands: ready, ready_with_warnings or blocked
+    DiagnosisInput   what was seen around the log: lease, processes, blobs, output logs, requests, modes
+    findings         every finding, the log first, then the folder, then step by step
+    Diagnosis        the findings of one run, and how it stands: ready, ready_with_warnings or blocked
 
 A finding is `blocked` where the run cannot go on as it is, or says it has what is not there; all else is a `warning`.
 Source: contract.md §7 (diagnostics).
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.history.codec import Damage
-from pixirnb.history.state import RunState
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.actions import step_actions
 from pixirnb.machine.findings import Finding, offer, rest_of
+from pixirnb.machine.next_actions import step_actions
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.machine.session_findings import SeenSession, of_sessions
+from pixirnb.machine.session_diagnosis import SeenSession, of_sessions
 from pixirnb.planning.plan import Plan
 
 Readiness = Literal["ready", "ready_with_warnings", "blocked"]
@@ -71,7 +71,7 @@ class LostBlob:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DiagnosisInput:
     """What was seen around a log; the default is a sound folder that nobody holds."""
 
     damage: Damage | None = None
@@ -108,7 +108,7 @@ def unreadable(run_id: str, code: str, message: str, fix: str = "") -> Diagnosis
 
 
 def findings(
-    plan: Plan, run: RunState, outcome: RunOutcome, around: Surroundings
+    plan: Plan, run: RunState, outcome: RunOutcome, around: DiagnosisInput
 ) -> tuple[Finding, ...]:
     """Every finding of a run: its log, its owner, its folder, its steps in the order of the workflow."""
     found = [
@@ -142,7 +142,7 @@ def findings(
     return tuple(found)
 
 
-def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
+def _of_the_log(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
     damage = around.damage
     if damage is not None:
         evidence: dict[str, Any] = {"line": damage.line}
@@ -166,7 +166,7 @@ def _of_the_log(run: RunState, around: Surroundings) -> Iterator[Finding]:
         )
 
 
-def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
+def _of_the_owner(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
     lease = around.lease or {}
     who = f"process {lease.get('pid')} on {lease.get('host')}"
     match around.standing:
@@ -207,7 +207,7 @@ def _of_the_owner(run: RunState, around: Surroundings) -> Iterator[Finding]:
         yield Finding("decided_not_resumed", "warning", told, None, {}, _resume(run, around))
 
 
-def _of_the_folder(run: RunState, around: Surroundings) -> Iterator[Finding]:
+def _of_the_folder(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
     for lost in around.lost_blobs:
         yield _lost_blob(run, lost, around)
     for step, attempt, path in around.lost_outputs:
@@ -245,7 +245,7 @@ def _of_a_step(
     step: str,
     state: StepState,
     actions: Sequence[dict[str, Any]],
-    around: Surroundings,
+    around: DiagnosisInput,
 ) -> Iterator[Finding]:
     first = actions[0] if actions and not around.is_held and not _is_damaged(around) else None
     again = None if _is_damaged(around) or around.is_held else _again(run, step)
@@ -288,7 +288,7 @@ def _of_a_step(
         yield Finding("value_not_trusted", "warning", told, step, attempt, again)
 
 
-def _lost_blob(run: RunState, lost: LostBlob, around: Surroundings) -> Finding:
+def _lost_blob(run: RunState, lost: LostBlob, around: DiagnosisInput) -> Finding:
     state = run.steps.get(lost.step or "")
     stands_on_it = state is not None and lost.attempt in {None, state.attempt}
     how = "is missing" if lost.code == "blob_missing" else "is not what was written"
@@ -313,11 +313,11 @@ def _lacks_evidence(state: StepState) -> bool:
     return state.ended is None or state.ended.get("status") != "completed"
 
 
-def _is_damaged(around: Surroundings) -> bool:
+def _is_damaged(around: DiagnosisInput) -> bool:
     return around.damage is not None and around.damage.code != "torn_tail"
 
 
-def _resume(run: RunState, around: Surroundings) -> dict[str, Any] | None:
+def _resume(run: RunState, around: DiagnosisInput) -> dict[str, Any] | None:
     if _is_damaged(around) or around.is_held:
         return None
     return offer("resume_run", None, f"%pixir resume {run.run_id}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pixirnb.machine.actions import Action
+from pixirnb.machine.next_actions import Action
 
 Severity = Literal["warning", "blocked"]
 

@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pixirnb.history.bundles import changes, produced, stored_output
-from pixirnb.history.state import RunState
+from pixirnb.history.bundles import changes, describe_output, stored_output
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.given import value_of
+from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.spec.references import Reference
+from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import PythonStep
 
 
@@ -99,7 +99,7 @@ def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
 
 def of_result(step: StepState) -> str:
     """Digest of produced, payload and changes: all that dependents can see of a result."""
-    made = produced(step)
+    made = describe_output(step)
     payload = (step.ended or {}).get("payload")
     schema = None if payload is None else payload.get("schema_id")
     seen = {"produced": made, "schema": schema}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """What `advance` is asked about: a board at a time."""
 
     plan: Plan
@@ -60,7 +60,7 @@ Instruction = StartAttempt | StopAttempt
 class Advance:
     """One answer of `advance`: facts to record, then things to do, and when to ask again at the latest."""
 
-    events: tuple[Draft, ...] = ()
+    events: tuple[EventDraft, ...] = ()
     instructions: tuple[Instruction, ...] = ()
     wake_at: float | None = None
     """Monotonic seconds; None when only an input can change anything."""

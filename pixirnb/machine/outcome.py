@@ -11,14 +11,14 @@ from typing import Any
 from pixirnb.history.bundles import bundle
 from pixirnb.history.codec import Damage
 from pixirnb.history.events import RunStatus
-from pixirnb.history.files import obligations, open_seams
-from pixirnb.history.state import RunState
+from pixirnb.history.file_state import obligations, open_seams
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.actions import next_actions, step_actions
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.proofs import proof_states
-from pixirnb.machine.reasons import holds, seams_of, step_reasons
-from pixirnb.machine.requirement import held_dependents, required
+from pixirnb.machine.next_actions import next_actions, step_actions
+from pixirnb.machine.outcome_reasons import holds, seams_of, step_reasons
+from pixirnb.machine.proof_states import proof_states
+from pixirnb.machine.required_steps import held_dependents, required_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 
 _UNFINISHED: dict[str, Any] = {
@@ -229,7 +229,7 @@ def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStat
     """The first that holds, in the contract's order."""
     codes = {reason["code"] for reason in reasons}
     states = [run.step(step.id) for step in plan.steps]
-    must = required(plan, run)
+    must = required_steps(plan, run)
     seams = open_seams(seams_of(plan, run))
     if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
         return "completed"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.history.agent_events import WANTED
 from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.files import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
-from pixirnb.history.kept_files import listed
+from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
+from pixirnb.history.kept_files import list_paths
 from pixirnb.history.step_state import StepState
-from pixirnb.history.subagents import WANTED
 from pixirnb.planning.plan import PlannedStep
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
@@ -78,7 +78,7 @@ def _within(state: StepState, found: Verdict) -> Verdict:
     outside = (state.captured or {}).get("outside")
     if found.status != "checkpoint_ready" or not outside:
         return found
-    message = f"It changed files outside its write_set: {listed(outside)}."
+    message = f"It changed files outside its write_set: {list_paths(outside)}."
     error = {"kind": OUTSIDE, "message": message, "details": outside}
     return Verdict("needs_orchestrator", error, found.limitations)
 
@@ -108,18 +108,18 @@ def _file_limitations(state: StepState) -> list[str]:
     if outside and outside.get("unchecked"):
         told.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
-        told.append(f"{OUTSIDE}: {listed(outside)} changed while it ran")
+        told.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
     if unmatched := (state.ended or {}).get("unmatched"):
         shown = ", ".join(f"`{pattern}`" for pattern in unmatched[:5])
         more = f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
         told.append(f"artifact_missing: {shown}{more} matched no file")
     captured = state.captured or {}
     if links := captured.get("changes", {}).get("leads_out"):
-        told.append(f"{LEADS_OUT}: {listed(links)}")
+        told.append(f"{LEADS_OUT}: {list_paths(links)}")
     left = captured.get("left_behind")
     if left:
         told.append(
-            f"files_left_behind: {listed(left)} (ignored, secret or no plain file: not part of its changes)"
+            f"files_left_behind: {list_paths(left)} (ignored, secret or no plain file: not part of its changes)"
         )
     return told
 

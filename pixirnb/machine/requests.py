@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.errors import Cannot, InvalidArguments
-from pixirnb.history.events import Draft, warning
-from pixirnb.history.files import CONFLICT
-from pixirnb.history.state import RunState
+from pixirnb.history.events import EventDraft, warning
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import is_run_id, is_step_id
-from pixirnb.machine import merges, permission
+from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
@@ -65,12 +65,12 @@ def is_agents_word(by: str) -> bool:
 class Grant:
     """What follows from a request."""
 
-    facts: tuple[Draft, ...] = ()
+    facts: tuple[EventDraft, ...] = ()
     stop: RunStop | None = None
     """The wish that the whole run end."""
     cancelled: str | None = None
     """The step that is given up."""
-    merge: merges.MergeWish | None = None
+    merge: merge_requests.MergeRequest | None = None
     """What the engine is to do with files."""
 
 
@@ -89,11 +89,13 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
         case "decide":
             return Grant((_decision(request, plan, run),))
         case "merge":
-            return Grant(merge=merges.wish(said, plan, run, by=request.by, request_id=request.id))
+            return Grant(
+                merge=merge_requests.wish(said, plan, run, by=request.by, request_id=request.id)
+            )
         case "approve" | "deny":
             verdict: Literal["allow", "deny"] = "allow" if request.verb == "approve" else "deny"
             said_of = str(said.get("request_id"))
-            facts = permission.decided(
+            facts = permission_answers.answer_permission(
                 run, said_of, verdict, by=request.by, note=_note(said), request=request.id
             )
             return Grant(facts)
@@ -126,7 +128,7 @@ def _require_sender(request: Request) -> None:
     if sender == "unproven":
         raise Cannot(
             f"`{verb}` was asked for, and nothing shows by whom: a step could have left the request.",
-            fix="Ask again on the host, and in the container, where the run is driven, with this release of pixirnb.",
+            fix="Ask in a cell, or in a terminal older than the run, on the host and in the container where it is driven.",
             code="sender_unproven",
         )
     raise Cannot(
@@ -151,7 +153,7 @@ def _cancelled(step: str, run: RunState) -> str:
     return step
 
 
-def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
+def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     said = request.arguments
     step, verdict, value = _step(said.get("step"), plan), said.get("verdict"), said.get("value")
     state = run.steps.get(step) or StepState()
@@ -185,7 +187,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             code="value_not_taken",
         )
     if verdict == "accept" and (state.error or {}).get("kind") == CONFLICT:
-        merges.require_sides(value, state, run)
+        merge_requests.require_sides(value, state, run)
     choices = (state.request or {}).get("choices") or []
     if verdict == "accept" and choices and value not in choices:
         shown = ", ".join(json.dumps(choice) for choice in choices)
@@ -211,7 +213,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
             code="limit_exceeded",
             details={"limit": "nesting"},
         )
-    return Draft(
+    return EventDraft(
         "decision_recorded",
         {
             "step": step,
@@ -225,7 +227,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> Draft:
     )
 
 
-def _seam(request: Request, run: RunState) -> Draft:
+def _seam(request: Request, run: RunState) -> EventDraft:
     """A person's word that the work on both sides of a seam fits."""
     said = request.arguments
     seam, note = run.seams[str(said.get("step"))], _note(said)
@@ -242,10 +244,10 @@ def _seam(request: Request, run: RunState) -> Draft:
             code="seam_needs_note",
         )
     data = {"id": seam["id"], "by": request.by, "note": note, "request_id": request.id}
-    return Draft("seam_resolved", data)
+    return EventDraft("seam_resolved", data)
 
 
-def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
+def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
     name = request.arguments.get("name")
     if not isinstance(name, str) or not is_step_id(name):
         raise InvalidArguments(
@@ -263,16 +265,16 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> Draft:
     data |= {"note": _note(request.arguments), "request_id": request.id}
     if request.sender != "person":
         data["sender"] = request.sender
-    return Draft("checkpoint_saved", data)
+    return EventDraft("checkpoint_saved", data)
 
 
-def workspace_shared(other: str) -> Draft:
+def workspace_shared(other: str) -> EventDraft:
     """The fact that another live run may write the same files."""
     message = f"{other} is live in the same workspace and may write the same files."
     return warning("workspace_shared", message, None)
 
 
-def _neighbour(other: str, run: RunState) -> tuple[Draft, ...]:
+def _neighbour(other: str, run: RunState) -> tuple[EventDraft, ...]:
     warned = workspace_shared(other)
     return () if warned.data in run.warnings else (warned,)
 

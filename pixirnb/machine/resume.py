@@ -13,13 +13,13 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import ResumeAction, ResumeReason, ResumeStep
-from pixirnb.history.files import taken_back
-from pixirnb.history.state import RunState
+from pixirnb.history.file_state import taken_back
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.spec.references import Reference, pick
+from pixirnb.spec.expressions.references import Reference, pick
 
 Standing = Literal[
     "ready", "decided", "asking", "partial", "failed", "retrying", "in_flight", "held", "new"

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from pixirnb.history.events import Draft
-from pixirnb.history.files import open_seams, paths_of
-from pixirnb.history.state import RunState
+from pixirnb.history.events import EventDraft
+from pixirnb.history.file_state import open_seams, paths_of
+from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
-from pixirnb.machine.instructions import Moment
-from pixirnb.machine.reasons import seams_of
+from pixirnb.machine.instructions import Snapshot
+from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.planning.plan import Plan
 
 SHOWN: Final = 50
@@ -27,7 +27,7 @@ _USABLE: Final = frozenset({"checkpoint_ready", "partial", "needs_orchestrator"}
 """A step that settled so has work that may be built on, or be accepted."""
 
 
-def after_settling(moment: Moment, index: int) -> list[Draft]:
+def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
     """The seams that a settled step opens and resolves, as far as they are not known already."""
     plan, run = moment.plan, moment.board.run
     step = plan.steps[index]
@@ -57,7 +57,7 @@ def after_settling(moment: Moment, index: int) -> list[Draft]:
 
 def after_merge(
     run: RunState, merge: str, steps: Iterable[str], *, step: str | None, by: str
-) -> list[Draft]:
+) -> list[EventDraft]:
     """The seams that a merge resolves: what met or clashed in files, once all sides of it are brought back."""
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
     facts = []
@@ -65,7 +65,7 @@ def after_merge(
         sides = set(seam["between"]) - {"workspace", step, seam.get("step")}
         if seam["reason"] in {"met", "conflict"} and sides <= brought:
             facts.append(
-                Draft(
+                EventDraft(
                     "seam_resolved",
                     {
                         "id": seam["id"],
@@ -79,10 +79,10 @@ def after_merge(
     return facts
 
 
-def after_building(run: RunState, step: str) -> list[Draft]:
+def after_building(run: RunState, step: str) -> list[EventDraft]:
     """The seams of conflicts that a step was held up by, once its files could be merged after all."""
     return [
-        Draft(
+        EventDraft(
             "seam_resolved",
             {
                 "id": seam["id"],
@@ -99,7 +99,7 @@ def after_building(run: RunState, step: str) -> list[Draft]:
 
 def clash(
     plan: Plan, run: RunState, sides: list[str], paths: list[str], count: int, *, step: str | None
-) -> list[Draft]:
+) -> list[EventDraft]:
     """The seam of a merge that conflicts, unless it is open already; `step`: the one that could not go on."""
     between = sides if step is None else list(dict.fromkeys((*sides, step)))
     if any(set(seam["between"]) >= set(between) for seam in open_seams(seams_of(plan, run))):
@@ -108,14 +108,14 @@ def clash(
     return _opened(plan, run, [{**seam, "step": step}])
 
 
-def named(plan: Plan, run: RunState, draft: Draft) -> Draft:
+def number_seam(plan: Plan, run: RunState, draft: EventDraft) -> EventDraft:
     """The fact as it is recorded: two attempts that find a conflict at once both name the next seam."""
     if draft.kind != "seam_opened" or draft.data["id"] not in run.seams:
         return draft
     return _opened(plan, run, [draft.data])[0]
 
 
-def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list[Draft]:
+def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list[EventDraft]:
     number, facts = run.seams_opened, []
     for seam in wanted:
         number += 1
@@ -132,15 +132,15 @@ def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list
         }
         if seam.get("step") is not None:
             data["step"] = seam["step"]
-        facts.append(Draft("seam_opened", data))
+        facts.append(EventDraft("seam_opened", data))
     return facts
 
 
-def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -> list[Draft]:
+def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -> list[EventDraft]:
     """What a step that is ready resolves: seams of steps before it that it names too, or had both sides of in its files."""
     step, state = plan.steps[index], run.step(plan.steps[index].id)
     built_on = set((state.captured or {}).get("built_on") or ())
-    facts: list[Draft] = []
+    facts: list[EventDraft] = []
     for seam in open_seams(seams_of(plan, run)):
         sides = [name for name in seam["between"] if name != "workspace"]
         if not sides or not all(plan.index[name] in before for name in sides):
@@ -150,11 +150,11 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
             why = "names it" if names_it else "had both sides in its files"
             data = {"id": seam["id"], "by": "step", "step": step.id, "merge": None}
             note = f"{step.id} {why} and is ready"
-            facts.append(Draft("seam_resolved", {**data, "note": note}))
+            facts.append(EventDraft("seam_resolved", {**data, "note": note}))
     return facts
 
 
-def _notes(moment: Moment, index: int) -> list[tuple[str, str]]:
+def _notes(moment: Snapshot, index: int) -> list[tuple[str, str]]:
     """The seams a step declares, and those its agent reports."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     said = [(note, "declared") for note in step.spec.seams]
@@ -176,7 +176,7 @@ def _declaring(plan: Plan, run: RunState, index: int, note: str) -> list[str]:
     ]
 
 
-def _meetings(moment: Moment, index: int, before: set[int]) -> list[tuple[str, list[str]]]:
+def _meetings(moment: Snapshot, index: int, before: set[int]) -> list[tuple[str, list[str]]]:
     """Steps that are not ordered with this one and changed files that it changed too."""
     plan, board = moment.plan, moment.board
     ours = _touched(board, plan.steps[index].id)

@@ -7,36 +7,36 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pixirnb.history.events import Draft, SubagentStatus
-from pixirnb.history.files import CONFLICT
+from pixirnb.history.agent_events import WANTED
+from pixirnb.history.events import EventDraft, SubagentStatus
+from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.step_state import StepState
-from pixirnb.history.subagents import WANTED
-from pixirnb.machine import fingerprint, permission, retry
-from pixirnb.machine.instructions import Moment
+from pixirnb.machine import fingerprint, permission_answers, retry
+from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep
 
 
-def after_attempt(moment: Moment, index: int) -> list[Draft]:
+def after_attempt(moment: Snapshot, index: int) -> list[EventDraft]:
     """What follows from an ended attempt: a retry, or the step's checkpoint status."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     verdict = judge(step, state, is_lenient=moment.plan.workflow.readiness == "lenient")
     planned = _retry(moment, index, verdict)
     if planned is not None:
         return [planned]
-    return settled(step, state, verdict)
+    return settle_step(step, state, verdict)
 
 
-def settled(step: PlannedStep, state: StepState, verdict: Verdict) -> list[Draft]:
+def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[EventDraft]:
     """The checkpoint decision, and the question to the human where it leaves one."""
     digest = None
     if verdict.status == "checkpoint_ready":
         digest = fingerprint.of_result(state)
-    drafts = [decided(step, state, verdict, digest)]
+    drafts = [checkpoint_event(step, state, verdict, digest)]
     if verdict.status == "needs_orchestrator":
         drafts.append(
-            Draft(
+            EventDraft(
                 "decision_requested",
                 {
                     "step": step.id,
@@ -60,11 +60,11 @@ def _question(step: PlannedStep, verdict: Verdict) -> str:
     return f"Accept what `{step.id}` left as it is? {message}".strip()
 
 
-def decided(
+def checkpoint_event(
     step: PlannedStep, state: StepState, verdict: Verdict, digest: str | None, **extra: Any
-) -> Draft:
+) -> EventDraft:
     """The fact that unlocks dependents, or says why they stay locked."""
-    return Draft(
+    return EventDraft(
         "checkpoint_decided",
         {
             "step": step.id,
@@ -79,7 +79,7 @@ def decided(
     )
 
 
-def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
+def _retry(moment: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
     step, state = moment.plan.steps[index], moment.board.state(index)
     if verdict.status not in {"failed", "partial"} or verdict.error is None:
         return None
@@ -97,7 +97,7 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
         return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
     attempt = state.attempt + 1
     delay = retry.delay_ms(step, run_id=moment.board.run.run_id, attempt=attempt, retries=tries)
-    return Draft(
+    return EventDraft(
         "retry_planned",
         {
             "step": step.id,
@@ -110,7 +110,7 @@ def _retry(moment: Moment, index: int, verdict: Verdict) -> Draft | None:
     )
 
 
-def after_permission(moment: Moment, index: int) -> list[Draft]:
+def after_permission(moment: Snapshot, index: int) -> list[EventDraft]:
     """A step that came to rest for want of a permission has it now: it begins anew, at no cost to its retries."""
     state = moment.board.state(index)
     if not state.is_permitted or moment.is_stopping or index in moment.board.cancelled:
@@ -118,11 +118,11 @@ def after_permission(moment: Moment, index: int) -> list[Draft]:
     return [_again(moment, index, WANTED)]
 
 
-def _again(moment: Moment, index: int, why: str) -> Draft:
+def _again(moment: Snapshot, index: int, why: str) -> EventDraft:
     """The step begins anew by a person's word, at no cost to its retries."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     tries = state.attempt - state.tried_before - 1
-    return Draft(
+    return EventDraft(
         "retry_planned",
         {
             "step": step.id,
@@ -138,7 +138,7 @@ def _again(moment: Moment, index: int, why: str) -> Draft:
 _A: Final = {"human": "a human", "agent": "an agent"}
 
 
-def after_decision(moment: Moment, index: int) -> list[Draft]:
+def after_decision(moment: Snapshot, index: int) -> list[EventDraft]:
     """What follows from a human's word on a step, or from that of an agent the run was delegated by."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     decision = state.decision or {}
@@ -146,38 +146,39 @@ def after_decision(moment: Moment, index: int) -> list[Draft]:
     who = "agent" if is_agents_word(by) else "human"
     if decision.get("verdict") == "reject":
         if "permission" in decision:
-            error = permission.refusal(decision)
+            error = permission_answers.refusal(decision)
         else:
             note = decision.get("note") or "no reason given"
             error = {"kind": "rejected", "message": f"Rejected by {_A[who]}: {note}", "details": {}}
-        return [decided(step, state, Verdict("failed", error, list(state.limitations)), None)]
+        verdict = Verdict("failed", error, list(state.limitations))
+        return [checkpoint_event(step, state, verdict, None)]
     if (state.error or {}).get("kind") == CONFLICT:
         return [_again(moment, index, CONFLICT)]
     limits = list(state.limitations)
     if step.kind != "decision":
         limits.append(f"accepted_by_{who} ({by})")
     verdict = Verdict("checkpoint_ready", None, limits)
-    return [decided(step, state, verdict, fingerprint.of_result(state))]
+    return [checkpoint_event(step, state, verdict, fingerprint.of_result(state))]
 
 
-def expired(step: PlannedStep, state: StepState) -> Draft:
+def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
     """Nobody answered in time."""
     message = f"Nobody decided `{step.id}` within its time-out."
     return _attempt_over(step, state, "timed_out", "timeout", message)
 
 
-def cancelled(step: PlannedStep, state: StepState) -> Draft:
+def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
     """The operator gave up a step that waits for a retry or an answer. What its last attempt left stays usable."""
     error = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
     worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
     verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
-    return decided(step, state, verdict, None, subagent_status="cancelled")
+    return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
 
 
 def _attempt_over(
     step: PlannedStep, state: StepState, status: SubagentStatus, kind: str, message: str
-) -> Draft:
-    return Draft(
+) -> EventDraft:
+    return EventDraft(
         "attempt_ended",
         {
             "step": step.id,
@@ -190,6 +191,6 @@ def _attempt_over(
     )
 
 
-def held(step: PlannedStep, kind: str, by: str | None = None) -> Draft:
+def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:
     """The step will not start in this course."""
-    return Draft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})
+    return EventDraft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})

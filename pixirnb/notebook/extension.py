@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.notebook import completer, rendering
-from pixirnb.notebook.awaited import await_waiting
-from pixirnb.notebook.gallery import forget_runs, show_runs
+from pixirnb.notebook import rendering
+from pixirnb.notebook.completion import matcher
+from pixirnb.notebook.kernel.async_cell import await_waiting
+from pixirnb.notebook.live.open_views import forget_runs, show_runs
 from pixirnb.notebook.magics import PixirMagics, has_kernel
 
 
@@ -16,7 +17,7 @@ def load_ipython_extension(shell: Any) -> None:
     if has_kernel(shell):
         show_runs(shell)
     shell.register_magics(PixirMagics(shell))
-    completer.register(shell)
+    matcher.register(shell)
     # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
     if has_kernel(shell) and await_waiting not in shell.input_transformers_post:
         shell.input_transformers_post.append(await_waiting)
@@ -25,7 +26,7 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """Called by `%unload_ext pixirnb`. Live runs go on: they belong to the process, not to the extension."""
     rendering.forget(shell)
-    completer.forget(shell)
+    matcher.forget(shell)
     forget_runs(shell)
     if await_waiting in shell.input_transformers_post:
         shell.input_transformers_post.remove(await_waiting)

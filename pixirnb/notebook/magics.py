@@ -21,29 +21,36 @@ from IPython.display import display
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidSpec, Problem
-from pixirnb.handle import Run
-from pixirnb.notebook.attendance import is_attended
-from pixirnb.notebook.awaited import AWAITED
-from pixirnb.notebook.cells import define, facts_of
-from pixirnb.notebook.draft_cards import draft_bundle, unseen_notes
-from pixirnb.notebook.drafts import Draft
-from pixirnb.notebook.faults import honest
-from pixirnb.notebook.gallery import GALLERY
+from pixirnb.notebook.cells.draft import WorkflowDraft
+from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
+from pixirnb.notebook.cells.registry import SHELF, RunRequest
+from pixirnb.notebook.cells.step_cell import Asked, split_list, step_cell
+from pixirnb.notebook.cells.try_step import Trial, trial
+from pixirnb.notebook.cells.workflow_cell import define, facts_of
+from pixirnb.notebook.kernel.async_cell import AWAITED
+from pixirnb.notebook.kernel.attendance import is_attended
+from pixirnb.notebook.kernel.cell_output import CellOutput
+from pixirnb.notebook.kernel.cell_wait import Staying
+from pixirnb.notebook.kernel.error_guard import honest
+from pixirnb.notebook.kernel.line_args import (
+    Stay,
+    fill_placeholders,
+    plain_words,
+    statuses,
+    take_stay,
+    words,
+)
+from pixirnb.notebook.live.open_views import GALLERY
 from pixirnb.notebook.rendering import answer_bundle
-from pixirnb.notebook.shelf import SHELF, Wish
-from pixirnb.notebook.staying import Staying
-from pixirnb.notebook.step_cells import Asked, listed, step_cell
-from pixirnb.notebook.step_trials import Trial, trial
-from pixirnb.notebook.tail import Tail
-from pixirnb.notebook.words import Stay, filled, plain_words, statuses, take_stay, words
+from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
-from pixirnb.spec.mistakes import refusal
+from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
 from pixirnb.verbs.options import inputs_given
-from pixirnb.verbs.slips import slip, verb_of
-from pixirnb.views.event_lines import event_line
+from pixirnb.verbs.usage_errors import slip, verb_of
+from pixirnb.views.run.event_lines import event_line
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -104,7 +111,7 @@ class PixirMagics(Magics):
             draft = define(cell, name=asked.name, workspace=asked.workspace)
             if asked.dry_run or not (asked.run or asked.wait):
                 return self._define_only(draft, asked, stay)
-            return self._stay(self._started(draft, asked), stay, Tail())
+            return self._stay(self._started(draft, asked), stay, CellOutput())
 
     @no_var_expand
     @magic_arguments("%step")
@@ -164,10 +171,10 @@ class PixirMagics(Magics):
         `--as VAR` binds the run. `{run.id}` and `$name` put in values of the notebook.
         """
         with honest():
-            stay, tokens = take_stay(filled(line, self.shell.user_ns))
+            stay, tokens = take_stay(fill_placeholders(line, self.shell.user_ns))
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail needs --wait: output is told by the cell that stays.")
-            tail = Tail()
+            tail = CellOutput()
             match _perform(_placed(tokens), tail, self.shell):
                 case Answer() as answer:
                     _show(answer)
@@ -179,7 +186,7 @@ class PixirMagics(Magics):
                     pass  # --help and --version have printed what they had to say
             return _finished(is_awaited=stay.is_awaited)
 
-    def _define_only(self, draft: Draft, asked: argparse.Namespace, stay: Stay) -> Waiting:
+    def _define_only(self, draft: WorkflowDraft, asked: argparse.Namespace, stay: Stay) -> Waiting:
         if draft.ids or stay.variable is not None or asked.input:
             workflow = _required(draft)
             given = inputs_given(workflow, asked.input)
@@ -207,15 +214,15 @@ class PixirMagics(Magics):
                 display(value)
 
         stay = Stay(is_waiting=True, is_awaited=asked.awaited)
-        return self._stay(run, stay, Tail(), then=show_value)
+        return self._stay(run, stay, CellOutput(), then=show_value)
 
-    def _started(self, draft: Draft, asked: argparse.Namespace) -> Run:
+    def _started(self, draft: WorkflowDraft, asked: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
         workflow = _required(draft)
         given = inputs_given(workflow, asked.input)
         place = api.workspace_of(workflow, asked.workspace)
         state = api.store_of(place, asked.state).state
-        live = SHELF.live(Wish(workflow, given, place, state))
+        live = SHELF.live(RunRequest(workflow, given, place, state))
         functions = SHELF.functions(workflow)
         run = live or api.start(
             workflow,
@@ -232,7 +239,7 @@ class PixirMagics(Magics):
         self,
         run: Run,
         stay: Stay,
-        tail: Tail,
+        tail: CellOutput,
         *,
         is_json: bool = False,
         then: Callable[[], None] = _nothing,
@@ -267,7 +274,7 @@ class PixirMagics(Magics):
             self.shell.push({stay.variable: value})
 
 
-def _perform(tokens: Sequence[str], tail: Tail, shell: Any) -> Result | None:
+def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
     """The verb's answer. Raises UsageError for words that are none."""
     desk = Desk(
         SHELF.workflows,
@@ -320,16 +327,16 @@ def _asked(told: argparse.Namespace) -> Asked:
     return Asked(
         told.id,
         told.workflow,
-        after=listed(told.after),
-        use=listed(told.use),
-        read=listed(told.read),
-        write=listed(told.write),
+        after=split_list(told.after),
+        use=split_list(told.use),
+        read=split_list(told.read),
+        write=split_list(told.write),
         timeout=told.timeout,
         verify=tuple(told.verify or ()),
     )
 
 
-def _required(draft: Draft) -> Workflow:
+def _required(draft: WorkflowDraft) -> Workflow:
     if not draft.ids:
         raise InvalidSpec(
             f"Workflow `{draft.name}` has no step yet.",

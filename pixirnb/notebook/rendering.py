@@ -14,23 +14,23 @@ from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.notebook.cells import facts_of
-from pixirnb.notebook.shelf import SHELF
+from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.workflow_cell import facts_of
 from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer
-from pixirnb.views import text
-from pixirnb.views.cards import card
-from pixirnb.views.diff import diff_html, diff_text
-from pixirnb.views.display import merge_bundle, mimebundle, step_bundle
-from pixirnb.views.display import plan_bundle as plan_bundle  # noqa: PLC0414 - magics ask for it here
-from pixirnb.views.drawing import edges_of
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.housework import export_text
-from pixirnb.views.markup import block
-from pixirnb.views.plain import plain
-from pixirnb.views.session_view import session_html, session_text
-from pixirnb.views.smoke_text import smoke_text
+from pixirnb.views.basics.html_cards import card
+from pixirnb.views.basics.markup import block
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.files.diff import diff_html, diff_text
+from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run import text
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.housekeeping import export_text
+from pixirnb.views.run.mimebundle import merge_bundle, mimebundle, step_bundle
+from pixirnb.views.run.mimebundle import plan_bundle as plan_bundle  # noqa: PLC0414 - magics ask for it here
+from pixirnb.views.run.smoke import smoke_text
+from pixirnb.views.session.session_view import session_html, session_text
 
 Bundle = dict[str, str]
 """Mime type to text."""

@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pixirnb.planning import checks
-from pixirnb.planning.agent_checks import check_agents
-from pixirnb.planning.conflicts import Claim, ConflictReport, find_conflicts
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.checks import structure
+from pixirnb.planning.checks.agents import check_agents
+from pixirnb.planning.checks.isolation import check_isolation, check_merges
+from pixirnb.planning.checks.paths import check_functions, check_paths
+from pixirnb.planning.checks.references import StepReferences, check_targets, read_references
+from pixirnb.planning.checks.repos import check_repos
+from pixirnb.planning.claims import Claim, ConflictReport, find_conflicts
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.globs.literal_paths import PlainSets
+from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.graph import Graph, build_graph, topological_levels
-from pixirnb.planning.isolation_checks import check_isolation, check_merges
-from pixirnb.planning.lineage import Inherited, inheritance
-from pixirnb.planning.path_checks import check_functions, check_paths
-from pixirnb.planning.paths import Pattern
 from pixirnb.planning.placement import Placement
-from pixirnb.planning.plain_sets import PlainSets
-from pixirnb.planning.reference_checks import StepReferences, check_targets, read_references
-from pixirnb.planning.repo_checks import check_repos
-from pixirnb.planning.resolution import Resolved, Resolver
+from pixirnb.planning.resolved_step import Resolved, Resolver
 from pixirnb.planning.roots import Roots
-from pixirnb.planning.waves import Schedule, play
-from pixirnb.spec.mistakes import Mistake
+from pixirnb.planning.schedule_preview import Schedule, play
+from pixirnb.planning.upstream_changes import Inherited, inheritance
+from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow
 
@@ -39,7 +39,7 @@ class Analysis:
     """A workflow and what follows from it. Lists are by step index, in spec order."""
 
     workflow: Workflow
-    facts: Facts
+    facts: Environment
     graph: Graph
     levels: list[list[int]]
     resolved: list[Resolved]
@@ -52,13 +52,13 @@ class Analysis:
     """Positions of the steps that work in copies."""
     inherited: tuple[Inherited, ...]
     """Steps that do not find what isolated steps before them changed."""
-    mistakes: list[Mistake]
+    mistakes: list[SpecProblem]
     """Errors: where there is one, nothing runs."""
 
 
-def analyse(workflow: Workflow, facts: Facts) -> Analysis:
+def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     """Work out all of it, mistakes and all. Pure; never raises for what an author can write."""
-    found: list[Mistake] = []
+    found: list[SpecProblem] = []
     graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
     levels = topological_levels(graph)
     placement = Placement(workflow, facts)
@@ -74,14 +74,14 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     ]
     patterns: dict[str, Pattern] = {}
     plain = PlainSets()
-    found += checks.check_graph(graph, levels)
-    found += checks.check_repeats(workflow, graph)
-    found += checks.check_roles(workflow, resolved)
+    found += structure.check_graph(graph, levels)
+    found += structure.check_repeats(workflow, graph)
+    found += structure.check_roles(workflow, resolved)
     found += check_agents(workflow)
-    found += checks.check_phases(workflow, graph)
-    found += checks.check_patterns(workflow, plain, patterns, placement.roots)
-    found += checks.check_schemas(workflow)
-    found += checks.check_inputs(workflow)
+    found += structure.check_phases(workflow, graph)
+    found += structure.check_patterns(workflow, plain, patterns, placement.roots)
+    found += structure.check_schemas(workflow)
+    found += structure.check_inputs(workflow)
     found += _reference_mistakes(workflow, references, graph)
     found += check_isolation(workflow, resolved, isolated)
     found += check_merges(resolved, graph, merges, inherited)
@@ -112,7 +112,7 @@ def analyse(workflow: Workflow, facts: Facts) -> Analysis:
     )
 
 
-def _resolved(workflow: Workflow, placement: Placement, facts: Facts) -> list[Resolved]:
+def _resolved(workflow: Workflow, placement: Placement, facts: Environment) -> list[Resolved]:
     """The steps, each with all levels applied; merges last, for they claim what those claim that they bring back."""
     resolver = Resolver(workflow, placement, tells_children=facts.tells_children)
     if not any(type(step) is MergeStep for step in workflow.steps):
@@ -129,7 +129,7 @@ def _resolved(workflow: Workflow, placement: Placement, facts: Facts) -> list[Re
 
 def _reference_mistakes(
     workflow: Workflow, references: list[StepReferences], graph: Graph
-) -> Iterator[Mistake]:
+) -> Iterator[SpecProblem]:
     for position, found in enumerate(references):
         if found.references or found.when is not None:
             yield from check_targets(workflow, position, found, graph)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pixirnb.planning.prompts import permission_mode
-from pixirnb.planning.resolution import Resolver
+from pixirnb.planning.prompts.compose import permission_mode
+from pixirnb.planning.resolved_step import Resolver
 from pixirnb.spec.fields import Command
 from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import ONLY_WORKSPACE
 from pixirnb.planning.roots import WORKSPACE, Roots, in_repo, repo_of
 from pixirnb.spec.policies import Agent
@@ -23,7 +23,7 @@ class Placement:
 
     __slots__ = ("_facts", "_has_repos", "roots")
 
-    def __init__(self, workflow: Workflow, facts: Facts) -> None:
+    def __init__(self, workflow: Workflow, facts: Environment) -> None:
         self.roots: Roots = facts.roots
         self._facts = facts
         self._has_repos = bool(workflow.repos)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar, dataclass_transform
 
 from pixirnb.planning.roots import WORKSPACE, Roots
-from pixirnb.spec.conditions import Condition
+from pixirnb.spec.expressions.conditions import Condition
+from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.policies import Agent, Retry
-from pixirnb.spec.references import Reference
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 

@@ -13,16 +13,16 @@ from typing import Any
 
 from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.planning.analysis import Analysis, analyse
-from pixirnb.planning.cautions import cautions
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
-from pixirnb.planning.prompts import preview
-from pixirnb.planning.resolution import Resolved
+from pixirnb.planning.prompts.compose import preview
+from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
+from pixirnb.planning.warnings.general import cautions
 from pixirnb.spec.loader import Loaded
-from pixirnb.spec.mistakes import Mistake, problems, refusal
-from pixirnb.spec.roles import at_home
+from pixirnb.spec.problems import SpecProblem, problems, refusal
+from pixirnb.spec.role_files import at_home
 from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 
@@ -89,7 +89,7 @@ class PlanReport:
 
     def prompts(self, steps: Iterable[str]) -> dict[str, str]:
         """The same for several tasks, by step."""
-        plan = compile_plan(self.spec, Facts(), {})
+        plan = compile_plan(self.spec, Environment(), {})
         return {step: preview(plan.steps[plan.index[step]], plan) for step in steps}
 
     def document(self) -> dict[str, Any]:
@@ -123,17 +123,17 @@ class PlanReport:
         )
 
 
-def report(workflow: Workflow, facts: Facts) -> PlanReport:
+def report(workflow: Workflow, facts: Environment) -> PlanReport:
     """What a run would do, and everything wrong or doubtful about it. Never raises for what an author can write."""
     return report_of(analyse(workflow, facts))
 
 
-def compile_plan(workflow: Workflow, facts: Facts, sources: Mapping[str, str]) -> Plan:
+def compile_plan(workflow: Workflow, facts: Environment, sources: Mapping[str, str]) -> Plan:
     """The plan that the machine drives. Raises InvalidSpec with every mistake."""
     return plan_of(analyse(workflow, facts), sources)
 
 
-def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
+def require(loaded: Loaded, facts: Environment | None = None) -> Workflow:
     """The workflow that was loaded. Raises InvalidSpec with the mistakes of its structure and of its meaning.
 
     Without `facts`, paths and notebook functions are not looked at.
@@ -144,9 +144,9 @@ def require(loaded: Loaded, facts: Facts | None = None) -> Workflow:
     return loaded.workflow
 
 
-def problems_of(loaded: Loaded, facts: Facts | None = None) -> tuple[Problem, ...]:
+def problems_of(loaded: Loaded, facts: Environment | None = None) -> tuple[Problem, ...]:
     """Every mistake in what was loaded, in the order of the text."""
-    known = facts if facts is not None else Facts()
+    known = facts if facts is not None else Environment()
     salvage = loaded.salvage
     written = loaded.workflow or (None if salvage is None else salvage.workflow)
     if written is None:
@@ -168,7 +168,7 @@ def _warnings(analysis: Analysis) -> tuple[Problem, ...]:
     return tuple(sorted((*notes, *found), key=lambda problem: problem.line or 0))
 
 
-def _is_echo(mistake: Mistake, damaged: frozenset[int], lost: frozenset[str]) -> bool:
+def _is_echo(mistake: SpecProblem, damaged: frozenset[int], lost: frozenset[str]) -> bool:
     parts = mistake.parts
     if len(parts) > 1 and parts[0] == "steps" and parts[1] in damaged:
         return True

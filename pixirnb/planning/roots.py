@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self
 
-from pixirnb.planning.paths import LONGEST, REPO, Pattern, matches
-from pixirnb.planning.segments import RESERVED
+from pixirnb.planning.globs.pattern import LONGEST, REPO, Pattern, matches
+from pixirnb.planning.globs.segment import RESERVED
 
 WORKSPACE: Final = "."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Final
 
-from pixirnb.planning.paths import Pattern
+from pixirnb.planning.globs.pattern import Pattern
 
 _SECRET_NAMES: Final = (
     *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),

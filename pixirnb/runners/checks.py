@@ -13,21 +13,21 @@ from typing import Any, Final, assert_never, cast
 
 import anyio
 
-from pixirnb.history.events import Check as CheckRecord
-from pixirnb.planning.paths import Pattern, matches
+from pixirnb.history.events import CheckResult as CheckRecord
+from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
-from pixirnb.ports import Offload
-from pixirnb.runners.findings import Ground
-from pixirnb.runners.printed import SEARCHED_BYTES, Printed, contains
+from pixirnb.protocols.ports import Offload
+from pixirnb.protocols.work import Ended, PythonWork, ShellWork, Work
+from pixirnb.runners.artifact_globs import Ground
+from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
 from pixirnb.spec.schemas import may_take_long, schema_problems
-from pixirnb.work import Ended, PythonWork, ShellWork, Work
 
 _SHOWN: Final = 20
 _TAIL: Final = 500
 
-JSON_PROBLEMS: Final = "pixirnb.runners.printed:json_problems"
+JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
 
 
@@ -41,7 +41,7 @@ def too_large(printed: Printed) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CheckOutput:
     """What a check printed, as far as it is kept."""
 
     text: str
@@ -50,12 +50,12 @@ class Said:
     tail: str = ""
 
 
-Nested = Callable[[Work], Awaitable[tuple[Ended, Said]]]
+Nested = Callable[[Work], Awaitable[tuple[Ended, CheckOutput]]]
 """Runs a command or a function as part of the attempt: how it ended, and what it printed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class CheckInput:
     """What the attempt left, for its checks to look at."""
 
     ground: Ground
@@ -84,13 +84,13 @@ def looks_at_output(checks: tuple[Check, ...]) -> bool:
 
 
 async def perform_checks(
-    checks: tuple[Check, ...], left: Left, nested: Nested
+    checks: tuple[Check, ...], left: CheckInput, nested: Nested
 ) -> list[CheckRecord]:
     """Make every check, in order; the first that fails does not spare the others."""
     return [await _perform(check, left, nested) for check in checks]
 
 
-async def _perform(check: Check, left: Left, nested: Nested) -> CheckRecord:
+async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecord:
     written = check.model_dump(mode="json", by_alias=True, exclude_unset=True)
     passed: bool
     evidence: dict[str, Any]
@@ -139,7 +139,7 @@ async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -
     return list(found or [])
 
 
-def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
+def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, dict[str, Any]]:
     try:
         found = left.ground.find(pattern)
     except (ValueError, OSError) as error:
@@ -152,7 +152,7 @@ def _file_exists(pattern: str, left: Left) -> tuple[bool, dict[str, Any]]:
     return bool(found), {"saw": f"{len(found)} found", "files": names}
 
 
-async def _schema_problems(schema: dict[str, Any], left: Left, nested: Nested) -> list[str]:
+async def _schema_problems(schema: dict[str, Any], left: CheckInput, nested: Nested) -> list[str]:
     if left.value is not NOT_READ:
         return await find_schema_problems(left.value, schema, nested, left.offload)
     if not left.printed.is_offered:
@@ -198,7 +198,7 @@ async def _output_matches(
 
 async def _looked(function: str, arguments: dict[str, Any], nested: Nested) -> tuple[Any, str]:
     """What a function of `printed` found, or why it could not look."""
-    work = PythonWork(f"pixirnb.runners.printed:{function}", arguments, None, process=True)
+    work = PythonWork(f"pixirnb.runners.output.printed:{function}", arguments, None, process=True)
     how, _ = await nested(work)
     if how.status != "completed":
         return None, how.message or how.status
@@ -219,7 +219,9 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     return how.exit_code == expected, evidence
 
 
-async def _git_changes(pattern: str, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _git_changes(
+    pattern: str, left: CheckInput, nested: Nested
+) -> tuple[bool, dict[str, Any]]:
     repo = repo_of(pattern)
     if repo is not None and repo not in left.ground.repos:
         return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
@@ -257,7 +259,7 @@ def _inside(folder: Path, pattern: str) -> tuple[str, str]:
     return str(folder), (folder.relative_to(top) / glob).as_posix() if top != folder else glob
 
 
-async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool, dict[str, Any]]:
     name = check.python
     assert name is not None
     value = left.value
@@ -278,7 +280,7 @@ async def _python(check: Check, left: Left, nested: Nested) -> tuple[bool, dict[
     return bool(value), {"saw": f"returned {value!r}"[:200]}
 
 
-async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, Said] | None:
+async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, CheckOutput] | None:
     """What became of the work of a check; None where its time was up before."""
     with anyio.move_on_after(None if check.timeout is None else check.timeout / 1000):
         return await nested(work)

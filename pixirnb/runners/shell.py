@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pixirnb.errors import InternalError
-from pixirnb.ports import Job
-from pixirnb.runners import attempt
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.work import Ended, ShellWork
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import Ended, ShellWork
+from pixirnb.runners.processes import attempt_process
+from pixirnb.runners.processes.supervisor import Supervisor
 
 
 class ShellRunner:
@@ -16,7 +16,7 @@ class ShellRunner:
         self._supervisor = supervisor
 
     async def perform(self, job: Job) -> Ended:
-        """Run the command to the end of its whole tree. See `ports.Runner`."""
+        """Run the command to the end of its whole tree. See `protocols.ports.Runner`."""
         if not isinstance(job.work, ShellWork):
             raise InternalError(f"the shell runner was handed {type(job.work).__name__}.")
         run = job.work.run
@@ -25,6 +25,6 @@ class ShellRunner:
             return Ended(
                 "failed", error_kind="spawn_failed", message="the command is an empty list."
             )
-        return await attempt.perform(
-            self._supervisor, job, attempt.Order({"kind": "exec", "argv": argv})
+        return await attempt_process.perform(
+            self._supervisor, job, attempt_process.SpawnRequest({"kind": "exec", "argv": argv})
         )

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from pixirnb.history.events import Event
-from pixirnb.planning.quoting import quoted
-from pixirnb.sessions.calls import text_of
+from pixirnb.planning.prompts.quoting import quote
 from pixirnb.sessions.events import Pair, conversation_of
-from pixirnb.sessions.replay import Block, Item, Pairing, blocks, provider_bytes, replay
+from pixirnb.sessions.provider_input import Block, Item, Pairing, blocks, provider_bytes, replay
+from pixirnb.sessions.tool_calls import text_of
 
 _HEAD: Final = 240
 """Characters of one message of the agent that a summary keeps."""
@@ -157,7 +157,7 @@ def _sections(entries: list[tuple[str, str]]) -> list[str]:
             continue
         lines.append(text)
         if place + 1 == len(entries) or entries[place + 1][0] != whose:
-            parts.append(quoted(whose, "\n".join(lines)))
+            parts.append(quote(whose, "\n".join(lines)))
             lines = []
     return parts
 

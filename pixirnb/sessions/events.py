@@ -145,7 +145,7 @@ class BranchSummary(TypedDict):
     session_id: str
 
 
-class SubagentEvent(TypedDict):
+class DelegationEvent(TypedDict):
     """What became of a run or a session that this one delegated to; replayed when it has ended, but for `detached`."""
 
     event: str

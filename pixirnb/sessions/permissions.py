@@ -4,7 +4,7 @@
     by mode  what would change something: `read_only` denies, `ask` asks unless a person has allowed this very call,
              `auto` allows
 
-Paths are those of `runners.agents.confinement`: with links resolved, relative to the workspace, or to a repository
+Paths are those of `runners.agents.tools.confinement`: with links resolved, relative to the workspace, or to a repository
 (`repos.cloud:src/a.py`), or absolute below one of the additional paths, where an agent may read and never write.
 Source: contract.md §1 (sets), §7 (permissions).
 """
@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from pixirnb.planning.digest import text_digest
-from pixirnb.planning.paths import REPO, Pattern, matches, overlap
+from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.planning.secret_names import is_secret
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.events import Event
-from pixirnb.sessions.calls import Calls, text_of
 from pixirnb.sessions.events import Pair, TurnState, as_pairs
+from pixirnb.sessions.tool_calls import Calls, text_of
 
 _FAILURES: Final[dict[str, TurnState]] = {
     "partial_failed": "partial_failed",

@@ -2,9 +2,9 @@
 
     while True:
         match next_move(events, limits):
-            case Request(items, before):  tell `before`, send `items`, tell what came back
+            case ModelRequest(items, before):  tell `before`, send `items`, tell what came back
             case Use(calls):              use each, in order, and tell its result
-            case Ended(reason):           stop
+            case TurnEnded(reason):           stop
 
 Whoever drives it keeps no state of its own: what it tells is what the next move follows from. Source: contract.md §7.
 """
@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from pixirnb.history.events import Event
 from pixirnb.sessions.compaction import compact
 from pixirnb.sessions.events import Pair, as_pairs, conversation_of
-from pixirnb.sessions.replay import Item, Pairing, replay
+from pixirnb.sessions.provider_input import Item, Pairing, replay
 from pixirnb.sessions.state import fold_session
 
 REPORT_TOOL: Final = "report_checkpoint"
@@ -57,7 +57,7 @@ class TurnLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """Ask the model."""
 
     items: list[Item]
@@ -75,13 +75,13 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnEnded:
     """The turn is over."""
 
     reason: EndReason
 
 
-Move = Request | Use | Ended
+Move = ModelRequest | Use | TurnEnded
 
 
 def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
@@ -90,11 +90,11 @@ def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
     state = fold_session(told)
     if state.failed is not None:
         # A failure's state is one of its own, never `running` or `completed`.
-        return Ended(state.turn)  # type: ignore[arg-type]
+        return TurnEnded(state.turn)  # type: ignore[arg-type]
     if state.turns == 0:
-        return Ended("nothing_asked")
+        return TurnEnded("nothing_asked")
     if state.partial is not None and state.final is None:
-        return Ended("cut_off")
+        return TurnEnded("cut_off")
     waiting = tuple(
         {"call_id": call.call_id, "name": call.tool, "args": call.args}
         for call in state.calls.open.values()
@@ -104,18 +104,18 @@ def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
         return Use(waiting)
     conversation = conversation_of(told)
     if _has_reported(conversation):
-        return Ended("reported")
+        return TurnEnded("reported")
     if state.final is not None:
-        return Ended("completed")
+        return TurnEnded("completed")
     if responses(conversation) >= limits.max_requests:
-        return Ended("turn_limit")
+        return TurnEnded("turn_limit")
     compaction = compact(
         conversation, limit=limits.compact_above, keep=limits.keep, model=limits.model
     )
     if compaction is None:
-        return Request(replay(conversation, model=limits.model))
+        return ModelRequest(replay(conversation, model=limits.model))
     after = [*conversation, compaction]
-    return Request(replay(after, model=limits.model), (compaction,))
+    return ModelRequest(replay(after, model=limits.model), (compaction,))
 
 
 def responses(conversation: list[Pair]) -> int:

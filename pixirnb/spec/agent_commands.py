@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pixirnb.spec.code_readers import CodeReader, code_readers, program_name
-from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.did_you_mean import did_you_mean
 
 PLACES: Final = ("prompt", "prompt_file", "model", "role", "cwd")
 """What is filled in: `{prompt}` and so on."""
@@ -82,17 +82,19 @@ def way_of(words: Sequence[str], runner: str, *, is_known: bool = False) -> Way 
     return "input" if runner == "cli" else None
 
 
-def completed(words: Sequence[str], runner: str, *, is_known: bool = False) -> list[str]:
+def complete_command(words: Sequence[str], runner: str, *, is_known: bool = False) -> list[str]:
     """The command with a place for its task, where that is an argument."""
     is_given = way_of(words, runner, is_known=is_known) == "argument"
     has_place = any("{prompt}" in word for word in words)
     return [*words, "{prompt}"] if is_given and not has_place else list(words)
 
 
-def misplaced(words: Sequence[str], runner: str, *, is_known: bool = False) -> Iterator[Misplaced]:
+def find_misplaced(
+    words: Sequence[str], runner: str, *, is_known: bool = False
+) -> Iterator[Misplaced]:
     """Text that would be read as code, and places that there are none of, in a command as it will be completed."""
     way = way_of(words, runner, is_known=is_known)
-    whole = completed(words, runner, is_known=is_known)
+    whole = complete_command(words, runner, is_known=is_known)
     readers = list(code_readers(whole))
     refused = set()
     for reader in readers:

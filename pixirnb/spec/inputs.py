@@ -7,34 +7,36 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.fields import shown
 from pixirnb.spec.limits import nests_too_deep
-from pixirnb.spec.mistakes import Mistake, problems, refusal
-from pixirnb.spec.places import Places
 from pixirnb.spec.policies import Input, InputType
-from pixirnb.spec.suggestions import did_you_mean
+from pixirnb.spec.problems import SpecProblem, problems, refusal
+from pixirnb.spec.source_map import Places
 from pixirnb.spec.workflow import Workflow
 
 
 def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
     """Every declared input with its value: given, else its default. Raises InvalidSpec with all that is wrong."""
-    found: list[Mistake] = []
+    found: list[SpecProblem] = []
     values: dict[str, Any] = {}
     for name in given:
         if name not in workflow.inputs:
             known = ", ".join(workflow.inputs) or "this workflow takes none"
             fix = did_you_mean(str(name), workflow.inputs, otherwise=f"inputs: {known}")
             found.append(
-                Mistake("input_unknown", ("inputs", str(name)), f"there is no input `{name}`", fix)
+                SpecProblem(
+                    "input_unknown", ("inputs", str(name)), f"there is no input `{name}`", fix
+                )
             )
     for name, declared in workflow.inputs.items():
         if name in given:
             values[name] = given[name]
             if (wrong := misfit(declared, given[name])) is not None:
-                found.append(Mistake("input_invalid", ("inputs", name), *wrong))
+                found.append(SpecProblem("input_invalid", ("inputs", name), *wrong))
         elif declared.is_required:
             found.append(
-                Mistake(
+                SpecProblem(
                     "input_missing",
                     ("inputs", name),
                     f"the input `{name}` has no default and was not given",

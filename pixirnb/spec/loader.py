@@ -6,7 +6,7 @@ A workflow file of agent-relay is known by its shape and read through `relay`: i
 file.
 
 `Loaded` is not raised but returned, because planning has more to say about a workflow with mistakes: it checks what could
-be salvaged, so that an author sees a misspelt key and an unknown dependency in one go. `planning.checks.require` does both.
+be salvaged, so that an author sees a misspelt key and an unknown dependency in one go. `planning.report.require` does both.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from pixirnb.errors import Problem
-from pixirnb.spec import limits, relay
+from pixirnb.spec import limits
 from pixirnb.spec.fields import shown
-from pixirnb.spec.mistakes import Mistake, loc_parts, problems, refusal, translate
-from pixirnb.spec.places import PathParts, Places
-from pixirnb.spec.relay import Surroundings
+from pixirnb.spec.problems import SpecProblem, loc_parts, problems, refusal, translate
+from pixirnb.spec.relay import reader
+from pixirnb.spec.relay.reader import RelaySources
+from pixirnb.spec.source_map import PathParts, Places
 from pixirnb.spec.steps import KIND_KEYS
 from pixirnb.spec.workflow import Workflow
-from pixirnb.spec.yaml_text import lines_of, read_yaml
+from pixirnb.spec.yaml.reader import lines_of, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Loaded:
 
     workflow: Workflow | None
     """None where there are mistakes."""
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[SpecProblem, ...]
     salvage: Salvage | None
     places: Places
 
@@ -63,7 +64,7 @@ class Loaded:
 
 
 def load_text(
-    text: str | bytes, source: str | None = None, around: Surroundings | None = None
+    text: str | bytes, source: str | None = None, around: RelaySources | None = None
 ) -> Loaded:
     """Read YAML (JSON is YAML). `source` names the text for people. Never raises for what the text says.
 
@@ -71,14 +72,14 @@ def load_text(
     """
     places = Places(None, source)
     decoded = _decoded(text)
-    if isinstance(decoded, Mistake):
+    if isinstance(decoded, SpecProblem):
         return Loaded(None, (decoded,), None, places)
     places = Places(decoded, source, lines_of)
     reading = read_yaml(decoded)
     if not reading.is_whole:
         return Loaded(None, tuple(reading.mistakes), None, places)
     if reading.value is None and not reading.mistakes:
-        empty = Mistake(
+        empty = SpecProblem(
             "empty", (), "there is no workflow in the text", "write `name` and `steps`", 1
         )
         return Loaded(None, (empty,), None, places)
@@ -86,7 +87,7 @@ def load_text(
 
 
 def load_mapping(
-    mapping: Mapping[str, Any], source: str | None = None, around: Surroundings | None = None
+    mapping: Mapping[str, Any], source: str | None = None, around: RelaySources | None = None
 ) -> Loaded:
     """Read a workflow written as a dict, in the same spelling as YAML."""
     return _load(mapping, [], Places(None, source), around)
@@ -95,7 +96,7 @@ def load_mapping(
 def load(
     source: Workflow | Mapping[str, Any] | str | bytes,
     name: str | None = None,
-    around: Surroundings | None = None,
+    around: RelaySources | None = None,
 ) -> Loaded:
     """Read whatever a workflow may come as; text is YAML, not a path."""
     if isinstance(source, Workflow):
@@ -105,13 +106,13 @@ def load(
     return load_mapping(source, name, around)
 
 
-def _decoded(text: str | bytes) -> str | Mistake:
+def _decoded(text: str | bytes) -> str | SpecProblem:
     if len(text) > limits.SPEC_TEXT_BYTES or (
         isinstance(text, str)
         and len(text) * 4 > limits.SPEC_TEXT_BYTES
         and len(text.encode("utf-8", "surrogatepass")) > limits.SPEC_TEXT_BYTES
     ):
-        return Mistake(
+        return SpecProblem(
             "limit_exceeded",
             (),
             f"the text is larger than {limits.SPEC_TEXT_BYTES // 1024**2} MiB",
@@ -123,17 +124,17 @@ def _decoded(text: str | bytes) -> str | Mistake:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
-        return Mistake(
+        return SpecProblem(
             "not_utf8", (), f"byte {error.start} of the text is not UTF-8", "save it as UTF-8", line
         )
 
 
 def _load(
-    value: Any, found: list[Mistake], places: Places, around: Surroundings | None = None
+    value: Any, found: list[SpecProblem], places: Places, around: RelaySources | None = None
 ) -> Loaded:
     if not isinstance(value, Mapping):
         what = "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
-        wrong = Mistake(
+        wrong = SpecProblem(
             "not_a_mapping",
             (),
             f"a workflow is a mapping, this is {what}",
@@ -142,21 +143,21 @@ def _load(
         )
         return Loaded(None, (*found, wrong), None, places)
     value = value if isinstance(value, dict) else dict(value)
-    if (dialect := relay.dialect(value)) is not None:
+    if (dialect := reader.dialect(value)) is not None:
         return _of_relay(dialect, value, found, places, around)
     return _of_native(value, found, places)
 
 
 def _of_relay(
-    dialect: relay.Dialect,
+    dialect: reader.Dialect,
     value: dict[str, Any],
-    found: list[Mistake],
+    found: list[SpecProblem],
     places: Places,
-    around: Surroundings | None,
+    around: RelaySources | None,
 ) -> Loaded:
     if dialect == "v2":
-        return Loaded(None, (*found, relay.not_v1(value)), None, places)
-    read = relay.translate(value, around)
+        return Loaded(None, (*found, reader.not_v1(value)), None, places)
+    read = reader.translate(value, around)
     places.moved = read.moved
     places.notes = problems(read.notes, places)
     mistakes = [*found, *read.mistakes]
@@ -165,7 +166,7 @@ def _of_relay(
     return _of_native(read.native, mistakes, places)
 
 
-def _of_native(value: dict[str, Any], found: list[Mistake], places: Places) -> Loaded:
+def _of_native(value: dict[str, Any], found: list[SpecProblem], places: Places) -> Loaded:
     try:
         workflow = _validated(value)
     except ValidationError as error:
@@ -195,14 +196,14 @@ _MENDINGS: Final = 4
 """One mistake can hide another: what a step without a kind says is read only once it has one."""
 
 
-def _rest_of_kindless(error: ValidationError) -> list[Mistake]:
+def _rest_of_kindless(error: ValidationError) -> list[SpecProblem]:
     """Mistakes in steps whose kind is unclear, beyond that: they are validated as if they ran `true`."""
     unclear = {
         raw["loc"][1]: raw["input"]
         for raw in error.errors(include_url=False)
         if raw["type"] == "step_kind" and isinstance(raw["input"], dict)
     }
-    found: list[Mistake] = []
+    found: list[SpecProblem] = []
     kind_words = {*KIND_KEYS, "with", "agent"}
     for index, step in unclear.items():
         assert isinstance(index, int)
@@ -211,14 +212,16 @@ def _rest_of_kindless(error: ValidationError) -> list[Mistake]:
             _validated({"name": "x", "steps": [rest]})
         except ValidationError as inner:
             found += [
-                Mistake(wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix)
+                SpecProblem(
+                    wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix
+                )
                 for wrong in translate(inner)
                 if not _may_be_the_kind(wrong)
             ]
     return found
 
 
-def _may_be_the_kind(wrong: Mistake) -> bool:
+def _may_be_the_kind(wrong: SpecProblem) -> bool:
     """Whether an unknown key of a step may be its kind, misspelt: that has been said."""
     if wrong.code != "unknown_key" or len(wrong.parts) > 3:
         return False

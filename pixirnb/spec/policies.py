@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from pixirnb.spec import limits
+from pixirnb.spec.agent_scripts import check_script
 from pixirnb.spec.fields import (
     Command,
     Delay,
@@ -24,7 +25,6 @@ from pixirnb.spec.fields import (
     mistake,
 )
 from pixirnb.spec.patterns import pattern_flaw
-from pixirnb.spec.scripts import check_script
 
 RetryClass = Literal[
     "timeout",

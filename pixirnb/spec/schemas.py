@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.spec.patterns import pattern_flaw
-from pixirnb.spec.places import PathParts
+from pixirnb.spec.source_map import PathParts
 
 if TYPE_CHECKING:  # imported where they are used: `import pixirnb` stays light
     from jsonschema import Draft202012Validator

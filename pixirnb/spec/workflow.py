@@ -13,8 +13,8 @@ from pydantic import Field, PrivateAttr, StrictInt
 
 from pixirnb.spec import limits
 from pixirnb.spec.fields import Duration, Name, SpecModel, Texts
-from pixirnb.spec.places import Places
 from pixirnb.spec.policies import Agent, Input, Phase
+from pixirnb.spec.source_map import Places
 from pixirnb.spec.steps import Defaults, Step
 
 

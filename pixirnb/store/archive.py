@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pixirnb.errors import Cannot
-from pixirnb.store.folders import open_private, unusable
 from pixirnb.store.lease import live_owner
 from pixirnb.store.log import LOG_NAME
+from pixirnb.store.private_files import open_private, unusable
 from pixirnb.store.seal import SEAL_NAME
 
 _KEPT: Final = ("output", "sessions")

@@ -12,11 +12,11 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Self
 
-from pixirnb.durability import let_go, sync_folder
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
-from pixirnb.interruptions import unbroken
-from pixirnb.plain_files import open_plain
-from pixirnb.store.folders import linked, make_private, open_private, unusable
+from pixirnb.store.private_files import linked_error, make_private, open_private, unusable
+from pixirnb.system.atomic_files import let_go, sync_folder
+from pixirnb.system.plain_files import open_plain
+from pixirnb.system.retry_interrupted import retry_eintr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +131,7 @@ class FileBlobs:
         path = self._path(digest)
         try:
             if path.parent.is_symlink():
-                raise linked(path.parent)
+                raise linked_error(path.parent)
             with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
                 data = file.read()
         except FileNotFoundError:
@@ -198,7 +198,7 @@ class FileBlobs:
     def sweep(self) -> None:
         """Remove what a writer that died left unfinished. For the holder of the run only."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):
-            unbroken(path.unlink, missing_ok=True)
+            retry_eintr(path.unlink, missing_ok=True)
 
     def _path(self, digest: str) -> Path:
         return self._folder / digest[3:5] / digest[3:]
@@ -225,9 +225,9 @@ class FileBlobs:
         path = self._path(digest)
         try:
             if path.parent.is_symlink():
-                raise linked(path.parent)
+                raise linked_error(path.parent)
             is_new = make_private(path.parent)
-            unbroken(temporary.rename, path)
+            retry_eintr(temporary.rename, path)
             self._sync(path.parent)
             if is_new:
                 self._sync(self._folder)

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
-from pixirnb.durability import let_go
 from pixirnb.errors import StateUnusable
 from pixirnb.machine.requests import Sender
-from pixirnb.store.folders import make_private, open_private
+from pixirnb.store.private_files import make_private, open_private
+from pixirnb.system.atomic_files import let_go
 
 _NAME: Final = "door"
 _TOKEN: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)

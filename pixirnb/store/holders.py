@@ -1,6 +1,6 @@
 """Who holds a run, as it is written beside the lock and as others are told.
 
-    lease.json   {"host", "pid", "started", "instance", "since", "folder"}
+    lease.json   {"host", "pid", "started", "instance", "since", "folder", "pid_namespace"}
 
 The record says who; whether it still holds is for `lease` to say.
 """
@@ -13,17 +13,15 @@ import socket
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import psutil
 
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
-from pixirnb.interruptions import unbroken
-from pixirnb.ports import Lease
-from pixirnb.store.folders import open_private, unusable
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pixirnb.protocols.ports import Lease
+from pixirnb.store.private_files import open_private, unusable
+from pixirnb.system.retry_interrupted import retry_eintr
 
 LOCK: Final = "lock"
 RECORD: Final = "lease.json"
@@ -44,7 +42,7 @@ def read_lease(folder: Path) -> Lease | None:
             os.close(descriptor)
         pid, started = members["pid"], float(members["started"])
         texts = [members[name] for name in ("host", "instance", "since")]
-        folder_inode = members.get("folder")
+        inodes = [members.get(name) for name in ("folder", "pid_namespace")]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         # Cut short by a power failure, perhaps: the lock decides, the record only tells.
         return None
@@ -53,12 +51,19 @@ def read_lease(folder: Path) -> Lease | None:
     if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
         return None
     host, instance, since = texts
-    inode = folder_inode if type(folder_inode) is int else None
-    return Lease(host, pid, started, instance, since, folder=inode)
+    inode, namespace = (each if type(each) is int else None for each in inodes)
+    return Lease(host, pid, started, instance, since, folder=inode, pid_namespace=namespace)
+
+
+def is_out_of_sight(lease: Lease) -> bool:
+    """Whether a lease of this host was written in another container, or the like: its id is of no process here."""
+    return lease.pid_namespace not in {None, _pid_namespace()}
 
 
 def is_alive(lease: Lease) -> bool:
-    """Whether the process of a lease of this host runs, and is the same one."""
+    """Whether the process of a lease of this host runs, can be seen, and is the same one."""
+    if is_out_of_sight(lease):
+        return False
     started = started_at(lease.pid)
     return started is not None and abs(started - lease.started) <= _START_TOLERANCE_S
 
@@ -75,6 +80,13 @@ def started_at(pid: int) -> float | None:
 def identity(status: os.stat_result) -> tuple[int, ...]:
     """What tells a record from one that took its place: an inode is given again once its file is gone, hence the time."""
     return (status.st_dev, status.st_ino, status.st_mtime_ns)
+
+
+def _pid_namespace() -> int | None:
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return None  # macOS has none
 
 
 @lru_cache(maxsize=1)
@@ -96,6 +108,7 @@ def own_lease(instance: str, folder: Path) -> Lease:
         instance=instance,
         since=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         folder=inode,
+        pid_namespace=_pid_namespace(),
     )
 
 
@@ -103,14 +116,14 @@ def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
     """Leave a record in a run folder, for whoever has its lock; the identity of its file. Raises StateUnusable."""
     temporary = folder / f"{RECORD}.{os.getpid()}"
     try:
-        unbroken(temporary.unlink, missing_ok=True)
+        retry_eintr(temporary.unlink, missing_ok=True)
         with os.fdopen(
             open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8"
         ) as file:
             json.dump(asdict(lease), file)
             file.flush()
             record = identity(os.fstat(file.fileno()))
-        unbroken(temporary.rename, folder / RECORD)
+        retry_eintr(temporary.rename, folder / RECORD)
         return record
     except OSError as error:
         raise unusable(folder, error) from error
@@ -128,6 +141,8 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
     here = lease.host == socket.gethostname()
     if here and lease.pid == os.getpid():
         who = f"this process ({lease.pid})"
+    elif here and is_out_of_sight(lease):
+        who = f"process {lease.pid} of another container on {lease.host}"
     elif here and not is_alive(lease):
         who = f"something process {lease.pid} left behind when it ended"
     else:

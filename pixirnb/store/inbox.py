@@ -22,11 +22,11 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.durability import let_go
 from pixirnb.errors import StateUnusable
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.store.door import Door, Witness, knock
-from pixirnb.store.folders import make_private, open_private, unusable
+from pixirnb.store.private_files import make_private, open_private, unusable
+from pixirnb.system.atomic_files import let_go
 
 PATIENCE_S: Final = 10.0
 """How long an asker waits for the driver."""

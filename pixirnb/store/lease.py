@@ -19,9 +19,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.interruptions import unbroken
 from pixirnb.machine.diagnosis import LeaseStanding
-from pixirnb.store.folders import open_private, unusable
 from pixirnb.store.holders import (
     LOCK,
     RECORD,
@@ -30,6 +28,7 @@ from pixirnb.store.holders import (
     held_without_lock,
     identity,
     is_alive,
+    is_out_of_sight,
     lock_lost,
     no_locks,
     own_lease,
@@ -37,11 +36,13 @@ from pixirnb.store.holders import (
     started_at,
     write_lease,
 )
+from pixirnb.store.private_files import open_private, unusable
+from pixirnb.system.retry_interrupted import retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pixirnb.ports import Lease
+    from pixirnb.protocols.ports import Lease
 
 _PATIENCE: Final = (0.005, 0.01, 0.02, 0.04)
 """Seconds between tries: a reader that asks whether the run is held has the lock for microseconds."""
@@ -115,7 +116,7 @@ class Hold:
         descriptor, self._descriptor = self._descriptor, -1
         try:
             if read_lease(self._folder) == self.lease:
-                unbroken((self._folder / RECORD).unlink, missing_ok=True)
+                retry_eintr((self._folder / RECORD).unlink, missing_ok=True)
         except OSError:
             pass  # the folder is gone or went read-only: nobody can take the run there
         finally:
@@ -151,7 +152,8 @@ def live_owner(folder: Path) -> Lease | None:
     if _is_locked(folder / LOCK):
         # A lock can outlive its process in a child that was forked past Python's hooks. The start time
         # is not asked: a clock that was set must not make a live owner look dead.
-        return lease if started_at(lease.pid) is not None else None
+        is_there = is_out_of_sight(lease) or started_at(lease.pid) is not None
+        return lease if is_there else None
     return lease if is_believed(folder, lease) else None
 
 
@@ -166,8 +168,9 @@ def standing(folder: Path) -> tuple[Lease | None, LeaseStanding | None]:
         return lease, ("live" if lease else "unsigned") if is_locked else None
     if lease.host != socket.gethostname():
         return lease, "elsewhere"
-    is_there = started_at(lease.pid) is not None
-    if is_locked and is_alive(lease):
+    is_hidden = is_out_of_sight(lease)
+    is_there = not is_hidden and started_at(lease.pid) is not None
+    if is_locked and (is_hidden or is_alive(lease)):
         return lease, "live"
     if is_believed(folder, lease):
         return lease, "unlocked"

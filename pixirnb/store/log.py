@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.codec import Damage, Decoded
-from pixirnb.ports import KeptBlobs, Reading
+from pixirnb.protocols.ports import KeptBlobs, LogContents
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.holders import lock_lost
 from pixirnb.store.lease import Hold
-from pixirnb.store.lines import encode_group
+from pixirnb.store.log_encoding import encode_group
 from pixirnb.store.seal import Seal, leave_seal
 from pixirnb.store.sessions import FileSession, open_session
 
@@ -38,7 +38,7 @@ class FileLog:
     run_id: str
     folder: Path | None
     blobs: KeptBlobs
-    reading: Reading
+    reading: LogContents
     """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int
     """Times this log asked the disk to make something durable, blobs apart."""
@@ -57,7 +57,7 @@ class FileLog:
         self.folder = folder
         self._place = folder
         self.blobs = blobs
-        self.reading = Reading(decoded.events, decoded.damage)
+        self.reading = LogContents(decoded.events, decoded.damage)
         self.syncs = 0
         self._hold = hold
         self._descriptor = descriptor

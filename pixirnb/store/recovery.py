@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pixirnb.durability import put_durably, sync_folder
 from pixirnb.history.codec import Decoded
-from pixirnb.ports import Mend, Setback
+from pixirnb.protocols.ports import Mend, Setback
 from pixirnb.store.blobs import FileBlobs
-from pixirnb.store.lines import encode_group
+from pixirnb.store.log_encoding import encode_group
 from pixirnb.store.seal import Seal, leave_seal
+from pixirnb.system.atomic_files import put_durably, sync_folder
 
 SUFFIX: Final = ".broken"
 
 
-def recovered(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, mend: Mend) -> Decoded:
+def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, mend: Mend) -> Decoded:
     """The log at `path`, mended by its holder: the events of `decoded` and those of `mend`. Raises OSError, LogWriteFailed."""
     assert decoded.damage is not None
     folder = path.parent

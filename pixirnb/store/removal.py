@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot, PixirnbError
-from pixirnb.store.folders import foreign, unusable
 from pixirnb.store.lease import new_instance, take
+from pixirnb.store.private_files import foreign, unusable
 
 ASIDE: Final = ".removed-"
 """How the name of a folder begins that is being deleted."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.history.codec import CHAIN_VALUE, Damage, Decoded
-from pixirnb.store.folders import open_private
-from pixirnb.store.lines import reach
+from pixirnb.store.log_encoding import reach
+from pixirnb.store.private_files import open_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def read_seal(folder: Path) -> Seal | None:
     return None
 
 
-def compared(decoded: Decoded, data: bytes, seal: Seal | None) -> Decoded:
+def check_seal(decoded: Decoded, data: bytes, seal: Seal | None) -> Decoded:
     """What was decoded from the whole `data` of a log, with the damage its seal betrays.
 
     Damage that was found inside the log stays as it is named: it is nearer to what happened. Only a

@@ -9,7 +9,7 @@ from typing import Final
 from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.ids import is_attempt_name
-from pixirnb.machine.session_findings import SeenSession
+from pixirnb.machine.session_diagnosis import SeenSession
 from pixirnb.sessions.state import fold_session
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.sessions import FOLDER, read_session, session_ids

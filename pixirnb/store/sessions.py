@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.durability import sync_folder
 from pixirnb.errors import LogWriteFailed, UnknownRun
 from pixirnb.history.codec import GENESIS
 from pixirnb.ids import is_attempt_name
-from pixirnb.ports import Reading
-from pixirnb.store.folders import make_private, open_private, unusable
-from pixirnb.store.follower import LogFollower, bytes_from
-from pixirnb.store.lines import decode_log, encode_group
+from pixirnb.protocols.ports import LogContents
+from pixirnb.store.log_encoding import decode_log, encode_group
+from pixirnb.store.log_follower import LogFollower, bytes_from
+from pixirnb.store.private_files import make_private, open_private, unusable
+from pixirnb.system.atomic_files import sync_folder
 
 if TYPE_CHECKING:
     from pixirnb.history.events import Event
@@ -78,7 +78,7 @@ class FileSession:
         if descriptor is not None:
             os.close(descriptor)
 
-    def go_on_from(self, reading: Reading, chain: str, good_bytes: int) -> None:
+    def go_on_from(self, reading: LogContents, chain: str, good_bytes: int) -> None:
         """Continue a session that another process left; a torn tail is cut when something follows it, and not by a look."""
         self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
         self._sound_bytes = good_bytes
@@ -119,17 +119,17 @@ def open_session(
                 f"the session {session_id} is damaged: {decoded.damage.message}",
                 fix="it can be read up to there; rerun the step for a new one",
             )
-        session.go_on_from(Reading(decoded.events), decoded.chain, decoded.good_bytes)
+        session.go_on_from(LogContents(decoded.events), decoded.chain, decoded.good_bytes)
     return session
 
 
-def read_session(folder: Path, session_id: str, blobs: FileBlobs) -> Reading:
+def read_session(folder: Path, session_id: str, blobs: FileBlobs) -> LogContents:
     """What a session's log holds. Damage is in the Reading. Raises UnknownRun (`unknown_session`), StateUnusable."""
     path = _path(folder, session_id)
     if not path.is_file():
         raise _unknown(folder, session_id)
     decoded = decode_log(_bytes(path), get=blobs.get)
-    return Reading(decoded.events, decoded.damage)
+    return LogContents(decoded.events, decoded.damage)
 
 
 def follow_session(folder: Path, session_id: str, blobs: FileBlobs) -> LogFollower:

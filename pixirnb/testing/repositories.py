@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pixirnb.testing.tree_strategies import Tree, lay_out
+from pixirnb.testing.generators.tree_strategies import Tree, lay_out
 
 _IDENTITY: Final = {
     f"GIT_{who}_{what}": value

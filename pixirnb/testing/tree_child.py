@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
-from pixirnb.trees import Belonging, TreeStore
+from pixirnb.protocols.trees import Belonging, TreeStore
 
 _DROP_RIGHT: Final = 24
 _PASS_OVER_MODES: Final = (1, 2)

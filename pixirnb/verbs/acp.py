@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.handle import Run
-from pixirnb.sessions.calls import text_of
+from pixirnb.operations.run import Run
 from pixirnb.sessions.state import fold_session
+from pixirnb.sessions.tool_calls import text_of
 from pixirnb.verbs.options import session_of
-from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
 
 
 def acp_document(run: Run, session: str | None) -> dict[str, Any]:

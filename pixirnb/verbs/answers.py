@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal
 
-from pixirnb import api, collector
+from pixirnb import api
 from pixirnb.engine.broadcast import Listener
 from pixirnb.errors import (
     EXIT_CANNOT,
@@ -21,13 +21,14 @@ from pixirnb.errors import (
     EXIT_NEEDS_DECISION,
     EXIT_PARTIAL,
 )
-from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.run import Run
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs.last_words import last_words
-from pixirnb.views.drawing import edges_of
+from pixirnb.system import gc_pause
+from pixirnb.verbs.failure_output import last_words
+from pixirnb.views.picture.drawing import edges_of
 
 Kind = Literal[
     "plan",
@@ -131,7 +132,7 @@ def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> An
     return Answer("prompt", document, is_json=is_json)
 
 
-@collector.held_back()
+@gc_pause.gc_paused()
 def outcome_answer(
     run: Run, *, exit_code: int | None = None, is_json: bool = False, notes: tuple[str, ...] = ()
 ) -> Answer:

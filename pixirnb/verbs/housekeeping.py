@@ -8,9 +8,10 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from pixirnb import api, housekeeping
+from pixirnb import api
 from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
-from pixirnb.housekeeping import ON_REQUEST, PRUNABLE, Wish
+from pixirnb.operations import housekeeping
+from pixirnb.operations.housekeeping import ON_REQUEST, PRUNABLE, PruneFilter
 from pixirnb.spec.durations import parse_duration
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, Flag, is_json, state_of
@@ -48,7 +49,7 @@ def add(app: App) -> None:
             store = api.store_of(Path.cwd(), state_of(common))
             document = housekeeping.diagnose_all(store, limit=_limit(limit))
         else:
-            store, run_id = api.located(run, state=state_of(common))
+            store, run_id = api.locate_run(run, state=state_of(common))
             document = housekeeping.diagnose(store, run_id).document()
         return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
 
@@ -60,7 +61,7 @@ def add(app: App) -> None:
             left: A run's id, or the path of its folder.
             right: Another's.
         """
-        pair = [api.located(run, state=state_of(common)) for run in (left, right)]
+        pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
         document = housekeeping.compare(pair[0], pair[1])
         return Answer("comparison", document, is_json=is_json(common))
 
@@ -81,7 +82,7 @@ def add(app: App) -> None:
             html: Write a page of the outcome instead of the folder.
             force: Replace the file if it is there.
         """
-        store, run_id = api.located(run, state=state_of(common))
+        store, run_id = api.locate_run(run, state=state_of(common))
         target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
         document = housekeeping.export(store, run_id, target, is_page=html, force=force)
         return Answer("export", document, is_json=is_json(common))
@@ -108,7 +109,7 @@ def add(app: App) -> None:
                 "Without a limit every run would be removed.",
                 fix="Say which: --keep N, --older-than 30d or --status failed,partial.",
             )
-        wish = Wish(_kept(keep), _age_s(older_than), _statuses(status))
+        wish = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(Path.cwd(), state_of(common))
         document = housekeeping.prune(store, api.row_of_live(store), wish, is_preview=not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED

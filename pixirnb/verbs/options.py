@@ -13,11 +13,11 @@ from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.views.session_view import SessionView
+from pixirnb.views.session.session_view import SessionView
 
 
 @Parameter(name="*")

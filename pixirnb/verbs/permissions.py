@@ -8,8 +8,8 @@ from cyclopts import App
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
-from pixirnb.handle import Run
 from pixirnb.ids import is_run_id
+from pixirnb.operations.run import Run
 from pixirnb.verbs.answers import Desk, Result, Underway, outcome_answer
 from pixirnb.verbs.options import Common, Flag, is_attended, is_json, state_of
 

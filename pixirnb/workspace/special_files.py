@@ -9,8 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pixirnb.workspace.belonging import Rules
-from pixirnb.workspace.plain_listing import LEFT_OUT
+from pixirnb.workspace.rules import LEFT_OUT, Rules
 
 _PASSED_OVER: Final = LEFT_OUT | {".git", ".pixirnb"}
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.roots import in_repo, repo_of
-from pixirnb.process_marks import can_mark
 from pixirnb.spec.workflow import Workflow
+from pixirnb.system.process_marks import can_mark
 
 
 def survey(
@@ -17,7 +17,7 @@ def survey(
     workspace: Path,
     sources: Mapping[str, str],
     origin: Path | None = None,
-) -> Facts:
+) -> Environment:
     """Facts about every path the workflow names; reads only metadata, runs nothing.
 
     Steps' `cwd` is looked up from `workspace`, everything else from `origin`: None is `origin_of` the workflow, else the
@@ -27,7 +27,7 @@ def survey(
     origin = origin or origin_of(workflow)
     home = root if origin is None else Path(os.path.realpath(origin))
     repos = {name: _fact(home, path) for name, path in workflow.repos.items()}
-    return Facts(
+    return Environment(
         workspace=str(root),
         paths=dict(_looked_up([".", *worked_in(workflow)], root, repos)),
         beside=dict(_looked_up(looked_at(workflow), home, repos)),

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 from pixirnb import api
-from pixirnb.handle import Run
-from pixirnb.store.files import FileStore
+from pixirnb.operations.run import Run
+from pixirnb.store.file_store import FileStore
 
 
 def test_who_looks_at_a_run_that_is_just_starting_waits_for_its_first_event(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
-from pixirnb.handle import Run
-from pixirnb.publication import publish
-from pixirnb.views.dot import dot
+from pixirnb.operations.graphviz_file import publish
+from pixirnb.operations.run import Run
+from pixirnb.views.picture.dot import dot
 
 SPEC = {
     "name": "export",

@@ -19,7 +19,7 @@ import pytest
 import pixirnb
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.host import engine
+from pixirnb.engine.engine import engine
 from pixirnb.errors import (
     Cannot,
     InvalidArguments,
@@ -27,8 +27,8 @@ from pixirnb.errors import (
     RunNotCompleted,
     UnknownRun,
 )
-from pixirnb.handle import Run
 from pixirnb.history.events import Event
+from pixirnb.operations.run import Run
 
 GATED = "until test -e go; do sleep 0.02; done; echo through"
 

@@ -13,8 +13,8 @@ import pytest
 import pixirnb
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, UnknownRun
-from pixirnb.handle import Run
-from pixirnb.sessions.replay import provider_bytes
+from pixirnb.operations.run import Run
+from pixirnb.sessions.provider_input import provider_bytes
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 SPEC: dict[str, Any] = {

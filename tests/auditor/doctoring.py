@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from taped_runs import Tape, log_of
-
+from harness.auditor.audit import Breach, Sighting, audit
 from pixirnb.history.events import Event
-from pixirnb.testing.auditor.audit import Breach, Sighting, audit
+from tests.auditor.taped_runs import Tape, log_of
 
 Match = Callable[[Event], bool]
 

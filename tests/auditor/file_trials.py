@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from doctoring import Exhibit, at, of
-from files_on_trial import (
+from tests.auditor.doctoring import Exhibit, at, of
+from tests.auditor.files_on_trial import (
     UNLOOKED,
     beside_claims,
     chained,
@@ -23,7 +23,7 @@ from files_on_trial import (
     unlooked,
     waiting,
 )
-from workflows_on_trial import pair
+from tests.auditor.workflows_on_trial import pair
 
 Trial = tuple[str, str, Callable[[], Exhibit], Callable[[Exhibit], object]]
 

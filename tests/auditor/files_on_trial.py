@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from taped_runs import Tape, begun
-from workflows_on_trial import play, shell, spec, task
-
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.resume import Selection
+from tests.auditor.taped_runs import Tape, begun
+from tests.auditor.workflows_on_trial import play, shell, spec, task
 
 READY = {"checkpoint_status": "checkpoint_ready"}
 UNLOOKED = {"paths": [], "count": 0, "unchecked": "The disk is gone."}
@@ -31,7 +30,7 @@ def changes(*paths: str) -> dict[str, Any]:
     return {"patch": patch, "files": files, "count": len(files), "more": None}
 
 
-def captured(tape: Tape, step: str, *paths: str, **said: Any) -> Draft:
+def captured(tape: Tape, step: str, *paths: str, **said: Any) -> EventDraft:
     """What an attempt left."""
     built_on = said.get("built_on", [])
     base = f"base of {step}" if built_on else "seen"
@@ -44,19 +43,19 @@ def captured(tape: Tape, step: str, *paths: str, **said: Any) -> Draft:
         "built_on": built_on,
         "changes": changes(*paths),
     }
-    return Draft("workspace_captured", {**data, **said})
+    return EventDraft("workspace_captured", {**data, **said})
 
 
 def works(tape: Tape, step: str, *paths: str, **said: Any) -> Tape:
     """An isolated step begins, changes files and ends."""
     ended = {key: said.pop(key) for key in ("report", "outside_shared") if key in said}
     begins = {"step": step, "attempt": tape.state(step).attempt, "pid": None}
-    told = [Draft("attempt_started", begins), captured(tape, step, *paths, **said)]
+    told = [EventDraft("attempt_started", begins), captured(tape, step, *paths, **said)]
     tape.record(*told, *tape.ending(step, **ended))
     return tape
 
 
-def merged(tape: Tape, name: str, *steps: str, step: str | None = None, **said: Any) -> Draft:
+def merged(tape: Tape, name: str, *steps: str, step: str | None = None, **said: Any) -> EventDraft:
     """Changes came into the user's files."""
     data = {
         "merge": name,
@@ -69,10 +68,10 @@ def merged(tape: Tape, name: str, *steps: str, step: str | None = None, **said: 
         "undoes": None,
         "request_id": None if step is not None else f"r {name}",
     }
-    return Draft("merge_applied", {**data, **said})
+    return EventDraft("merge_applied", {**data, **said})
 
 
-def clash(tape: Tape, step: str, *steps: str) -> list[Draft]:
+def clash(tape: Tape, step: str, *steps: str) -> list[EventDraft]:
     """The files of an attempt clash, and it ends as that."""
     attempt = tape.state(step).attempt
     file: dict[str, Any] = {"path": "x/1", "kind": "content", "sides": [], "marked": None}
@@ -85,14 +84,14 @@ def clash(tape: Tape, step: str, *steps: str) -> list[Draft]:
         "id": "s1", "reason": "conflict", "between": [*between, step], "paths": ["x/1"],
         "count": 1, "note": "",
     }  # fmt: skip
-    told = [Draft("merge_conflicted", data), Draft("seam_opened", seam)]
+    told = [EventDraft("merge_conflicted", data), EventDraft("seam_opened", seam)]
     return [*told, *tape.ending(step, "failed", error="merge_conflict")]
 
 
-def resolved(name: str, note: str = "They fit.") -> Draft:
+def resolved(name: str, note: str = "They fit.") -> EventDraft:
     """A person's word on a seam."""
     data = {"id": name, "by": "ada", "note": note, "request_id": f"r {name}"}
-    return Draft("seam_resolved", data)
+    return EventDraft("seam_resolved", data)
 
 
 def flowing() -> Tape:

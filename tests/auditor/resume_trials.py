@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from doctoring import Exhibit, at, made, of
-from taped_runs import Tape, begun
-from verdict_trials import Trial
-from workflows_on_trial import (
+from pixirnb.machine.resume import Selection
+from pixirnb.testing.generators.histories import Rehearsal
+from tests.auditor.doctoring import Exhibit, at, made, of
+from tests.auditor.taped_runs import Tape, begun
+from tests.auditor.verdict_trials import Trial
+from tests.auditor.workflows_on_trial import (
     asked,
     edited,
     failing,
@@ -23,9 +25,6 @@ from workflows_on_trial import (
     spec,
     task,
 )
-
-from pixirnb.machine.resume import Selection
-from pixirnb.testing.histories import Rehearsal
 
 _FINISHED = at("run_finished")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from doctoring import Exhibit, at
-from taped_runs import Tape, begun, log_of
-from workflows_on_trial import shell, spec, task
-
-from pixirnb.history.events import Draft
+from harness.auditor.breaches import Sighting
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.auditor.breaches import Sighting
-from pixirnb.testing.histories import RUN_ID, events_of
+from pixirnb.testing.generators.histories import RUN_ID, events_of
+from tests.auditor.doctoring import Exhibit, at
+from tests.auditor.taped_runs import Tape, begun, log_of
+from tests.auditor.workflows_on_trial import shell, spec, task
 
 Trial = tuple[str, str, Callable[[], Exhibit], Callable[[Exhibit], object]]
 
@@ -24,22 +23,22 @@ _ASK = at("subagent_event", event="permission_requested")
 _WORD = at("subagent_event", event="permission_decided")
 
 
-def told(event: str, attempt: int = 1, **said: Any) -> Draft:
+def told(event: str, attempt: int = 1, **said: Any) -> EventDraft:
     """What the run's log has of a session."""
     whose = {**_WHOSE, "attempt": attempt, "session_id": f"a.{attempt}"}
-    return Draft("subagent_event", {"event": event, **whose, **said})
+    return EventDraft("subagent_event", {"event": event, **whose, **said})
 
 
-def finished(attempt: int = 1) -> Draft:
+def finished(attempt: int = 1) -> EventDraft:
     return told("finished", attempt, turn="completed", status="completed", runner="scripted")
 
 
-def asks() -> Draft:
+def asks() -> EventDraft:
     args = {"command": "make"}
     return told("permission_requested", request_id=REQUEST, tool="shell", args=args, digest="b2:d")
 
 
-def answers(verdict: str = "allow") -> Draft:
+def answers(verdict: str = "allow") -> EventDraft:
     said: dict[str, Any] = {"request_id": REQUEST, "verdict": verdict, "by": "ada", "note": ""}
     said["request"] = "r1"
     return told("permission_decided", **said)
@@ -89,7 +88,7 @@ def session(*, allows: bool = False) -> dict[str, bytes]:
         said = {"request_id": REQUEST, "verdict": "allow", "by": "ada", "note": ""}
         drafts.append(("permission_decided", said))
     drafts.append(("assistant_message", {"text": "x", "partial": False, "final": True}))
-    return {"a.1": log_of(events_of([Draft(kind, data) for kind, data in drafts]))}  # type: ignore[arg-type] # kinds of a session
+    return {"a.1": log_of(events_of([EventDraft(kind, data) for kind, data in drafts]))}  # type: ignore[arg-type] # kinds of a session
 
 
 def kept(tape: Callable[[], Tape], *, allows: bool = False) -> Callable[[], Exhibit]:

@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from harness.auditor.audit import Breach, Sighting, audit
 from pixirnb.history.codec import GENESIS, encode
-from pixirnb.history.events import Draft, Event
-from pixirnb.history.state import fold
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.run_state import fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
 from pixirnb.planning.plan import Plan
-from pixirnb.testing.auditor.audit import Breach, Sighting, audit
-from pixirnb.testing.histories import Rehearsal, events_of, plan_of, run_resumed
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of, run_resumed
 
 EPOCH = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -71,7 +71,7 @@ class Tape(Rehearsal):
         super().release(step)
         return self
 
-    def record(self, *drafts: Draft) -> Tape:
+    def record(self, *drafts: EventDraft) -> Tape:
         """Facts happen in one turn, and all that follows from them."""
         running = {self.plan.steps[i].id: each.attempt for i, each in self.board.running.items()}
         for draft in drafts:
@@ -88,7 +88,7 @@ class Tape(Rehearsal):
         plan: Plan | None = None,
         upto: int | None = None,
         inputs: Mapping[str, Any] | None = None,
-        facts: Sequence[Draft] = (),
+        facts: Sequence[EventDraft] = (),
     ) -> Tape:
         """A later process takes the run up after its first `upto` events, with the warnings that the engine adds.
 
@@ -114,7 +114,7 @@ class Tape(Rehearsal):
             if run.step(entry["step_id"]).stage in {"scheduled", "running"}
         ]
         warnings = [
-            Draft(
+            EventDraft(
                 "warning_raised",
                 {"code": "side_effects_may_be_partial", "message": "It may be.", "step": name},
             )
@@ -133,7 +133,7 @@ class Tape(Rehearsal):
         super()._fresh()
         self.ticks += 1
 
-    def _apply(self, draft: Draft) -> None:
+    def _apply(self, draft: EventDraft) -> None:
         super()._apply(draft)
         at = EPOCH + timedelta(seconds=self.now, microseconds=self.ticks)
         stamped = replace(self.events[-1], at=at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))

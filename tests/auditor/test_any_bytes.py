@@ -8,15 +8,15 @@ from hashlib import blake2b
 from typing import Any
 
 import pytest
-from doctoring import Exhibit
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from taped_runs import log_of
-from workflows_on_trial import edited, failing, mended, pair, retried
 
+from harness.auditor.audit import Sighting, audit
 from pixirnb.history.events import Event
-from pixirnb.testing.auditor.audit import Sighting, audit
-from pixirnb.testing.strategies import json_values
+from pixirnb.testing.generators.strategies import json_values
+from tests.auditor.doctoring import Exhibit
+from tests.auditor.taped_runs import log_of
+from tests.auditor.workflows_on_trial import edited, failing, mended, pair, retried
 
 bounded = settings(deadline=None, derandomize=True, max_examples=150)
 AT = "2026-11-22T00:00:00.000000Z"

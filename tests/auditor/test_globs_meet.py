@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.paths import Pattern, matches, overlap
-from pixirnb.testing.auditor.globs import covers, meet
+from harness.auditor.globs import covers, meet
+from pixirnb.planning.globs.pattern import Pattern, matches, overlap
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from taped_runs import Tape, begun
 
+from harness.auditor.audit import audit
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.plan import Plan
-from pixirnb.testing.auditor.audit import audit
-from pixirnb.testing.histories import plan_of
-from pixirnb.testing.strategies import CLEAN, ENDS, workflows
+from pixirnb.testing.generators.histories import plan_of
+from pixirnb.testing.generators.strategies import CLEAN, ENDS, workflows
+from tests.auditor.taped_runs import Tape, begun
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from harness.auditor.audit import Breach, audit
+from harness.auditor.breaches import Sighting
 from pixirnb import api
-from pixirnb.handle import Run
-from pixirnb.testing.auditor.audit import Breach, audit
-from pixirnb.testing.auditor.breaches import Sighting
+from pixirnb.operations.run import Run
 
 
 def breaches_of(run: Run, workspace: Path, *seen: Sighting) -> list[Breach]:

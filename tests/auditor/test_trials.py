@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from file_trials import TRIALS as OF_FILES
-from resume_trials import TRIALS as LATER
-from session_trials import TRIALS as DELEGATED
-from verdict_trials import TRIALS as EARLIER
-from verdict_trials import Trial
 
-from pixirnb.testing.auditor.audit import RULES
+from harness.auditor.audit import RULES
+from tests.auditor.file_trials import TRIALS as OF_FILES
+from tests.auditor.resume_trials import TRIALS as LATER
+from tests.auditor.session_trials import TRIALS as DELEGATED
+from tests.auditor.verdict_trials import TRIALS as EARLIER
+from tests.auditor.verdict_trials import Trial
 
 TRIALS = [*EARLIER, *LATER, *DELEGATED, *OF_FILES]
 IDS = [f"{rule}: {what}" for rule, what, _, _ in TRIALS]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
-from doctoring import Exhibit, at, made, of
-from taped_runs import Tape, begun
-from workflows_on_trial import (
+from tests.auditor.doctoring import Exhibit, at, made, of
+from tests.auditor.taped_runs import Tape, begun
+from tests.auditor.workflows_on_trial import (
     beside,
     detached,
     failing,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from taped_runs import Tape, begun
-
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.histories import plan_of
+from pixirnb.testing.generators.histories import plan_of
+from tests.auditor.taped_runs import Tape, begun
 
 
 def spec(*steps: dict[str, Any], **said: Any) -> dict[str, Any]:

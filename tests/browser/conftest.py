@@ -13,10 +13,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from chromium import chromium
-from jupyter_servers import App, Server
-from notebook_page import Notebook, Opening, written
-from stage import PATIENCE_MS, Stage
+
+from tests.browser.chromium import chromium
+from tests.browser.jupyter_servers import App, Server
+from tests.browser.notebook_page import Notebook, Opening, written
+from tests.browser.stage import PATIENCE_MS, Stage
 
 WIDTH, HEIGHT = 1400, 1500
 TEST_TIMEOUT_S = 240

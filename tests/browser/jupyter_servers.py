@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import psutil
-from chromium import ROOT
+
+from tests.browser.chromium import ROOT
 
 App = Literal["lab", "notebook7"]
 APPS: Final[tuple[App, ...]] = ("lab", "notebook7")

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from chromium import SCREENSHOTS
-from jupyter_servers import App, Server
 from playwright.sync_api import ConsoleMessage, Dialog, Error, Locator, Page, Request
-from run_window import RunWindow
-from stage import PATIENCE_MS
+
+from tests.browser.chromium import SCREENSHOTS
+from tests.browser.jupyter_servers import App, Server
+from tests.browser.run_window import RunWindow
+from tests.browser.stage import PATIENCE_MS
 
 _PANEL: Final = """
 const app = window.jupyterapp;

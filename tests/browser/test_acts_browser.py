@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from notebook_page import Opening
 from playwright.sync_api import expect
-from run_window import RunWindow
+
+from tests.browser.notebook_page import Opening
+from tests.browser.run_window import RunWindow
 
 STORY = """
 import pixirnb

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Opening
 from playwright.sync_api import expect
-from stories import BACKGROUND, WAITING, last_status, open_gate, run_folder
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Opening
+from tests.browser.stories import BACKGROUND, WAITING, last_status, open_gate, run_folder
 
 
 @pytest.mark.parametrize("app", APPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chromium import MENDING, chromium
+from tests.browser.chromium import MENDING, chromium
 
 
 def test_there_is_a_chromium_to_drive() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
 
 HALF = """%%workflow half
 agents:

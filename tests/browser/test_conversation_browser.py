@@ -6,10 +6,11 @@ import json
 import sys
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
-from stories import events
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
+from tests.browser.stories import events
 
 TALKING = """%%workflow talking --run --as run
 agents:

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
-from run_window import RunWindow
-from stories import events, run_folder
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
+from tests.browser.run_window import RunWindow
+from tests.browser.stories import events, run_folder
 
 MADE = """import pathlib
 pathlib.Path('a.txt').write_text('\\n'.join(['one', *(f'line {n}' for n in range(30))]))

@@ -7,12 +7,13 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
-from jupyter_servers import APPS, App
 from nbconvert import HTMLExporter
-from notebook_page import Notebook, Opening
 from playwright.sync_api import expect
-from stage import Stage
+
+from tests.browser.hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
+from tests.browser.stage import Stage
 
 SPILL = "def spill(words):\n    raise ValueError(words)"
 NOTED = "%pixir decide {run.id} valueOf accept --value fine --note $note --no-resume"

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Notebook, Opening
 from playwright.sync_api import Locator, expect
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
 
 RELEASE = """%%workflow release --run --as run
 steps:

@@ -6,14 +6,14 @@ import json
 import re
 from pathlib import Path
 
-from notebook_page import Opening
 from playwright.sync_api import Locator, expect
-from run_window import RunWindow
 
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
-from pixirnb.history.state import fold
-from pixirnb.views.marks import run_mark, state_mark
+from pixirnb.history.run_state import fold
+from pixirnb.views.basics.status_marks import run_mark, state_mark
+from tests.browser.notebook_page import Opening
+from tests.browser.run_window import RunWindow
 
 STORY = """%%workflow story OPTIONS
 steps:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from jupyter_servers import APPS, App
-from notebook_page import Notebook, Opening
 from playwright.sync_api import expect
-from run_window import RunWindow
-from stories import ASKING, BACKGROUND, WAITING, events, last_status, open_gate
+
+from tests.browser.jupyter_servers import APPS, App
+from tests.browser.notebook_page import Notebook, Opening
+from tests.browser.run_window import RunWindow
+from tests.browser.stories import ASKING, BACKGROUND, WAITING, events, last_status, open_gate
 
 READABLE = 4.5
 """The least contrast of small text (WCAG 2, AA)."""

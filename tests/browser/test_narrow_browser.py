@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from notebook_page import Opening
 from playwright.sync_api import Locator, ViewportSize, expect
-from test_conversation_browser import ASKING
+
+from tests.browser.notebook_page import Opening
+from tests.browser.test_conversation_browser import ASKING
 
 NARROW: ViewportSize = {"width": 640, "height": 900}
 WIDE: ViewportSize = {"width": 1280, "height": 1100}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import command, written
 
 from pixirnb import api
 from pixirnb.spec.loader import load_text
 from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
+from tests.cli.command import command, written
 
 RELAY = """
 version: "1.0"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Said, command, written
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.verbs.files import sides_of
+from tests.cli.command import Said, command, written
 
 FLOW = """
 name: two

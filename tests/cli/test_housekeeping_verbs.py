@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from command import Said, command, written
+
+from tests.cli.command import Said, command, written
 
 GOOD = 'name: good\nsteps: [{id: make, run: "echo made"}]'
 OTHER = 'name: good\nsteps: [{id: make, run: "echo other"}, {id: more, run: "true"}]'
@@ -149,7 +150,7 @@ def test_an_age_may_be_any_number_of_days(tmp_path: Path, age: str) -> None:
 def test_every_answer_is_one_document_and_reads_in_a_notebook(tmp_path: Path) -> None:
     from pixirnb.notebook.rendering import answer_bundle
     from pixirnb.verbs.answers import Answer, Desk
-    from pixirnb.verbs.grammar import build
+    from pixirnb.verbs.app import build
 
     run = made(tmp_path, GOOD)
     verbs = build(Desk(), name="%pixir")

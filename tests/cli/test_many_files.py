@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import command, written
+
+from tests.cli.command import command, written
 
 FLOW = """
 name: many

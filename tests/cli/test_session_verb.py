@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Said, command, written
+
+from tests.cli.command import Said, command, written
 
 FLOW = """
 name: spoken

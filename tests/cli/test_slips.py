@@ -6,8 +6,8 @@ import pytest
 from cyclopts.exceptions import CycloptsError
 
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.grammar import build
-from pixirnb.verbs.slips import slip, verb_of
+from pixirnb.verbs.app import build
+from pixirnb.verbs.usage_errors import slip, verb_of
 
 
 @pytest.mark.parametrize(

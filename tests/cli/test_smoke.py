@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Said, command
 
 from pixirnb import api
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.verbs.smoke_proofs import proven
-from pixirnb.verbs.smoke_scenarios import SCENARIOS, Scenario, workflow
+from pixirnb.verbs.smoke.proofs import prove_run
+from pixirnb.verbs.smoke.scenarios import SCENARIOS, Scenario, workflow
+from tests.cli.command import Said, command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "smoke.json"
 
@@ -165,7 +165,7 @@ def test_a_run_that_completed_and_did_not_prove_its_point_is_found_out(
             step["write_set"] = [f"shared/{step['id']}.txt"]
     run = api.start(source, workspace=tmp_path)
     assert run.wait().status == "completed"
-    assert {proof.check for proof in proven(name, run) if not proof.passed} == lost
+    assert {proof.check for proof in prove_run(name, run) if not proof.passed} == lost
 
 
 def test_every_scenario_plans_with_no_warning_but_that_readers_are_taken_at_their_word() -> None:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Said, command, written
+
+from tests.cli.command import Said, command, written
 
 GOOD = """
 name: good

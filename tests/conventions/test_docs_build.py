@@ -14,7 +14,7 @@ from sphinx.util.inventory import InventoryFile
 
 import pixirnb
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load_text
 
@@ -82,5 +82,5 @@ def test_who_follows_a_page_from_top_to_bottom_sees_what_it_shows(
 @pytest.mark.parametrize("name", TOLD)
 def test_a_page_ends_with_a_workflow_that_has_no_warning_left(name: str) -> None:
     last = [text for language, text in blocks(name) if language == "yaml"][-1]
-    found = report(require(load_text(last, name)), Facts())
+    found = report(require(load_text(last, name)), Environment())
     assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []

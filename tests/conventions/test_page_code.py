@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.notebook import widget
-from pixirnb.views.ansi import WORDS
+from pixirnb.notebook.live import widget
+from pixirnb.views.basics.ansi import WORDS
 
-STATIC = Path(widget.__file__).parent / "static"
+STATIC = Path(widget.__file__).parents[1] / "static"
 SCRIPTS = sorted(STATIC.glob("*.js"))
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|srcdoc|document\.write|\beval\(|\bFunction\(|javascript:"

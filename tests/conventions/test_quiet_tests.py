@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,3 @@ def test_loopback_is_allowed() -> None:
 
 def test_the_developer_home_is_out_of_sight() -> None:
     assert "pixirnb-home-" in str(Path.home())
-
-
-def test_no_two_test_files_bear_one_name() -> None:
-    names = Counter(path.name for path in TESTS.rglob("*.py"))
-    del names["conftest.py"]  # pytest keeps these apart by folder
-    assert [name for name, count in names.items() if count > 1] == []

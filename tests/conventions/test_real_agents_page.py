@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pixirnb.runners.presets import presets
+from pixirnb.runners.agents.presets import presets
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "real-agents.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec import policies, steps
 from pixirnb.spec.fields import SpecModel
@@ -52,5 +52,5 @@ def test_the_example_has_every_key_of_a_model(model: type[SpecModel]) -> None:
 
 
 def test_the_example_has_no_mistake() -> None:
-    found = report(require(load_text(TEXT, "every-key.yaml")), Facts())
+    found = report(require(load_text(TEXT, "every-key.yaml")), Environment())
     assert found.errors == ()

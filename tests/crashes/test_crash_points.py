@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.testing.crash_points.faults import DEADLY, ERRORS, HARMLESS, KINDS
-from pixirnb.testing.crash_points.points import DOUBLE, FAULTS, Point
-from pixirnb.testing.crash_points.shapes import SHAPES
+from harness.crash_points.faults import DEADLY, ERRORS, HARMLESS, KINDS
+from harness.crash_points.points import DOUBLE, FAULTS, Point
+from harness.crash_points.shapes import SHAPES
 
 ROOT = Path(__file__).parents[2]
 GROUPS: dict[str, list[str]] = {
@@ -31,7 +31,7 @@ IN_RECOVERIES = {"truncate"}
 
 def crash_points(*arguments: str, place: Path) -> subprocess.CompletedProcess[str]:
     """The command, which needs a process of its own: it stands below `os` before pixirnb is imported."""
-    command = [sys.executable, "-m", "pixirnb.testing.crash_points", "--place", str(place)]
+    command = [sys.executable, "-m", "harness.crash_points", "--place", str(place)]
     return subprocess.run(
         [*command, *arguments], check=False, cwd=ROOT, text=True, capture_output=True
     )

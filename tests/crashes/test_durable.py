@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.testing.crash_points.durable import Durable
+from harness.crash_points.durable import Durable
 
 
 @pytest.fixture

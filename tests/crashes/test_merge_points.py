@@ -31,7 +31,7 @@ FORMS: dict[str, list[str]] = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_merge_is_whole_or_not_at_all(form: str, tmp_path: Path) -> None:
     place = MEMORY if MEMORY.is_dir() else tmp_path
-    command = [sys.executable, "-m", "pixirnb.testing.crash_points.merges", "--place", str(place)]
+    command = [sys.executable, "-m", "harness.crash_points.merges", "--place", str(place)]
     done = subprocess.run(
         [*command, *FORMS[form]], check=False, cwd=ROOT, text=True, capture_output=True
     )

@@ -16,17 +16,17 @@ ROOT = Path(api.__file__).parents[1]
 
 DRILL = """
 import os, sys
-from pixirnb.testing.crash_points.tap import Tap
+from harness.crash_points.tap import Tap
 tap = Tap()
 tap.install()
 import json, shutil
 from pathlib import Path
 from pixirnb.history.events import Event
-from pixirnb.ports import Mended
-from pixirnb.store.files import FileStore
-from pixirnb.testing.crash_points.durable import Durable
-from pixirnb.testing.crash_points.faults import Fault
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.protocols.ports import Mended
+from pixirnb.store.file_store import FileStore
+from harness.crash_points.durable import Durable
+from harness.crash_points.faults import Fault
+from pixirnb.testing.contracts.store import RUN, story
 
 top, name = Path(sys.argv[1]), sys.argv[2]
 

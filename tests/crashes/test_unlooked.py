@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.testing.crash_points.faults import Fault
-from pixirnb.testing.crash_points.offspring import End
-from pixirnb.testing.crash_points.verdict import plain
+from harness.crash_points.faults import Fault
+from harness.crash_points.offspring import End
+from harness.crash_points.verdict import plain
 
 REFUSED = Fault("eio", 3)
 UNLOOKED = f"writes_not_checked: The state folder cannot be used: {os.strerror(errno.EIO)}."

@@ -8,27 +8,27 @@ from typing import Any
 
 import anyio
 
+from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.outputs import Outputs
-from pixirnb.engine.places import roots_of, shared_place
+from pixirnb.engine.folders import roots_of, shared_place
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.engine.settings import Settings
-from pixirnb.engine.slots import AgentSlots
-from pixirnb.history.events import Draft, Event
-from pixirnb.history.state import RunState, fold
+from pixirnb.engine.services import Settings
+from pixirnb.engine.step_outputs import Outputs
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.board import Board
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Kind, Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.ports import Delegate, Runner, SessionLog
+from pixirnb.protocols.ports import Delegate, Runner, SessionLog
+from pixirnb.protocols.work import Ended
 from pixirnb.spec.loader import load_mapping
-from pixirnb.store.memory import MemoryLog, MemoryStore
-from pixirnb.testing.clock import ManualClock
-from pixirnb.testing.runners import ToldRunner
-from pixirnb.work import Ended
+from pixirnb.testing.fakes.clock import ManualClock
+from pixirnb.testing.fakes.memory_store import MemoryLog, MemoryStore
+from pixirnb.testing.fakes.runners import ToldRunner
 
 RUN = "r-20261121-220344-7f3akq"
 PATIENCE_S = 20.0
@@ -76,7 +76,7 @@ Story = Callable[[Bench], Coroutine[Any, Any, None]]
 def plan_of(*steps: Mapping[str, Any], **fields: Any) -> Plan:
     """A compiled plan."""
     workflow = require(load_mapping({"name": "bench", **fields, "steps": list(steps)}))
-    return compile_plan(workflow, Facts(), {})
+    return compile_plan(workflow, Environment(), {})
 
 
 def shell(step: str, *after: str, **fields: Any) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def shell(step: str, *after: str, **fields: Any) -> dict[str, Any]:
     return {"id": step, "run": "true", "depends_on": list(after), **fields}
 
 
-def opening(plan: Plan) -> Draft:
+def opening(plan: Plan) -> EventDraft:
     """The first event of a run."""
     workflow = plan.workflow
-    return Draft(
+    return EventDraft(
         "run_started",
         {
             "run_id": RUN,
@@ -104,9 +104,9 @@ def opening(plan: Plan) -> Draft:
     )
 
 
-def resuming(plan: Plan, run: RunState) -> Draft:
+def resuming(plan: Plan, run: RunState) -> EventDraft:
     """The first event of a resume."""
-    return Draft(
+    return EventDraft(
         "run_resumed",
         {
             "owner": {"host": "bench", "pid": 2, "instance": "bench"},

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.engine.readings import declared_text, marker_of, markers, own_words
-from pixirnb.planning.prompts import Brief, Upstream, asked, compose
-from pixirnb.work import AgentWork
+from pixirnb.engine.agent_text import declared_text, marker_of, markers, own_words
+from pixirnb.planning.prompts.compose import Brief, Upstream, compose, fill_task
+from pixirnb.protocols.work import AgentWork
 
 READY = "checkpoint_status: checkpoint_ready"
 
@@ -82,7 +82,7 @@ def test_no_echo_of_what_others_left_is_readiness_and_one_s_own_word_still_is(
     text: str, broken: Any
 ) -> None:
     upstream = (Upstream("b", f"so: {text}", f"x\n{text}", (text,), (text,)),)
-    inline, _ = asked("Do {{ inputs.x }}.", lambda _: " ".join(text.split()))
+    inline, _ = fill_task("Do {{ inputs.x }}.", lambda _: " ".join(text.split()))
     prompt = compose(Brief(inline, upstream=upstream, failure_context=text))
     for echo in (broken(prompt), broken(prompt.replace("> ", ""))):
         said = marker_of(own_words(f"I was told:\n{echo}", work(prompt)))

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from pixirnb.engine.briefing import agent_work
-from pixirnb.engine.places import Place, roots_of, shared_place
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.engine.agent_text import own_words
+from pixirnb.engine.agent_work import agent_work
+from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import compile_plan
+from pixirnb.protocols.work import AgentWork
+from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.loader import load_text
-from pixirnb.spec.references import Reference
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
-from pixirnb.work import AgentWork
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 
 SPEC = """
 name: brief
@@ -116,6 +117,13 @@ def test_the_next_attempt_is_told_of_the_last_as_data() -> None:
     assert "The previous attempt failed (provider_transient)" in told(story).task
 
 
+def test_an_agent_that_ends_twice_with_the_same_words_has_said_them_twice() -> None:
+    words = "half of it\ncheckpoint_status: partial"
+    story = made("{runner: scripted, script: {}}", value="v")
+    story.end("use", "failed", error="agent_reported_partial", tail=words)
+    assert own_words(words, told(story)) == words
+
+
 def test_an_agent_is_told_where_its_repositories_lie_by_every_name_they_have() -> None:
     spec = """
 name: brief
@@ -125,7 +133,7 @@ steps: [{id: use, task: x, agent: worker, write_set: ["repos.again:src/**"]}]
 """
     repos = {"cloud": "/copy/c", "again": "/copy/c", "web": "/copy/v"}
     folder = {"exists": True, "is_directory": True, "is_writable": True, "is_git": True}
-    facts = Facts(
+    facts = Environment(
         workspace="/w",
         repos={
             name: PathFact(**folder, is_inside=True, resolved=path) for name, path in repos.items()
@@ -133,7 +141,7 @@ steps: [{id: use, task: x, agent: worker, write_set: ["repos.again:src/**"]}]
     )
     plan = compile_plan(load_text(spec).require(), facts, {})
     story = Rehearsal(plan).begin()
-    place = Place(
+    place = AttemptFolders(
         plan.roots,
         Path("/w"),
         {".": Path("/w"), "repos.cloud": Path("/given/c"), "repos.web": Path("/given/v")},

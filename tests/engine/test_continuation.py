@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench import RUN, Bench, plan_of, play, shell
 
-from pixirnb.engine.stimuli import Stimulus
+from pixirnb.engine.messages import Message
 from pixirnb.machine.requests import Request
-from pixirnb.ports import Job
-from pixirnb.store.memory import MemoryStore
-from pixirnb.work import AgentWork, Ended, Told
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import AgentWork, Ended, Told
+from pixirnb.testing.fakes.memory_store import MemoryStore
+from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
 WISH = {"tool": "shell", "args": {"command": "make"}, "digest": "b2:make", "call_id": "c1"}
 CALL = {"call_id": "c1", "name": "shell", "args": {"command": "make"}}
@@ -43,7 +43,7 @@ async def parks(bench: Bench) -> None:
 
 def approve(bench: Bench) -> None:
     request = Request("r1", "approve", {"request_id": f"{RUN}/a.1.1", "note": "go"}, "ada")
-    bench.scheduler.post(Stimulus(request=request))
+    bench.scheduler.post(Message(request=request))
 
 
 def second(runner: str, store: MemoryStore, then: Ended | None = None) -> tuple[Job, AgentWork]:

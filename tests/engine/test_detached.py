@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import anyio
-from bench import Bench, plan_of, play, shell
 
-from pixirnb.work import Ended
+from pixirnb.protocols.work import Ended
+from tests.engine.bench import Bench, plan_of, play, shell
 
 
 def test_what_conflicts_with_a_detached_thread_waits_until_it_returns() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from bench import RUN, Bench, plan_of, play, shell
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
-from pixirnb.engine.stimuli import Stimulus
+from pixirnb.engine.messages import Message
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
-from pixirnb.store.memory import MemoryStore
-from pixirnb.work import Ended, Output, Progress, Report, RunnerEvent, Told
+from pixirnb.protocols.work import Ended, Output, Progress, Report, RunnerEvent, Told
+from pixirnb.testing.fakes.memory_store import MemoryStore
+from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
 
 def kinds(group: list[Event]) -> list[str]:
@@ -417,7 +417,7 @@ def test_a_step_can_be_given_up_alone() -> None:
         await bench.runner.wait_started("a")
         await bench.runner.wait_started("c")
         told: list[Any] = []
-        bench.scheduler.post(Stimulus(request=asked("cancel", step="a"), reply=told.append))
+        bench.scheduler.post(Message(request=asked("cancel", step="a"), reply=told.append))
         await bench.until(lambda: "a" not in bench.runner.running)
         await bench.until(lambda: told == [{"ok": True}])
         bench.runner.end("c")
@@ -470,7 +470,7 @@ def test_what_a_person_asks_is_answered_once_it_is_on_disk_or_refused() -> None:
             asked("checkpoint", name="x"),
             asked("decide", 2, step="a", verdict="accept"),
         ):
-            bench.scheduler.post(Stimulus(request=request, reply=hear(bench)))
+            bench.scheduler.post(Message(request=request, reply=hear(bench)))
         await bench.until(lambda: len(told) == 2)
         bench.runner.end("a")
 
@@ -483,7 +483,7 @@ def test_what_a_person_asks_is_answered_once_it_is_on_disk_or_refused() -> None:
 def test_a_request_that_comes_when_the_course_is_over_is_handed_back() -> None:
     bench = play(plan_of(shell("a")), nothing, answers=clean("a"))
     told: list[Any] = []
-    bench.scheduler.post(Stimulus(request=asked("checkpoint", name="x"), reply=told.append))
+    bench.scheduler.post(Message(request=asked("checkpoint", name="x"), reply=told.append))
     assert told == [None]
     assert "checkpoint_saved" in bench.kinds()
     assert [e.data["name"] for e in bench.events if e.kind == "checkpoint_saved"] == [

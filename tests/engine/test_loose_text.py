@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.engine.loose_text import LIMIT, LooseText
+from pixirnb.engine.agent_text import LIMIT, LooseText
 
 CASES = {
     "printed, then told": ([("hear", "one\n"), ("told", "one"), ("hear", "tw")], "tw"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
-from bench import RUN, Bench, plan_of, play
 
-from pixirnb.engine.permits import bounded
-from pixirnb.engine.stimuli import Stimulus
+from pixirnb.engine.messages import Message
+from pixirnb.engine.permission_requests import truncate_arguments
 from pixirnb.errors import LogWriteFailed
-from pixirnb.history.state import fold
+from pixirnb.history.run_state import fold
 from pixirnb.machine.requests import Request
-from pixirnb.store.memory import MemoryStore
-from pixirnb.work import Ended
+from pixirnb.protocols.work import Ended
+from pixirnb.testing.fakes.memory_store import MemoryStore
+from tests.engine.bench import RUN, Bench, plan_of, play
 
 ONE = f"{RUN}/a.1.1"
 WISH = {"tool": "shell", "args": {"command": "make"}, "digest": "b2:make", "call_id": "c1"}
@@ -41,7 +41,7 @@ class Asked:
 
 def say(bench: Bench, verb: str, request_id: str = ONE, who: str = "r1") -> None:
     request = Request(who, verb, {"request_id": request_id, "note": "fine"}, "ada")
-    bench.scheduler.post(Stimulus(request=request))
+    bench.scheduler.post(Message(request=request))
 
 
 def told(bench: Bench, event: str) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def test_a_disk_that_refuses_the_question_is_the_answer() -> None:
 
 
 def test_long_arguments_are_kept_by_their_beginning() -> None:
-    kept = bounded({"text": "x" * 5000, "many": list(range(50)), "deep": [[[[[[1]]]]]]})
+    kept = truncate_arguments({"text": "x" * 5000, "many": list(range(50)), "deep": [[[[[[1]]]]]]})
     assert kept["text"].endswith("[4000 more characters]")
     assert kept["many"][-1] == "… 30 more"
     assert kept["deep"] == [[[["…"]]]]

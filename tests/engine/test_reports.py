@@ -6,9 +6,9 @@ from math import inf, nan
 from typing import Any
 
 import pytest
-from bench import Bench, plan_of, play, shell
 
-from pixirnb.work import Ended, Report
+from pixirnb.protocols.work import Ended, Report
+from tests.engine.bench import Bench, plan_of, play, shell
 
 PLAN = plan_of(
     {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}, shell("b"), agents={"w": {}}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench import RUN, Bench, plan_of, play, shell
-
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
-from pixirnb.store.memory import MemorySession, MemoryStore
-from pixirnb.work import Told
+from pixirnb.protocols.work import Told
+from pixirnb.testing.fakes.memory_store import MemorySession, MemoryStore
+from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
 PLAN = plan_of(
     {"id": "a", "task": "Do.", "agent": "w", "workspace": "shared"}, shell("b"), agents={"w": {}}

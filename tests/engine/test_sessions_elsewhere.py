@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pixirnb import courses
-from pixirnb.courses import HERE, Course
-from pixirnb.history.events import Draft, Event, Owner
+from pixirnb.history.events import Event, EventDraft, Owner
+from pixirnb.operations import prepare
+from pixirnb.operations.prepare import HERE, PreparedRun
+from pixirnb.operations.workflow_source import require_valid
 from pixirnb.sessions.state import fold_session
-from pixirnb.sources import required
 from pixirnb.spec import loader
-from pixirnb.store.memory import MemoryStore
+from pixirnb.testing.fakes.memory_store import MemoryStore
 
 AT = "2026-11-22T09:00:00.000000Z"
 SPEC = {
@@ -29,9 +29,11 @@ def there() -> Owner:
 
 def left_there(store: MemoryStore, workspace: Path) -> str:
     """The id of a run whose owner, on another host, is gone while its agent had called a tool."""
-    workflow = required(loader.load(SPEC), workspace)
+    workflow = require_valid(loader.load(SPEC), workspace)
     place = replace(HERE, owner=there)
-    course = courses.first(workflow, {}, workspace=workspace, store=store, sources={}, place=place)
+    course = prepare.prepare_start(
+        workflow, {}, workspace=workspace, store=store, sources={}, place=place
+    )
     scheduled = {
         "step": "look",
         "attempt": 1,
@@ -43,8 +45,8 @@ def left_there(store: MemoryStore, workspace: Path) -> str:
     started = {"step": "look", "attempt": 1, "pid": 11, "session_id": "look.1"}
     drafts = [
         *course.opening,
-        Draft("step_scheduled", scheduled),
-        Draft("attempt_started", started),
+        EventDraft("step_scheduled", scheduled),
+        EventDraft("attempt_started", started),
     ]
     course.log.append([Event(n, AT, d.kind, d.data) for n, d in enumerate(drafts, 1)])
     session = course.log.session("look.1")
@@ -57,8 +59,8 @@ def left_there(store: MemoryStore, workspace: Path) -> str:
     return course.log.run_id
 
 
-def taken_over(store: MemoryStore, run_id: str) -> Course:
-    course = courses.further(store, run_id)
+def taken_over(store: MemoryStore, run_id: str) -> PreparedRun:
+    course = prepare.prepare_resume(store, run_id)
     assert course is not None
     course.log.close()
     return course

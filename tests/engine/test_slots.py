@@ -6,13 +6,13 @@ from typing import Any
 
 import anyio
 import pytest
-from bench import Bench, plan_of, play
 
-from pixirnb.engine.slots import STANDARD, AgentSlots, Slot, agent_limit
-from pixirnb.engine.surroundings import StopSignal
+from pixirnb.engine.agent_slots import STANDARD, AgentSlots, Slot, agent_limit
+from pixirnb.engine.run_context import StopSignal
 from pixirnb.errors import InvalidArguments
-from pixirnb.ports import Caller
-from pixirnb.work import Ended
+from pixirnb.protocols.ports import Caller
+from pixirnb.protocols.work import Ended
+from tests.engine.bench import Bench, plan_of, play
 
 
 def agent(name: str, *after: str, **fields: Any) -> dict[str, Any]:

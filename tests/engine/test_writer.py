@@ -9,12 +9,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pixirnb.engine.writer import Writer
+from pixirnb.engine.log_writer import LogWriter
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
-from pixirnb.ports import SessionLog
-from pixirnb.store.memory import MemoryStore
+from pixirnb.protocols.ports import SessionLog
+from pixirnb.testing.fakes.memory_store import MemoryStore
 
 AT = "2026-11-21T22:03:44.123456Z"
 RUN = run_id("20261121220344", b"\1\2\3\4\5\6")
@@ -41,12 +41,12 @@ class SlowLog:
         self.blobs = self.inner.blobs
         self.reading = self.inner.reading
         self.go = threading.Event()
-        self.threads: list[str] = []
+        self.threads: list[threading.Thread] = []
         self.written: list[int] = []
         self.refusal: LogWriteFailed | None = None
 
     def append(self, events: Sequence[Event]) -> None:
-        self.threads.append(threading.current_thread().name)
+        self.threads.append(threading.current_thread())
         assert self.go.wait(10)
         if self.refusal is not None:
             raise self.refusal
@@ -66,17 +66,17 @@ class SlowLog:
 async def test_groups_are_written_in_order_on_one_thread_of_their_own() -> None:
     log = SlowLog()
     log.go.set()
-    writer = Writer(log)
+    writer = LogWriter(log)
     for seq in (1, 2, 3):
         await writer.append([event(seq)])
     writer.close()
     assert log.written == [1, 2, 3]
-    assert set(log.threads) == {f"pixirnb log {RUN}"}
+    assert {thread.name for thread in log.threads} == {f"pixirnb log {RUN}"}
 
 
 async def test_the_loop_goes_on_while_the_disk_is_slow() -> None:
     log = SlowLog()
-    writer = Writer(log)
+    writer = LogWriter(log)
     async with anyio.create_task_group() as group:
         group.start_soon(writer.append, [event(1)])
         await anyio.lowlevel.checkpoint()
@@ -89,7 +89,7 @@ async def test_a_refusal_reaches_whoever_asked_and_the_thread_lives_on() -> None
     log = SlowLog()
     log.go.set()
     log.refusal = LogWriteFailed("the disk is full", fix="make room")
-    writer = Writer(log)
+    writer = LogWriter(log)
     with pytest.raises(LogWriteFailed):
         await writer.append([event(1)])
     log.refusal = None
@@ -100,7 +100,7 @@ async def test_a_refusal_reaches_whoever_asked_and_the_thread_lives_on() -> None
 
 async def test_a_cancellation_waits_for_the_write_under_way() -> None:
     log = SlowLog()
-    writer = Writer(log)
+    writer = LogWriter(log)
     seen: list[list[int]] = []
 
     async def write() -> None:
@@ -122,11 +122,10 @@ async def test_a_cancellation_waits_for_the_write_under_way() -> None:
 async def test_the_thread_ends_with_the_writer() -> None:
     log = SlowLog()
     log.go.set()
-    writer = Writer(log)
+    writer = LogWriter(log)
     await writer.append([event(1)])
-    named = [thread for thread in threading.enumerate() if thread.name == f"pixirnb log {RUN}"]
     writer.close()
     writer.close()
-    for thread in named:
-        thread.join(10)
-    assert [thread.is_alive() for thread in named] == [False]
+    [thread] = log.threads
+    thread.join(10)
+    assert not thread.is_alive()

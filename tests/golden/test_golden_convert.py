@@ -13,7 +13,7 @@ RELAY = HERE.parent / "spec/relay_files/release.yaml"
 
 
 def test_the_document_of_convert_is_what_it_was() -> None:
-    text, notes = api.converted(RELAY)
+    text, notes = api.convert_source(RELAY)
     document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
     assert document == json.loads((HERE / "convert.json").read_text(encoding="utf-8"))
 

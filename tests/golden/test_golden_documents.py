@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from pixirnb import housekeeping
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
-from pixirnb.housekeeping import Wish
-from pixirnb.store.files import FileStore
+from pixirnb.operations import housekeeping
+from pixirnb.operations.housekeeping import PruneFilter
+from pixirnb.store.file_store import FileStore
 
 HERE = Path(__file__).parent
 RUN = "r-20261121-234457-jmx0yn"
@@ -58,7 +58,7 @@ VERBS: dict[str, Callable[[FileStore, Path], dict[str, Any]]] = {
     "compare": lambda store, _: housekeeping.compare((store, EARLIER), (store, RUN)),
     "export": lambda store, path: housekeeping.export(store, RUN, path / "run.html", is_page=True),
     "prune": lambda store, _: housekeeping.prune(
-        store, nobody, Wish(statuses=("needs_orchestrator",))
+        store, nobody, PruneFilter(statuses=("needs_orchestrator",))
     ),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
 
 HERE = Path(__file__).parent
 SPEC: dict[str, Any] = {

@@ -18,17 +18,17 @@ from pathlib import Path
 
 import pytest
 
+from harness.auditor.audit import audit
 from pixirnb.history.codec import GENESIS, decode_lines, encode
-from pixirnb.history.state import RunState, fold
+from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, plan_resume
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.sessions.replay import replay
+from pixirnb.sessions.provider_input import replay
 from pixirnb.sessions.state import fold_session
 from pixirnb.spec.loader import load_mapping
-from pixirnb.testing.auditor.audit import audit
 
 HERE = Path(__file__).parent
 LOGS = sorted(path.stem for path in HERE.glob("*.jsonl"))
@@ -50,7 +50,7 @@ def opened(name: str) -> tuple[RunState, Plan]:
     decoded = decode_lines((HERE / f"{name}.jsonl").read_bytes())
     assert decoded.damage is None
     run = fold(decoded.events)
-    return run, compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+    return run, compile_plan(require(load_mapping(run.spec)), Environment(), run.sources)
 
 
 def test_there_is_a_log_of_each_closed_issue() -> None:

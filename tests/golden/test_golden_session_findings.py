@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from pixirnb.history.codec import Damage
-from pixirnb.history.state import fold
-from pixirnb.machine.diagnosis import Diagnosis, Surroundings, findings
+from pixirnb.history.run_state import fold
+from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings
 from pixirnb.machine.outcome import outcome
-from pixirnb.machine.session_findings import SeenSession
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.machine.session_diagnosis import SeenSession
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 
 HERE = Path(__file__).parent
 AGENT = """
@@ -32,6 +32,8 @@ def test_the_findings_of_sessions_are_what_they_were() -> None:
     )
     run = fold(story.events)
     standing = outcome(story.plan, run, is_live=False)
-    found = Diagnosis(RUN_ID, findings(story.plan, run, standing, Surroundings(sessions=sessions)))
+    found = Diagnosis(
+        RUN_ID, findings(story.plan, run, standing, DiagnosisInput(sessions=sessions))
+    )
     expected = json.loads((HERE / "doctor-sessions.json").read_text(encoding="utf-8"))
     assert found.document() == expected

@@ -10,7 +10,7 @@ from typing import Any
 from pixirnb import api
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.verbs.acp import acp_document
 
 HERE = Path(__file__).parent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.history.bundles import bundle, produced, stored_output
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.history.bundles import bundle, describe_output, stored_output
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 ONE = plan_of({"name": "t", "steps": [{"id": "a", "run": "x"}]})
 FILES = [{"path": "dist/a", "blob": "b2:x", "bytes": 3}]
@@ -43,7 +43,7 @@ def test_a_partial_step_has_a_bundle_nobody_may_build_on_and_a_failed_one_has_no
 
 def test_a_large_value_is_named_and_not_copied() -> None:
     stored = {"format": "pickle", "blob": "b2:y", "bytes": 9, "type": "m.C", "signature": "s"}
-    made = produced(left(output=stored).state("a"))
+    made = describe_output(left(output=stored).state("a"))
     assert made == {
         "kind": "value",
         "value": None,

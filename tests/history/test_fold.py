@@ -7,10 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from pixirnb.history import events
-from pixirnb.history.events import Draft, Event, Kind
-from pixirnb.history.shapes import fits
-from pixirnb.history.state import RunState, fold
-from pixirnb.testing.histories import Rehearsal, events_of, plan_of
+from pixirnb.history.events import Event, EventDraft, Kind
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.history.validation import fits
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
 
 ONE = {"name": "t", "steps": [{"id": "a", "run": "x", "retry": {"max_attempts": 2}}]}
 
@@ -22,7 +22,7 @@ def begun() -> Rehearsal:
 def test_a_step_walks_through_its_stages() -> None:
     play = begun()
     stages = [play.state("a").stage]
-    play.record(Draft("attempt_started", {"step": "a", "attempt": 1, "pid": 7}))
+    play.record(EventDraft("attempt_started", {"step": "a", "attempt": 1, "pid": 7}))
     stages.append(play.state("a").stage)
     assert play.state("a").pid == 7
     play.end("a", "failed", error="exit")
@@ -36,7 +36,7 @@ def test_a_step_walks_through_its_stages() -> None:
 
 def test_a_start_that_is_told_late_is_of_its_own_attempt_only() -> None:
     play = begun().end("a", "failed", error="exit").turn(12)
-    play.record(Draft("attempt_started", {"step": "a", "attempt": 1, "pid": 7}))
+    play.record(EventDraft("attempt_started", {"step": "a", "attempt": 1, "pid": 7}))
     assert (play.state("a").stage, play.state("a").pid) == ("scheduled", None)
 
 
@@ -62,7 +62,7 @@ def test_a_resume_opens_a_new_course_and_keeps_count_of_attempts() -> None:
 def test_an_event_without_its_shape_is_named_and_changes_nothing_else() -> None:
     play = begun()
     before = len(play.events)
-    torn = Draft("attempt_ended", {"step": "a", "attempt": "one", "status": "completed"})
+    torn = EventDraft("attempt_ended", {"step": "a", "attempt": "one", "status": "completed"})
     run = fold([*play.events, *events_of([torn], after=before)])
     assert run.unread == [before + 1]
     assert run.steps["a"].stage == "scheduled"

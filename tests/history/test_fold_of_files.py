@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.events import Draft, Kind
-from pixirnb.history.state import fold
+from pixirnb.history.events import EventDraft, Kind
+from pixirnb.history.run_state import fold
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, plan_resume
-from pixirnb.testing.histories import Rehearsal, events_of, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
 
 PLAN = plan_of(
     {
@@ -78,7 +78,7 @@ FACTS = [fact for step in STEPS for other in STEPS for fact in _facts(step, othe
 
 
 @st.composite
-def facts(draw: st.DrawFn) -> Draft:
+def facts(draw: st.DrawFn) -> EventDraft:
     """One of them, as a rule whole; else one member, at any depth, is gone or something else."""
     kind, known = draw(st.sampled_from(FACTS))
     data: dict[str, Any] = copy.deepcopy(known)
@@ -92,12 +92,12 @@ def facts(draw: st.DrawFn) -> Draft:
         else:
             place[key] = draw(JUNK)
             break
-    return Draft(kind, data)
+    return EventDraft(kind, data)
 
 
 @settings(deadline=None, derandomize=True, max_examples=400)
 @given(st.lists(facts(), max_size=14))
-def test_what_a_log_says_of_files_is_folded_whatever_it_says(told: list[Draft]) -> None:
+def test_what_a_log_says_of_files_is_folded_whatever_it_says(told: list[EventDraft]) -> None:
     begun = Rehearsal(PLAN).begin().events
     events = [*begun, *events_of(told, after=len(begun))]
     run = fold(events)
@@ -111,7 +111,7 @@ def test_what_a_log_says_of_files_is_folded_whatever_it_says(told: list[Draft]) 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(st.lists(facts(), max_size=14))
-def test_the_machine_goes_on_from_whatever_a_log_says_of_files(told: list[Draft]) -> None:
+def test_the_machine_goes_on_from_whatever_a_log_says_of_files(told: list[EventDraft]) -> None:
     begun = Rehearsal(PLAN).begin().events
     board = Board(PLAN, fold(begun), 0.0)
     for event in events_of(told, after=len(begun)):

@@ -10,8 +10,8 @@ from typing import Any
 
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
-from pixirnb.store.files import FileStore
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.store.file_store import FileStore
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 PAIR = """
 name: pair

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from household import PAIR, completed, edited, failed
+from pixirnb.history.run_state import fold
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.views.basics.durations import STABLE
+from pixirnb.views.run.comparison import ComparedRun, comparison, comparison_html, comparison_text
+from tests.housekeeping.household import PAIR, completed, edited, failed
 
-from pixirnb.history.state import fold
-from pixirnb.testing.histories import Rehearsal, plan_of
-from pixirnb.views.comparison import Side, comparison, comparison_html, comparison_text
-from pixirnb.views.spans import STABLE
 
-
-def side(story: Rehearsal) -> Side:
-    return Side(story.outcome(), fold(story.events))
+def side(story: Rehearsal) -> ComparedRun:
+    return ComparedRun(story.outcome(), fold(story.events))
 
 
 def compared(left: Rehearsal, right: Rehearsal) -> dict[str, Any]:

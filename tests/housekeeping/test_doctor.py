@@ -13,12 +13,13 @@ from typing import Any
 
 import psutil
 import pytest
-from household import completed, content, cut_off, edited, kept, name_of, parked
 
-from pixirnb import api, housekeeping
+from pixirnb import api
 from pixirnb.errors import UnknownRun
-from pixirnb.handle import Run
-from pixirnb.store.files import FileStore
+from pixirnb.operations import housekeeping
+from pixirnb.operations.run import Run
+from pixirnb.store.file_store import FileStore
+from tests.housekeeping.household import completed, content, cut_off, edited, kept, name_of, parked
 
 RUN = name_of(1)
 MAKES_MUCH = """
@@ -29,7 +30,7 @@ steps:
 HOLD = """
 import sys
 from pathlib import Path
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
 print("held", flush=True)
 sys.stdin.readline()

@@ -10,12 +10,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from household import completed, content, cut_off, kept, name_of
 
-from pixirnb import api, housekeeping
+from pixirnb import api
 from pixirnb.errors import Cannot
+from pixirnb.operations import housekeeping
 from pixirnb.store.archive import pack
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
+from tests.housekeeping.household import completed, content, cut_off, kept, name_of
 
 RUN = name_of(1)
 MIXED = """

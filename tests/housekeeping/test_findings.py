@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from household import PAIR, completed, cut_off, edited, failed, parked
 
 from pixirnb.history.codec import Damage
 from pixirnb.history.events import Event
-from pixirnb.history.state import fold
-from pixirnb.machine.diagnosis import Diagnosis, LostBlob, Surroundings, findings
+from pixirnb.history.run_state import fold
+from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, LostBlob, findings
 from pixirnb.machine.findings import Finding
 from pixirnb.machine.outcome import outcome
 from pixirnb.planning.plan import Plan
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
+from tests.housekeeping.household import PAIR, completed, cut_off, edited, failed, parked
 
 AGENT = """
 name: agents
@@ -34,7 +34,7 @@ BLOB = "b2:" + "5d" * 32
 
 def found_in(plan: Plan, events: list[Event], **around: Any) -> tuple[Finding, ...]:
     run = fold(events)
-    surroundings = Surroundings(**around)
+    surroundings = DiagnosisInput(**around)
     standing = outcome(plan, run, is_live=surroundings.is_held)
     return findings(plan, run, standing, surroundings)
 

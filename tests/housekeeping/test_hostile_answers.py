@@ -10,8 +10,8 @@ import pytest
 
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.findings import Finding
-from pixirnb.views.display import DocumentKind, mimebundle
-from pixirnb.views.housework import export_text
+from pixirnb.views.run.housekeeping import export_text
+from pixirnb.views.run.mimebundle import DocumentKind, mimebundle
 
 EVIL = "<script>x</script>\x1b[31m\u202e\"'`&\ud800\n\x07"
 TAGS = {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "table", "thead", "tbody"}

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from household import completed, content, cut_off, failed, kept, name_of, parked
 
-from pixirnb import housekeeping
-from pixirnb.housekeeping import Wish, rows
-from pixirnb.store.files import FileStore
+from pixirnb.operations import housekeeping
+from pixirnb.operations.housekeeping import PruneFilter, rows
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import standing
 from pixirnb.store.removal import ASIDE, finish_removals
+from tests.housekeeping.household import completed, content, cut_off, failed, kept, name_of, parked
 
 DAY = 86_400.0
 ENDED = 1_763_762_624.0
@@ -60,8 +60,8 @@ def live(run_id: str) -> dict[str, Any]:
     }
 
 
-def prune(store: FileStore, wish: Wish | None = None, **options: Any) -> dict[str, Any]:
-    return housekeeping.prune(store, live, wish or Wish(), **options)
+def prune(store: FileStore, wish: PruneFilter | None = None, **options: Any) -> dict[str, Any]:
+    return housekeeping.prune(store, live, wish or PruneFilter(), **options)
 
 
 def numbers(document: dict[str, Any]) -> list[int]:
@@ -91,7 +91,7 @@ def test_a_preview_changes_nothing(house: FileStore) -> None:
 
 
 def test_what_the_preview_named_is_what_goes(house: FileStore) -> None:
-    wish = Wish(keep=1, statuses=("completed", "failed"))
+    wish = PruneFilter(keep=1, statuses=("completed", "failed"))
     preview, done = prune(house, wish), prune(house, wish, is_preview=False)
     assert {**preview, "preview": False} == done
     assert numbers(done) == [1, 2]
@@ -103,13 +103,13 @@ def test_what_the_preview_named_is_what_goes(house: FileStore) -> None:
 
 def test_a_run_that_waits_for_a_decision_goes_only_when_named(house: FileStore) -> None:
     assert 4 not in numbers(prune(house))
-    assert numbers(prune(house, Wish(statuses=("needs_orchestrator",)))) == [4]
+    assert numbers(prune(house, PruneFilter(statuses=("needs_orchestrator",)))) == [4]
 
 
 def test_what_cannot_be_read_goes_only_when_named(house: FileStore) -> None:
     (house.folder(name_of(1)) / "link").symlink_to("/etc/hostname")
     assert 1 not in numbers(prune(house))
-    named = prune(house, Wish(statuses=("unreadable",)), is_preview=False)
+    named = prune(house, PruneFilter(statuses=("unreadable",)), is_preview=False)
     assert numbers(named) == [1]
     assert Path("/etc/hostname").parent.is_dir()
     assert left(house) == [2, 3, 4, 5]
@@ -126,7 +126,7 @@ def test_a_run_that_died_before_its_first_event_is_called_so_and_goes_with_the_r
     early = [row for row in rows(house, live) if row["status"] == "never_began"]
     assert [row["run_id"] for row in early] == [name_of(7), name_of(6)]
     assert all("before its first event" in row["error"] for row in early)
-    young = prune(house, Wish(statuses=("never_began",)), is_preview=False)
+    young = prune(house, PruneFilter(statuses=("never_began",)), is_preview=False)
     assert young["runs"] == [], "it may be about to begin"
     later = time.time() + 61
     gone = prune(house, is_preview=False, now=lambda: later)
@@ -147,7 +147,7 @@ def test_a_live_run_is_never_pruned_whatever_is_asked(house: FileStore) -> None:
     held = house.acquire(name_of(1))
     try:
         for statuses in ((), ("completed",), ("running",)):
-            assert 1 not in numbers(prune(house, Wish(statuses=statuses), is_preview=False))
+            assert 1 not in numbers(prune(house, PruneFilter(statuses=statuses), is_preview=False))
     finally:
         held.close()
     assert 1 in left(house)
@@ -160,7 +160,7 @@ def test_a_run_that_went_on_since_it_was_looked_at_stays_and_is_told(house: File
             file.write(b"more")
         return ENDED + 3 * 365 * DAY
 
-    document = prune(house, Wish(statuses=("completed",)), is_preview=False, now=now)
+    document = prune(house, PruneFilter(statuses=("completed",)), is_preview=False, now=now)
     assert numbers(document) == [5]
     assert [(entry["run_id"], entry["code"]) for entry in document["failed"]] == [
         (name_of(1), "run_changed")
@@ -172,15 +172,15 @@ def test_a_run_that_went_on_since_it_was_looked_at_stays_and_is_told(house: File
 
 def test_age_counts_from_the_end_of_a_run(house: FileStore) -> None:
     a_year_and_a_day = ENDED + 366 * DAY
-    old = prune(house, Wish(older_than_s=DAY), now=lambda: a_year_and_a_day + 60)
-    young = prune(house, Wish(older_than_s=2 * DAY), now=lambda: a_year_and_a_day + 60)
+    old = prune(house, PruneFilter(older_than_s=DAY), now=lambda: a_year_and_a_day + 60)
+    young = prune(house, PruneFilter(older_than_s=2 * DAY), now=lambda: a_year_and_a_day + 60)
     assert numbers(old) == [1, 2, 5]  # run 3 has no end: it is as old as its log, which is new
     assert numbers(young) == []
 
 
 def test_so_many_of_the_newest_stay(house: FileStore) -> None:
-    assert numbers(prune(house, Wish(keep=3))) == [1, 2]
-    assert numbers(prune(house, Wish(keep=9))) == []
+    assert numbers(prune(house, PruneFilter(keep=3))) == [1, 2]
+    assert numbers(prune(house, PruneFilter(keep=9))) == []
 
 
 def test_links_are_removed_and_never_followed(house: FileStore, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_links_are_removed_and_never_followed(house: FileStore, tmp_path: Path) 
     (folder / "output" / "out").symlink_to(outside)
     shutil.rmtree(house.folder(name_of(2)))
     (house.state / "runs" / name_of(2)).symlink_to(outside)
-    wish = Wish(statuses=("completed", "unreadable"))
+    wish = PruneFilter(statuses=("completed", "unreadable"))
     assert numbers(prune(house, wish, is_preview=False)) == [1, 2, 5]
     assert (outside / "precious.txt").read_text() == "mine"
     assert left(house) == [3, 4]
@@ -212,7 +212,7 @@ def test_a_prune_that_was_killed_is_finished_by_the_next(house: FileStore) -> No
     assert name_of(1) not in {row["run_id"] for row in rows(house, live)}
     prune(house)
     assert half[0].exists()  # a preview finishes nothing
-    prune(house, Wish(keep=9), is_preview=False)
+    prune(house, PruneFilter(keep=9), is_preview=False)
     assert not half[0].exists()
     assert left(house) == [2, 3, 4, 5]
 

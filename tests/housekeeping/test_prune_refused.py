@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from household import completed, kept, name_of
 
-from pixirnb import housekeeping
-from pixirnb.housekeeping import Wish
-from pixirnb.store.files import FileStore
-from pixirnb.trees import Belonging
-from pixirnb.views.housework import prune_text
-from pixirnb.workspace.git_keeping import names_of
-from pixirnb.workspace.removal import remove_folder
-from pixirnb.workspace.tree_stores import tree_store
+from pixirnb.operations import housekeeping
+from pixirnb.operations.housekeeping import PruneFilter
+from pixirnb.protocols.trees import Belonging
+from pixirnb.store.file_store import FileStore
+from pixirnb.views.run.housekeeping import prune_text
+from pixirnb.workspace.choose_store import tree_store
+from pixirnb.workspace.git.refs import names_of
+from pixirnb.workspace.remove_copies import remove_folder
+from tests.housekeeping.household import completed, kept, name_of
 
 STUCK = """
 import json, sys
 from pathlib import Path
-from pixirnb import housekeeping
-from pixirnb.store.files import FileStore
+from pixirnb.operations import housekeeping
+from pixirnb.store.file_store import FileStore
 
 
 def refuse(event, arguments):
@@ -34,7 +34,7 @@ def refuse(event, arguments):
 
 
 sys.addaudithook(refuse)
-said = housekeeping.prune(FileStore(Path(sys.argv[1])), dict, housekeeping.Wish(), is_preview=False)
+said = housekeeping.prune(FileStore(Path(sys.argv[1])), dict, housekeeping.PruneFilter(), is_preview=False)
 print(json.dumps(said))
 """
 
@@ -47,7 +47,9 @@ def store(tmp_path: Path) -> FileStore:
 
 
 def prune(store: FileStore) -> dict[str, Any]:
-    return housekeeping.prune(store, lambda run_id: {"run_id": run_id}, Wish(), is_preview=False)
+    return housekeeping.prune(
+        store, lambda run_id: {"run_id": run_id}, PruneFilter(), is_preview=False
+    )
 
 
 def trees_of(store: FileStore, root: Path) -> Path:
@@ -137,7 +139,7 @@ def test_folders_that_a_step_closed_to_everybody_are_deleted(tmp_path: Path) -> 
     # As a user whom modes hold up, also where the tests are run by one whom they do not.
     drop = "setpriv --bounding-set -dac_override,-dac_read_search --inh-caps -dac_override,-dac_read_search"
     words = drop.split() if os.geteuid() == 0 else []
-    code = "import sys; from pathlib import Path; from pixirnb.workspace.removal import *; remove_folder(Path(sys.argv[1]))"
+    code = "import sys, pathlib; from pixirnb.workspace.remove_copies import *; remove_folder(pathlib.Path(sys.argv[1]))"
     subprocess.run(
         [*words, sys.executable, "-c", code, str(tmp_path / "one.1")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

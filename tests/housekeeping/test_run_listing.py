@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from household import completed, cut_off, failed, kept, name_of, parked
 
 from pixirnb import api
-from pixirnb.housekeeping import rows
-from pixirnb.store.catalogue import CATALOGUE_NAME, Catalogue
-from pixirnb.store.files import FileStore
+from pixirnb.operations.housekeeping import rows
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.run_index import CATALOGUE_NAME, Catalogue
+from tests.housekeeping.household import completed, cut_off, failed, kept, name_of, parked
 
 LATER = 3_600 * 10**9
 
@@ -175,7 +175,7 @@ def test_a_log_that_needs_blobs_is_read_anew_every_time(store: FileStore) -> Non
     ],
 )
 def test_a_memo_that_is_not_one_is_passed_over_and_replaced(store: FileStore, text: str) -> None:
-    from pixirnb.release import release
+    from pixirnb.system.version import release
 
     kept(store, completed().events)
     identity = json.dumps(Catalogue(store.state).identity(name_of(1)))

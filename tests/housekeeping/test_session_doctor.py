@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from household import content
 
 import pixirnb
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.housekeeping.household import content
 
 SPEC: dict[str, Any] = {
     "name": "sessions",

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pixirnb.history.codec import Damage
-from pixirnb.history.events import Draft
-from pixirnb.history.state import fold
-from pixirnb.machine.diagnosis import Surroundings, findings
+from pixirnb.history.events import EventDraft
+from pixirnb.history.run_state import fold
+from pixirnb.machine.diagnosis import DiagnosisInput, findings
 from pixirnb.machine.findings import Finding
 from pixirnb.machine.outcome import outcome
-from pixirnb.machine.session_findings import SILENT_MS, SeenSession
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.machine.session_diagnosis import SILENT_MS, SeenSession
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 
 AGENT = """
 name: agents
@@ -49,7 +49,7 @@ def running() -> Rehearsal:
 
 def found(story: Rehearsal, *sessions: SeenSession, **around: Any) -> tuple[Finding, ...]:
     run = fold(story.events)
-    surroundings = Surroundings(sessions=sessions, **around)
+    surroundings = DiagnosisInput(sessions=sessions, **around)
     standing = outcome(story.plan, run, is_live=surroundings.is_held)
     return findings(story.plan, run, standing, surroundings)
 
@@ -151,7 +151,7 @@ def test_an_agent_that_says_nothing_for_long_is_told(silent_ms: int, codes: list
     assert [f.code for f in these] == codes
 
 
-def asking() -> list[Draft]:
+def asking() -> list[EventDraft]:
     data = {
         "event": "permission_requested",
         "step": "look",
@@ -164,7 +164,7 @@ def asking() -> list[Draft]:
         "digest": "d",
         "why": "",
     }
-    return [Draft("subagent_event", data)]
+    return [EventDraft("subagent_event", data)]
 
 
 def test_an_open_request_for_a_permission_names_the_cell_that_answers_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pixirnb.errors import InvalidArguments
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 DECIDED = Selection(is_decision=True)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, seams
-from pixirnb.machine.merges import (
-    MergeWish,
-    Word,
+from pixirnb.machine.merge_requests import (
+    ConflictResolution,
+    MergeRequest,
     captures_before,
     captures_to_merge,
     require_sides,
@@ -20,8 +20,16 @@ from pixirnb.machine.merges import (
 )
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.file_facts import captured, change, conflict, conflicted, merged, paths, seam
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.file_facts import (
+    captured,
+    change,
+    conflict,
+    conflicted,
+    merged,
+    paths,
+    seam,
+)
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -54,7 +62,7 @@ def clashing(story: Rehearsal, name: str, between: tuple[str, str]) -> Rehearsal
     return story.record(told, *known, *story.ending(name, "failed", error="merge_conflict"))
 
 
-def wished(story: Rehearsal, **said: Any) -> MergeWish:
+def wished(story: Rehearsal, **said: Any) -> MergeRequest:
     wish = grant(Request("q", "merge", said, "ada"), story.plan, story.board.run).merge
     assert wish is not None
     return wish
@@ -243,7 +251,7 @@ def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begin
     done(story, "a", A)
     run = story.board.run
     assert story.running == ["c"]
-    assert word_on(run, run.step("c")) == Word()
+    assert word_on(run, run.step("c")) == ConflictResolution()
 
 
 def test_rejected_it_has_failed_and_its_seam_stays_open() -> None:
@@ -312,7 +320,7 @@ def test_a_word_said_just_before_one_side_was_merged_by_hand_is_out_of_date() ->
     clashing(story, "c", ("a", "b"))
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c")])
     story.record(merged("m1", ["a"]))
-    assert word_on(story.board.run, story.board.run.step("c")) == Word()
+    assert word_on(story.board.run, story.board.run.step("c")) == ConflictResolution()
 
 
 # --- merges that a person asks for ---
@@ -396,5 +404,5 @@ def test_a_merge_step_whose_merge_was_taken_back_is_to_be_done_again_and_the_run
 def test_a_request_that_was_done_is_not_done_again() -> None:
     story = begun()
     done(story, "a", A)
-    story.record(Draft("merge_applied", {**merged("m1", ["a"]).data, "request_id": "q"}))
+    story.record(EventDraft("merge_applied", {**merged("m1", ["a"]).data, "request_id": "q"}))
     assert grant(Request("q", "merge", {}, "ada"), story.plan, story.board.run).merge is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pixirnb.machine import fingerprint
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 SHELL = {"id": "a", "run": "x"}
 PYTHON = {"id": "a", "call": ":f"}

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import Draft
-from pixirnb.history.state import RunState, fold
-from pixirnb.history.subagents import allowed
+from pixirnb.history.agent_events import prior_approvals
+from pixirnb.history.events import EventDraft
+from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 
 DECIDED = Selection(is_decision=True)
 FLOW: dict[str, Any] = {
@@ -32,14 +32,14 @@ FLOW: dict[str, Any] = {
 ONE = f"{RUN_ID}/a.1.1"
 
 
-def asked(attempt: int = 1, number: int = 1) -> Draft:
+def asked(attempt: int = 1, number: int = 1) -> EventDraft:
     said = {
         "request_id": f"{RUN_ID}/a.{attempt}.{number}",
         "tool": "shell",
         "args": {"command": "x"},
     }
     whose = {"step": "a", "attempt": attempt, "session_id": f"a.{attempt}", "agent": "w"}
-    return Draft(
+    return EventDraft(
         "subagent_event",
         {"event": "permission_requested", **whose, **said, "digest": "b2:d", "why": ""},
     )
@@ -180,16 +180,23 @@ def test_a_plain_resume_of_a_parked_step_asks_anew_and_its_old_request_is_over()
     assert refused(play) == "request_outdated"
 
 
+def test_a_request_of_a_step_that_an_edit_took_out_is_over() -> None:
+    rest = [{**step, "depends_on": []} for step in FLOW["steps"][1:]]
+    play = parked().resume(plan=plan_of({**FLOW, "steps": rest}))
+    assert play.board.run.open_permissions() == []
+    assert refused(play) == "request_outdated"
+
+
 def test_a_request_is_no_request_of_a_fork() -> None:
     play = begun()
-    forked = Draft("run_forked", {"run_id": RUN_ID, "checkpoint": "x", "seq": 3})
+    forked = EventDraft("run_forked", {"run_id": RUN_ID, "checkpoint": "x", "seq": 3})
     state = fold(play.record(forked).events)
     assert state.open_permissions() == []
     assert state.permissions == {}
 
 
 def granted(run: RunState) -> list[str]:
-    return list(allowed(run.permissions, "a", run.step("a")))
+    return list(prior_approvals(run.permissions, "a", run.step("a")))
 
 
 def test_what_was_allowed_outlives_a_plain_resume_and_a_decision() -> None:
@@ -228,7 +235,7 @@ def test_a_word_for_one_task_is_none_for_another() -> None:
 
 def test_what_was_allowed_in_a_run_is_not_allowed_in_its_forks() -> None:
     play = say(parked(), "approve")
-    forked = Draft("run_forked", {"run_id": RUN_ID, "checkpoint": "x", "seq": 3})
+    forked = EventDraft("run_forked", {"run_id": RUN_ID, "checkpoint": "x", "seq": 3})
     assert granted(play.board.run) == ["b2:d"]
     assert granted(fold(play.record(forked).events)) == []
 
@@ -238,6 +245,6 @@ def test_a_word_on_nothing_changes_nothing() -> None:
     stray = asked().data | {"event": "permission_decided", "verdict": "allow"}
     play = begun()
     before = dict(play.board.run.permissions)
-    play.record(Draft("subagent_event", stray | {"request_id": "r-x/a.1.7"}))
+    play.record(EventDraft("subagent_event", stray | {"request_id": "r-x/a.1.7"}))
     assert play.board.run.permissions == before
     assert run.permissions == {}

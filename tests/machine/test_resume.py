@@ -8,8 +8,8 @@ import pytest
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
-from pixirnb.testing.file_facts import captured, change, merged
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.file_facts import captured, change, merged
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 CHAIN: list[dict[str, Any]] = [
     {"id": "a", "run": "x"},

@@ -8,10 +8,10 @@ import pytest
 
 from pixirnb.machine.instructions import StartAttempt, StopAttempt
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import compile_plan
 from pixirnb.spec.loader import load_mapping
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 
 def begun(*steps: dict[str, Any], **keys: Any) -> Rehearsal:
@@ -380,7 +380,7 @@ def test_two_names_for_one_file_never_run_side_by_side() -> None:
         {"id": "c", "run": "x", "write_set": ["libs/*/docs/**"]},
     ]
     spec = {"name": "t", "repos": {"cloud": "libs/cloud"}, "steps": steps}
-    facts = Facts("/w", {".": folder("/w")}, {}, {"cloud": folder("/w/libs/cloud")}, "/w")
+    facts = Environment("/w", {".": folder("/w")}, {}, {"cloud": folder("/w/libs/cloud")}, "/w")
     play = Rehearsal(compile_plan(load_mapping(spec).require(), facts, {})).begin()
     assert play.running == ["a", "c"]
     play.end("a")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine import seams
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.file_facts import captured, change, merged, resolved
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.file_facts import captured, change, merged, resolved
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 
 def step(name: str, *after: str, **fields: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def test_a_person_resolves_a_seam_with_a_note_and_not_without() -> None:
     done(story, "a", "shared.txt")
     done(story, "b", "shared.txt")
 
-    def ask(verdict: str, note: str = "", value: Any = None) -> tuple[Draft, ...]:
+    def ask(verdict: str, note: str = "", value: Any = None) -> tuple[EventDraft, ...]:
         said = {"step": "s1", "verdict": verdict, "note": note, "value": value}
         return grant(Request("q1", "decide", said, "ada"), story.plan, story.board.run).facts
 

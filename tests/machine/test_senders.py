@@ -8,7 +8,7 @@ import pytest
 
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.requests import Request, Sender, grant
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 SAID: dict[str, dict[str, object]] = {
     "approve": {"request_id": "r/a.1.1"},

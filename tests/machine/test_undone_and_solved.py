@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.resume import Selection
-from pixirnb.machine.seams import clash, named
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.machine.seams import clash, number_seam
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 NOTHING: dict[str, Any] = {"patch": None, "files": [], "count": 0, "more": None}
 
@@ -36,15 +36,17 @@ def works(play: Rehearsal, step: str) -> Rehearsal:
         "built_on": [],
         "changes": {**NOTHING, "patch": f"patch {step}", "files": [file], "count": 1},
     }
-    return play.record(Draft("workspace_captured", data), *play.ending(step))
+    return play.record(EventDraft("workspace_captured", data), *play.ending(step))
 
 
-def merged(play: Rehearsal, name: str, *, step: str | None, undoes: str | None = None) -> Draft:
+def merged(
+    play: Rehearsal, name: str, *, step: str | None, undoes: str | None = None
+) -> EventDraft:
     data = {
         "merge": name, "step": step, "by": "ada", "steps": ["a"], "attempts": {"a": 1},
         "roots": [], "changes": NOTHING, "undoes": undoes,
     }  # fmt: skip
-    return Draft("merge_applied", data)
+    return EventDraft("merge_applied", data)
 
 
 def clashes(play: Rehearsal, step: str) -> Rehearsal:
@@ -54,7 +56,7 @@ def clashes(play: Rehearsal, step: str) -> Rehearsal:
         "between": ["workspace", "a"], "files": [], "count": 1, "roots": [],
     }  # fmt: skip
     return play.record(
-        Draft("merge_conflicted", data), *play.ending(step, "failed", error="merge_conflict")
+        EventDraft("merge_conflicted", data), *play.ending(step, "failed", error="merge_conflict")
     )
 
 
@@ -136,8 +138,8 @@ def test_no_two_seams_of_a_run_have_one_name() -> None:
     (first,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1, step=None)
     assert first.data["id"] == "s2"
     play.record(first)
-    assert named(play.plan, run, first).data["id"] == "s3"
-    play.record(named(play.plan, run, first))
+    assert number_seam(play.plan, run, first).data["id"] == "s3"
+    play.record(number_seam(play.plan, run, first))
     run.seams.clear()
     (later,) = clash(play.plan, run, ["workspace", "a"], ["x"], 1, step=None)
     assert later.data["id"] == "s4"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.testing.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 READY = {"checkpoint_status": "checkpoint_ready"}
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from pixirnb.testing.simulator import campaign
+import pixirnb
+from harness.simulator import campaign
 
 PATIENCE_S = 30
 """Of real time: a world takes a tenth of a second."""
@@ -25,8 +26,8 @@ class TooLongError(BaseException):
 
 def main(first: int, behind: int) -> None:
     """Tell of every seed from `first` up to `behind` that broke something."""
-    if not Path(campaign.__file__).is_relative_to(Path.cwd()):
-        sys.exit(f"{campaign.__file__} is not the copy with the bug in it")
+    if not Path(pixirnb.__file__).is_relative_to(Path.cwd()):
+        sys.exit(f"{pixirnb.__file__} is not the copy with the bug in it")
     signal.signal(signal.SIGALRM, _out_of_patience)
     for seed in range(first, behind):
         signal.alarm(PATIENCE_S)

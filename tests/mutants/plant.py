@@ -102,6 +102,12 @@ def bugs() -> list[Bug]:
     return [Bug(**{**each, "also": tuple(each.get("also", ()))}) for file in files for each in file]
 
 
+def _env(folder: str) -> dict[str, str]:
+    """The environment in which the package is the copy in `folder`, and all else is this checkout."""
+    path = os.pathsep.join((folder, str(CHECKOUT)))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def planted(bug: Bug, folder: Path) -> None:
     """Copy the package into `folder` with the bug in it. Raises ValueError where its text is not there exactly once."""
     shutil.copytree(PACKAGE, folder / "pixirnb", ignore=shutil.ignore_patterns("__pycache__"))
@@ -124,7 +130,7 @@ def hunted(bug: Bug, *, seeds: int = 300, breaching: int = 4, start: int = 0) ->
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=name,
-                env={**os.environ, "PYTHONPATH": name, "PYTHONDONTWRITEBYTECODE": "1"},
+                env=_env(name),
             )
             with hunter:
                 assert hunter.stdout is not None
@@ -148,14 +154,23 @@ def tried(bug: Bug) -> Catch:
     """Run the bug's test on a copy with the bug in it. Only a test that fails has caught it: one that cannot be run has not."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         planted(bug, Path(name))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-o", f"pythonpath={name}", bug.test]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-o",
+            f"pythonpath={name} {CHECKOUT}",
+            bug.test,
+        ]
         try:
             ended = subprocess.run(
                 command,
                 capture_output=True,
                 text=True,
                 cwd=CHECKOUT,
-                env={**os.environ, "PYTHONPATH": name, "PYTHONDONTWRITEBYTECODE": "1"},
+                env=_env(name),
                 timeout=TEST_LIMIT_S,
                 check=False,
             )

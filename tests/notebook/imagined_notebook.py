@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pixirnb import load
-from pixirnb.notebook.completions import Completions, complete
-from pixirnb.notebook.hints.commands import Command, magic
-from pixirnb.notebook.hints.surroundings import Candidate
+from pixirnb.notebook.completion.commands import MagicCommand, magic
+from pixirnb.notebook.completion.complete import Completions, complete
+from pixirnb.notebook.completion.context import Candidate
 from pixirnb.notebook.magics import PixirMagics
 from pixirnb.spec.workflow import Workflow
 
 CURSOR = "⌖"
 RUN = "r-20261121-220344-7f3akq"
 OLDER = "r-20261120-220344-7f3akq"
-MAGICS: Mapping[str, Command] = {
+MAGICS: Mapping[str, MagicCommand] = {
     name: magic(getattr(PixirMagics, name).decorators) for name in ("workflow", "step")
 }
 DEMO = load(

@@ -10,7 +10,10 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-ROOT = Path(__file__).parents[2]
+import pixirnb
+
+ROOT = Path(pixirnb.__file__).parents[1]
+"""Of the package under test, which may be a copy with a bug."""
 PATIENCE_S = 60
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from pixirnb.notebook.awaited import await_waiting
+from pixirnb.notebook.kernel.async_cell import await_waiting
 
 
 def plainly(cell: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot, InvalidSpec
-from pixirnb.notebook.cells import define
+from pixirnb.notebook.cells.workflow_cell import define
 from pixirnb.notebook.rendering import error_lines
 
 STEPS = 'steps:\n  - {id: a, run: "echo hi", posture: read_only}\n'

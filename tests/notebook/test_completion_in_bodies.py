@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from imagined_notebook import CURSOR, completions, offered
 
-from pixirnb.notebook.hints.sketch import sketch
+from pixirnb.notebook.completion.partial_yaml import sketch
+from tests.notebook.imagined_notebook import CURSOR, completions, offered
 
 CELL = "%%workflow demo\n"
 PARTS = """\

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from kernel_cells import PATIENCE_S, Notebook
+
+from tests.notebook.kernel_cells import PATIENCE_S, Notebook
 
 CURSOR = "⌖"
 WORKFLOW = """%%workflow demo --run --wait --expect needs_orchestrator

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imagined_notebook import MAGICS, Imagined
 
-from pixirnb.notebook.completions import MOST, complete
-from pixirnb.notebook.hints.sketch import sketch
-from pixirnb.spec.yaml_text import read_yaml
+from pixirnb.notebook.completion.complete import MOST, complete
+from pixirnb.notebook.completion.partial_yaml import sketch
+from pixirnb.spec.yaml.reader import read_yaml
+from tests.notebook.imagined_notebook import MAGICS, Imagined
 
 ROOT = Path(__file__).parents[2]
 BODIES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.yaml"))]

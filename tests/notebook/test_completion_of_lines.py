@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from imagined_notebook import MAGICS, OLDER, RUN, completions, offered
 
-from pixirnb.notebook.hints.commands import verbs
-from pixirnb.notebook.words import STATUSES, STAYING
+from pixirnb.notebook.completion.commands import verbs
+from pixirnb.notebook.kernel.line_args import STATUSES, STAYING
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
+from tests.notebook.imagined_notebook import MAGICS, OLDER, RUN, completions, offered
 
 BODY = "\ninputs: {size: {type: integer}}\nsteps:\n  - {id: a, run: x}\n"
 

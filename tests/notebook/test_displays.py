@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kernel_cells import Notebook
+
+from tests.notebook.kernel_cells import Notebook
 
 STEPS = """
 def figure():

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.handle import Run
-from pixirnb.machine.merges import MergeReport
-from pixirnb.notebook.inquiries import Inquiries
-from pixirnb.notebook.patches import merge_document
+from pixirnb.machine.merge_requests import MergeReport
+from pixirnb.notebook.live.file_details import merge_document
+from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.operations.run import Run
 
 SPEC: dict[str, Any] = {
     "name": "two",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_cells import Notebook
+
+from tests.notebook.kernel_cells import Notebook
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STORY = "%%workflow story --wait --as run\nsteps: [{id: make, run: echo made}]"

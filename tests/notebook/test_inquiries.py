@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb import api, values
-from pixirnb.handle import Run
-from pixirnb.notebook.inquiries import Inquiries
+from pixirnb import api, value_codec
+from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.operations.run import Run
 
 NUMBERS = "def numbers():\n    return {1: 'a', 2: 'b'}\n"
 FRAME = (
@@ -259,7 +259,7 @@ def test_a_pickle_is_loaded_on_a_click_alone_and_only_where_the_signature_holds(
     assert (unasked["form"], unasked["can_load"]) == ("pickle", True)
     assert said(asking, ask="value", step="numbers", load=True)["text"] == "{1: 'a', 2: 'b'}"
 
-    key = values.user_key()
+    key = value_codec.user_key()
     place = next(Path.home().rglob("pixirnb/key"))
     try:
         place.write_bytes(bytes(32))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kernel_cells import Notebook
+
+from tests.notebook.kernel_cells import Notebook
 
 QUICK = 'steps:\n  - {id: a, run: "echo hi", posture: read_only}\n'
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kernel_cells import Notebook
 
-from pixirnb.testing.runner_contract import is_running
+from pixirnb.testing.contracts.runner import is_running
+from tests.notebook.kernel_cells import Notebook
 
 STORY = """%%workflow story --wait --as run
 steps:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_cells import PATIENCE_S, Notebook
 
 import pixirnb
+from tests.notebook.kernel_cells import PATIENCE_S, Notebook
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STORY = """%%workflow story --run --as run
@@ -156,7 +156,7 @@ def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_sho
     (page.notebook.folder / "go").touch()
     page.until(lambda: page.state["head"]["live"] == "")
     first = page.widget
-    page.run("from pixirnb.notebook.gallery import GALLERY\nGALLERY.close()")
+    page.run("from pixirnb.notebook.live.open_views import GALLERY\nGALLERY.close()")
     page.until(lambda: first in page.closed)
     assert all("✓ completed" in page.outputs[place]["text/plain"] for place in pictures)
     assert len(page.closed) == 2  # its layout is a widget of its own
@@ -210,7 +210,7 @@ def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_show
     page.run("%%workflow brief --wait --as run\nsteps: [{id: say, run: echo one}]")
     page.run(
         "import pixirnb\n"
-        "from pixirnb.notebook.gallery import GALLERY\n"
+        "from pixirnb.notebook.live.open_views import GALLERY\n"
         "edited = {'name': 'brief', 'steps': [{'id': 'say', 'run': 'echo two'}]}\n"
         "pixirnb.resume(run.id, spec=edited).wait()\n"
         "GALLERY.views[str(run.folder)].settle()"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pixirnb import load, run
-from pixirnb.notebook.neighbourhood import MOST_ENTRIES, Neighbourhood
+from pixirnb.notebook.completion.kernel_context import MOST_ENTRIES, Neighbourhood
 
 
 def here(**names: Any) -> Neighbourhood:

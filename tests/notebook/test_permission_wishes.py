@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.handle import Run
-from pixirnb.notebook.inquiries import Inquiries
+from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.operations.run import Run
 
 ACTS = ["ask:edit:src/a.py", "say:On I go.\ncheckpoint_status: checkpoint_ready\n"]
 SPEC: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from pixirnb.notebook.previews import IMAGE_BYTES, rich_preview
+from pixirnb.notebook.live.value_previews import IMAGE_BYTES, rich_preview
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pixirnb.views.spans import NBVAL_SANITIZE
+from pixirnb.views.basics.durations import NBVAL_SANITIZE
 
 
 def test_only_ids_spans_and_moments_are_blanked_when_notebooks_are_compared() -> None:

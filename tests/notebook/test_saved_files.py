@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor
-from unattended_notebooks import (
+
+import pixirnb
+from tests.notebook.unattended_notebooks import (
     WIDGET,
     WIDGET_STATE,
     execute,
@@ -21,8 +23,6 @@ from unattended_notebooks import (
     shown,
     write_notebook,
 )
-
-import pixirnb
 
 TEMPLATES = ("lab", "classic", "basic")
 STOOD = "As it stood when this was shown"

@@ -15,10 +15,10 @@ import pytest
 
 from pixirnb import api
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live, News
-from pixirnb.handle import Run
-from pixirnb.notebook.inquiries import Inquiries
-from pixirnb.notebook.sources import Source
-from pixirnb.notebook.transcripts import Transcripts
+from pixirnb.notebook.live.event_source import Source
+from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.session_followers import Transcripts
+from pixirnb.operations.run import Run
 
 READ = {"tool": "read", "args": {"path": "a.py"}, "result": "x = 1"}
 REPORT = {"checkpoint_status": "checkpoint_ready", "summary": "done"}

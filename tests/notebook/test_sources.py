@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pixirnb
 from pixirnb.history.events import Event
-from pixirnb.notebook.pulses import now_ms
-from pixirnb.notebook.sources import Source
-from pixirnb.views.tape import Tape
+from pixirnb.notebook.live.event_source import Source
+from pixirnb.notebook.live.heartbeats import now_ms
+from pixirnb.views.live.tape import Tape
 
 
 def test_who_joins_a_run_hears_its_past_before_its_next_event(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_cells import Cell, Notebook
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.notebook.step_cells import Asked, StepCell, check, listed, step_cell
+from pixirnb.notebook.cells.step_cell import Asked, StepCell, check, split_list, step_cell
+from tests.notebook.kernel_cells import Cell, Notebook
 
 
 def compiled(body: str = "1", notebook: dict[str, Any] | None = None, **asked: Any) -> StepCell:
@@ -159,9 +159,9 @@ def test_a_check_that_is_none_is_refused(text: str) -> None:
 
 
 def test_values_of_an_option_may_be_listed_or_repeated_and_globs_keep_their_commas() -> None:
-    assert listed(["a, b", "c,a", ""]) == ("a", "b", "c")
-    assert listed(["data/{a,b}.csv,x"]) == ("data/{a,b}.csv", "x")
-    assert listed(None) == ()
+    assert split_list(["a, b", "c,a", ""]) == ("a", "b", "c")
+    assert split_list(["data/{a,b}.csv,x"]) == ("data/{a,b}.csv", "x")
+    assert split_list(None) == ()
 
 
 # --- in a kernel ----------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_step_cells_and_a_workflow_cell_make_one_workflow(notebook: Notebook) ->
     notebook.run(cell)
     notebook.run("%%step c --workflow both --after b\nb")
     notebook.run("%%step a --workflow both\n'mine'")
-    notebook.run("from pixirnb.notebook.shelf import SHELF")
+    notebook.run("from pixirnb.notebook.cells.registry import SHELF")
     order = "print([step.id for step in SHELF.workflows['both'].steps])"
     assert notebook.run(order).printed == "['a', 'b', 'c']\n"
     again = notebook.run(cell)
@@ -339,7 +339,7 @@ def test_braces_in_the_line_are_globs_whatever_the_notebook_calls_by_those_names
     notebook.run(
         "%%step make --workflow braces --read 'in/{a,b}.csv' --verify 'file_exists:{a}'\n1"
     )
-    notebook.run("from pixirnb.notebook.shelf import SHELF")
+    notebook.run("from pixirnb.notebook.cells.registry import SHELF")
     told = notebook.run("print(SHELF.draft('braces').cells['make'].options)").printed
     assert told == "{'read_set': ['in/{a,b}.csv'], 'verify': [{'file_exists': '{a}'}]}\n"
 

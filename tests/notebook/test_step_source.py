@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidSpec
-from pixirnb.notebook.step_source import parameter, step_source
-from pixirnb.runners import functions
-from pixirnb.views.text import error_text
+from pixirnb.notebook.cells.step_source import parameter, step_source
+from pixirnb.runners.python import functions
+from pixirnb.views.run.text import error_text
 
 
 def returned(body: str, **given: Any) -> Any:

@@ -6,9 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-from unattended_notebooks import LOAD, jupyter_execute, papermill, read, shown, write_notebook
 
 import pixirnb
+from tests.notebook.unattended_notebooks import (
+    LOAD,
+    jupyter_execute,
+    papermill,
+    read,
+    shown,
+    write_notebook,
+)
 
 COMPLETED = "steps:\n  - {id: a, run: 'echo hi', posture: read_only}\n"
 FAILED = "steps:\n  - {id: a, run: 'exit 3', posture: read_only}\n"

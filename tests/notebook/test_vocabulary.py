@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from pixirnb.notebook.hints.vocabulary import OTHER, shape_at
+from pixirnb.notebook.completion.schema_keys import OTHER, shape_at
+from pixirnb.spec.agent_scripts import ACTIONS, REPORT_KEYS, check_script
 from pixirnb.spec.policies import CHECK_KINDS, Agent, Check, Input, Phase, Question, Retry, Runner
-from pixirnb.spec.scripts import ACTIONS, REPORT_KEYS, check_script
 from pixirnb.spec.steps import (
     KIND_KEYS,
     AgentStep,

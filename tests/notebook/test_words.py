@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from pixirnb.notebook.words import Stay, take_stay, words
+from pixirnb.notebook.kernel.line_args import Stay, take_stay, words
 
 NAMES: dict[str, Any] = {"run": SimpleNamespace(id="r-1"), "n": 3, "text": "two words"}
 

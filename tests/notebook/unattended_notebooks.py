@@ -11,7 +11,10 @@ from typing import Any
 
 import nbformat
 
-ROOT = Path(__file__).parents[2]
+import pixirnb
+
+ROOT = Path(pixirnb.__file__).parents[1]
+"""Of the package under test, which may be a copy with a bug."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 LOAD = "%load_ext pixirnb"

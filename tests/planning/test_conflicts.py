@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.planning.conflicts import Claim, ClaimIndex, Conflict, conflict_between, find_conflicts
+from pixirnb.planning.claims import (
+    Claim,
+    ClaimConflict,
+    ClaimIndex,
+    conflict_between,
+    find_conflicts,
+)
+from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.graph import build_graph
-from pixirnb.planning.paths import Pattern
 
 
 def claim(*, reads: str = "", writes: str = "", shared: bool = True) -> Claim:
@@ -45,7 +51,7 @@ def test_a_conflict_names_the_patterns_in_spec_order() -> None:
     claims = [claim(reads="x lib/*.py"), None, claim(writes="y lib/a*")]
     graph = build_graph([("a", []), ("b", []), ("c", [])])
     report = find_conflicts(claims, graph)
-    assert report.listed == (Conflict(0, 2, "writer_reader", ("lib/*.py", "lib/a*")),)
+    assert report.listed == (ClaimConflict(0, 2, "writer_reader", ("lib/*.py", "lib/a*")),)
     assert report.steps == {0, 2}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, compile_plan, report
 from pixirnb.spec.loader import load_mapping
 
@@ -27,7 +27,9 @@ def merge(name: str, *of: str, after: tuple[str, ...] | None = None) -> dict[str
 
 
 def reported(*steps: dict[str, Any], **keys: Any) -> PlanReport:
-    return report(load_mapping({"name": "w", "steps": list(steps), **keys}).require(), Facts())
+    return report(
+        load_mapping({"name": "w", "steps": list(steps), **keys}).require(), Environment()
+    )
 
 
 MISTAKEN: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
@@ -188,7 +190,7 @@ def test_isolation_for_all_leaves_questions_and_merges_out() -> None:
         merge("m", "a", after=("q",)),
     ]
     spec = {"name": "w", "defaults": {"workspace": "isolated"}, "steps": steps}
-    plan = compile_plan(load_mapping(spec).require(), Facts(), {})
+    plan = compile_plan(load_mapping(spec).require(), Environment(), {})
     assert [step.workspace for step in plan.steps] == ["isolated", "shared", "shared"]
 
 
@@ -211,7 +213,7 @@ def test_agents_that_write_work_in_copies_and_those_that_read_do_not() -> None:
         {"id": "s", "task": "x", "agent": "b", "workspace": "shared"},
     ]
     spec = {"name": "w", "agents": {"b": {}}, "steps": steps}
-    plan = compile_plan(load_mapping(spec).require(), Facts(), {})
+    plan = compile_plan(load_mapping(spec).require(), Environment(), {})
     assert [step.workspace for step in plan.steps] == ["isolated", "shared", "shared"]
 
 
@@ -234,10 +236,10 @@ def test_a_merge_claims_what_its_steps_claim_and_meets_their_readers() -> None:
         among("r", write_set=[], read_set=["x/1"], posture="read_only"),
     ]
     spec = load_mapping({"name": "w", "steps": steps}).require()
-    plan = compile_plan(spec, Facts(), {})
+    plan = compile_plan(spec, Environment(), {})
     assert (plan.steps[0].write_set, plan.steps[0].posture) == (("x/**", "y"), "writer")
     assert plan.steps[4].write_set == ("**/*",)
-    met = [pair["steps"] for pair in report(spec, Facts()).conflicts]
+    met = [pair["steps"] for pair in report(spec, Environment()).conflicts]
     assert ["m", "r"] in met
     assert ["b", "r"] not in met
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.planning.paths import DEEPEST, LONGEST, MOST_CHOICES, Pattern, matches, overlap
+from pixirnb.planning.globs.pattern import DEEPEST, LONGEST, MOST_CHOICES, Pattern, matches, overlap
 
 MEETINGS = [
     ("lib/**", "lib/a.py", True),

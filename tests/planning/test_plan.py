@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.report import compile_plan
 from pixirnb.spec.loader import load_mapping
@@ -16,7 +16,7 @@ AGENT = {"b": {"runner": "scripted"}}
 
 def planned(*steps: dict[str, Any], **keys: Any) -> Plan:
     spec = {"name": "w", "steps": list(steps), **keys}
-    return compile_plan(load_mapping(spec).require(), Facts(), {})
+    return compile_plan(load_mapping(spec).require(), Environment(), {})
 
 
 def only(step: dict[str, Any], **keys: Any) -> PlannedStep:

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidSpec
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import problems_of, report, require
 from pixirnb.spec.loader import load_text
 
 
-def codes(text: str, facts: Facts | None = None) -> list[tuple[str, str, int | None]]:
+def codes(text: str, facts: Environment | None = None) -> list[tuple[str, str, int | None]]:
     loaded = load_text(text)
     if loaded.workflow is None:
         return [(each.code, each.path, each.line) for each in problems_of(loaded, facts)]
-    found = report(loaded.workflow, facts or Facts()).errors
+    found = report(loaded.workflow, facts or Environment()).errors
     return [(each.code, each.path, each.line) for each in found]
 
 
@@ -251,7 +251,7 @@ def fact(**keys: Any) -> PathFact:
     ],
 )
 def test_a_step_works_in_a_folder_of_the_workspace(found: dict[str, Any], told: list[str]) -> None:
-    facts = Facts("/w", {"sub": fact(**found)})
+    facts = Environment("/w", {"sub": fact(**found)})
     assert [code for code, _, _ in codes(HEAD + "- {id: a, run: x, cwd: sub}\n", facts)] == told
 
 
@@ -261,13 +261,13 @@ def test_an_agent_may_work_outside_where_something_is() -> None:
         "steps: [{id: a, task: x, agent: b, workspace: shared}]\n"
     )
     beside = {"../c": fact(is_inside=False), "../d": fact(exists=False, is_inside=False)}
-    facts = Facts("/w", {".": fact()}, beside)
+    facts = Environment("/w", {".": fact()}, beside)
     assert codes(text, facts) == [("path_missing", "agents.b.additional_paths[0]", 2)]
 
 
 def test_a_function_of_the_notebook_must_be_known() -> None:
     text = HEAD + "- {id: a, call: ':fetch'}\n"
-    assert codes(text, Facts(functions=frozenset([":fetch"]))) == []
-    assert codes(text, Facts(functions=frozenset([":fitch"]))) == [
+    assert codes(text, Environment(functions=frozenset([":fetch"]))) == []
+    assert codes(text, Environment(functions=frozenset([":fitch"]))) == [
         ("function_missing", "steps[0].call", 3)
     ]

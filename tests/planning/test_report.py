@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb.planning.analysis import analyse
-from pixirnb.planning.conflicts import conflict_between
-from pixirnb.planning.facts import Facts, PathFact
-from pixirnb.planning.paths import Pattern, overlap
-from pixirnb.planning.plain_sets import PlainSets, plain_path
+from pixirnb.planning.claims import conflict_between
+from pixirnb.planning.environment import Environment, PathFact
+from pixirnb.planning.globs.literal_paths import PlainSets, plain_path
+from pixirnb.planning.globs.pattern import Pattern, overlap
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
@@ -23,8 +23,8 @@ def workflow(*steps: dict[str, Any], **keys: Any) -> Workflow:
     return load_mapping({"name": "w", "steps": list(steps), **keys}).require()
 
 
-def reported(*steps: dict[str, Any], facts: Facts | None = None, **keys: Any) -> PlanReport:
-    return report(workflow(*steps, **keys), facts or Facts())
+def reported(*steps: dict[str, Any], facts: Environment | None = None, **keys: Any) -> PlanReport:
+    return report(workflow(*steps, **keys), facts or Environment())
 
 
 def step(name: str, *after: str, **keys: Any) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def test_waves_follow_the_scheduler_s_rule(
                 "depends_on": [f"s{other}" for other in sorted(after) if other < number],
             }
         )
-    plan = analyse(workflow(*steps, max_concurrency=limit), Facts())
+    plan = analyse(workflow(*steps, max_concurrency=limit), Environment())
     assert plan.schedule.waves == _plainly(plan.resolved, plan.graph.depends_on, limit)
 
 
 def _plainly(resolved: list[Any], depends_on: list[list[int]], limit: int) -> list[list[int]]:
     """The rule, said in the most direct way."""
-    from pixirnb.planning.conflicts import Claim
+    from pixirnb.planning.claims import Claim
 
     held = [
         Claim(tuple(map(Pattern.parse, each.reads)), tuple(map(Pattern.parse, each.writes)))
@@ -224,7 +224,7 @@ def test_a_report_of_a_broken_workflow_shows_what_it_can() -> None:
     assert found.document()["ok"] is False
 
 
-def root(**keys: Any) -> Facts:
+def root(**keys: Any) -> Environment:
     kept: dict[str, Any] = {
         "exists": True,
         "is_directory": True,
@@ -234,7 +234,7 @@ def root(**keys: Any) -> Facts:
         "resolved": "/w",
         **keys,
     }
-    return Facts("/w", {".": PathFact(**kept)})
+    return Environment("/w", {".": PathFact(**kept)})
 
 
 AGENT: dict[str, Any] = {"agents": {"b": {}}, "defaults": {"workspace": "shared"}}
@@ -377,5 +377,5 @@ def test_a_workspace_that_cannot_be_written_is_told() -> None:
 
 def test_warnings_of_a_text_have_lines() -> None:
     text = "name: w\nsteps:\n- id: a\n  run: x\n  posture: read_only\n  timeout: 45m\n"
-    found = report(load_text(text).require(), Facts())
+    found = report(load_text(text).require(), Environment())
     assert [(each.code, each.line) for each in found.warnings] == [("timeout_long", 6)]

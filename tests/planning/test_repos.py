@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, compile_plan, report
 from pixirnb.spec.loader import load_mapping
@@ -25,9 +25,9 @@ def fact(resolved: str, **keys: Any) -> PathFact:
     return PathFact(resolved=resolved, **kept)
 
 
-def around(beside: dict[str, PathFact] | None = None, **repos: str | PathFact) -> Facts:
+def around(beside: dict[str, PathFact] | None = None, **repos: str | PathFact) -> Environment:
     known = {name: fact(each) if isinstance(each, str) else each for name, each in repos.items()}
-    return Facts("/w", {".": fact("/w")}, beside or {}, known, "/w")
+    return Environment("/w", {".": fact("/w")}, beside or {}, known, "/w")
 
 
 def spec(*steps: dict[str, Any], repos: str = "cloud web", **keys: Any) -> Workflow:
@@ -39,7 +39,7 @@ def writer(name: str, *globs: str, **keys: Any) -> dict[str, Any]:
     return {"id": name, "run": "x", "write_set": list(globs), **keys}
 
 
-def planned(*steps: dict[str, Any], facts: Facts, **keys: Any) -> Plan:
+def planned(*steps: dict[str, Any], facts: Environment, **keys: Any) -> Plan:
     return compile_plan(spec(*steps, **keys), facts, {})
 
 
@@ -55,7 +55,7 @@ def test_the_plan_knows_where_each_repository_lies() -> None:
     assert plan.repos == {"cloud": "/cloud", "web": "/web"}
     assert [root.name for root in plan.roots.roots] == [".", "repos.cloud", "repos.web"]
     assert plan.origin == "/w"
-    assert planned(writer("a", "repos.web:x"), facts=Facts()).repos == {}
+    assert planned(writer("a", "repos.web:x"), facts=Environment()).repos == {}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_step_uses_the_root_of_its_folder_and_of_its_sets(
 ) -> None:
     keys: dict[str, Any] = {"agents": {"b": {"cwd": "repos.cloud"}}} if "task" in step else {}
     assert planned(step, facts=BESIDE, **keys).steps[0].roots == roots
-    assert planned(step, facts=Facts(), **keys).steps[0].roots == roots
+    assert planned(step, facts=Environment(), **keys).steps[0].roots == roots
 
 
 def test_a_used_root_brings_those_that_lie_in_it() -> None:
@@ -92,7 +92,9 @@ def test_a_used_root_brings_those_that_lie_in_it() -> None:
 
 def test_a_folder_of_the_workspace_that_is_a_repository_counts_as_one() -> None:
     facts = around(cloud="/w/libs/cloud", web="/web")
-    facts = Facts("/w", {**facts.paths, "libs/cloud": fact("/w/libs/cloud")}, {}, facts.repos, "/w")
+    facts = Environment(
+        "/w", {**facts.paths, "libs/cloud": fact("/w/libs/cloud")}, {}, facts.repos, "/w"
+    )
     plan = planned(writer("a", "repos.cloud:x", cwd="libs/cloud"), facts=facts)
     assert plan.steps[0].roots == ("repos.cloud",)
 
@@ -196,7 +198,7 @@ def test_the_report_says_what_each_repository_is() -> None:
     ],
 )
 def test_claims_meet_by_where_they_are_and_are_shown_as_written(
-    facts: Facts, one: str, other: str, meets: bool
+    facts: Environment, one: str, other: str, meets: bool
 ) -> None:
     found = report(spec(writer("a", one), writer("b", other)), facts)
     shown = [{"steps": ["a", "b"], "rule": "writer_writer", "paths": [one, other]}]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.paths import Pattern, overlap
+from pixirnb.planning.globs.pattern import Pattern, overlap
 from pixirnb.planning.roots import Root, Roots
 
 BESIDE = Roots.of("/srv/ana/shop", {"cloud": "/srv/ana/cloud", "web": "/srv/ana/web"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import compile_plan, report
 from pixirnb.spec.loader import load_mapping
 
@@ -25,7 +25,7 @@ SPEC: dict[str, Any] = {
 @pytest.mark.parametrize("tells", [True, False])
 def test_steps_that_would_run_in_a_thread_run_as_processes_and_are_named(tells: bool) -> None:
     workflow = load_mapping(SPEC).require()
-    facts = Facts(tells_children=tells)
+    facts = Environment(tells_children=tells)
     plan = compile_plan(workflow, facts, {})
     moved = [w for w in report(workflow, facts).warnings if w.code == "children_not_told_apart"]
     assert {step.id for step in plan.steps if step.process} == (

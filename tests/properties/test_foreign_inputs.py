@@ -20,13 +20,13 @@ from pixirnb.cli.app import perform
 from pixirnb.errors import InternalError, PixirnbError
 from pixirnb.history.codec import GENESIS, decode_lines, encode
 from pixirnb.history.events import Event
-from pixirnb.history.state import fold
-from pixirnb.planning.facts import Facts
+from pixirnb.history.run_state import fold
+from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
-from pixirnb.resumption import pinned_plan
-from pixirnb.views.scene import scene
-from pixirnb.views.session_view import session_html
-from pixirnb.views.tape import Tape
+from pixirnb.views.live.scene import scene
+from pixirnb.views.live.tape import Tape
+from pixirnb.views.session.session_view import session_html
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -232,7 +232,7 @@ def drawn(named: tuple[Path, str]) -> None:
     assert session_html(session.document())
     events = [*opened.history()]
     plan = pinned_plan(fold(events))
-    assert json.dumps(scene(named[1], plan, report(plan.workflow, Facts()).document()))
+    assert json.dumps(scene(named[1], plan, report(plan.workflow, Environment()).document()))
     tape = Tape(plan)
     tape.extend(events)
     assert json.dumps(tape.entries)

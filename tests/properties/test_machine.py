@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.events import Draft, Event
-from pixirnb.history.state import fold
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.run_state import fold
 from pixirnb.machine.board import Board
 from pixirnb.machine.resume import Selection
-from pixirnb.testing.histories import Rehearsal, events_of, plan_of
-from pixirnb.testing.strategies import CLEAN, ends, json_values, workflows
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
+from pixirnb.testing.generators.strategies import CLEAN, ends, json_values, workflows
 
 PATIENCE = 400
 """More moves than any drawn run needs to come to rest once all its attempts end."""
@@ -296,5 +296,5 @@ def _check_success(play: Rehearsal) -> None:
 
 
 def test_drafts_are_stamped_in_order() -> None:
-    stamped = events_of([Draft("step_held", {}), Draft("step_held", {})], after=3)
+    stamped = events_of([EventDraft("step_held", {}), EventDraft("step_held", {})], after=3)
     assert [event.seq for event in stamped] == [4, 5]

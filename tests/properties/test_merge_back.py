@@ -14,9 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb.planning.roots import Roots
-from pixirnb.testing.tree_strategies import Tree, edited, edits, lay_out, read_back, trees
-from pixirnb.trees import Clash, Given, Layer, Order
-from pixirnb.workspace.isolation import LocalFiles
+from pixirnb.protocols.trees import Checkout, Layer, MergeConflict, MergeInput
+from pixirnb.testing.generators.tree_strategies import (
+    Tree,
+    edited,
+    edits,
+    lay_out,
+    read_back,
+    trees,
+)
+from pixirnb.workspace.local_files import LocalFiles
 
 MEMORY = next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
 FEW = settings(max_examples=20)
@@ -25,8 +32,8 @@ FEW = settings(max_examples=20)
 
 def step(files: LocalFiles, name: str, tree: Tree) -> Layer:
     """An isolated step that leaves `tree`."""
-    given_ = files.give(Order("r-1", f"{name}.1", (".",)))
-    assert isinstance(given_, Given)
+    given_ = files.give(MergeInput("r-1", f"{name}.1", (".",)))
+    assert isinstance(given_, Checkout)
     lay_out(tree, given_.workspace)
     taken = files.take(given_)
     files.drop(given_)
@@ -53,12 +60,12 @@ def test_all_sides_come_together_or_nothing_changes_and_the_files_are_named(
         Path(place, "state").mkdir()
         layers = (step(files, "one", one), step(files, "two", two))
         lay_out(mine, root)
-        order = Order("r-1", "m1", (".",), layers)
+        order = MergeInput("r-1", "m1", (".",), layers)
         done = files.merge(order, lambda merging: {"merge": "m1", "roots": [
             {"root": ".", "before": merging.before["."], "after": merging.after["."]}
         ]})  # fmt: skip
         now = read_back(root)
-        if isinstance(done, Clash):
+        if isinstance(done, MergeConflict):
             assert now == mine, "nothing was changed"
             named = {conflict.path for conflict in done.conflicts}
             assert named
@@ -77,6 +84,6 @@ def test_all_sides_come_together_or_nothing_changes_and_the_files_are_named(
                     new -= set() if was is None else set(was[1].splitlines())
                     assert new <= set(lines) or now[path] in said, f"{path}: a line is lost"
         files.recorded("r-1", "m1")
-        files.undo(Order("r-1", "m2", (".",)), done[0], lambda _: {"merge": "m2"})
+        files.undo(MergeInput("r-1", "m2", (".",)), done[0], lambda _: {"merge": "m2"})
         assert read_back(root) == mine, "taken back, it is as if nothing had been"
         assert not [path for path in root.iterdir() if path.name.startswith(".pixirnb-")]

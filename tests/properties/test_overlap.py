@@ -7,10 +7,10 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.conflicts import Claim, ClaimIndex, conflict_between, find_conflicts
+from pixirnb.planning.claims import Claim, ClaimIndex, conflict_between, find_conflicts
+from pixirnb.planning.globs.index import PatternIndex
+from pixirnb.planning.globs.pattern import Pattern, matches, overlap
 from pixirnb.planning.graph import build_graph
-from pixirnb.planning.paths import Pattern, matches, overlap
-from pixirnb.planning.pattern_index import PatternIndex
 
 # Patterns spell `a` and `b`; `c` in a name is what only a wildcard matches.
 

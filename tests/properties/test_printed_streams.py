@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.engine.capture import Capture
-from pixirnb.runners.frames import LINE_LIMIT, FrameReader, FrameWriter, Garbled, Sink
-from pixirnb.runners.masking import Mask
+from pixirnb.engine.output_capture import Capture
+from pixirnb.protocols.work import Output
+from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.processes.frames import LINE_LIMIT, FrameReader, FrameWriter, Garbled, Sink
 from pixirnb.store.blobs import FileBlobs
-from pixirnb.values import INLINE_LIMIT, decode
-from pixirnb.work import Output
+from pixirnb.value_codec import INLINE_LIMIT, decode
 
 SECRETS = ("s3cret-value", "s3cret-value-and-more", "pässwörd!")
 Stream = Literal["stdout", "stderr"]

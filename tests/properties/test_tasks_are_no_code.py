@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.runners.agents.commands import Command, prepared
-from pixirnb.runners.agents.line import Failed
-from pixirnb.spec.agent_commands import PROMPT_FILE, misplaced
-from pixirnb.testing.agent_stage import coding_agent
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.commands import AgentCommand, prepare_command
+from pixirnb.spec.agent_commands import PROMPT_FILE, find_misplaced
+from pixirnb.testing.fakes.agent_stage import coding_agent
 
 CANARY: Final = "canary"
 BARE: Final = (
@@ -90,7 +90,7 @@ class Stage:
             "cwd": str(self.folder),
         }
 
-    def perform(self, command: Command) -> None:
+    def perform(self, command: AgentCommand) -> None:
         """Start it as `runners.agents.cli` does, and let it work for a moment."""
         with (command.task or Path(os.devnull)).open("rb") as task:
             process = subprocess.Popen(
@@ -146,11 +146,11 @@ def stage() -> Iterator[Stage]:
 @example(["nice", "disguised"], BARE[0])
 @example(["env", "-S", "bash -s"], BARE[0])
 def test_a_command_is_refused_or_its_task_does_nothing(words: list[str], task: str) -> None:
-    if any(misplaced(words, "cli")):
+    if any(find_misplaced(words, "cli")):
         return
     with stage() as place:
         try:
-            with prepared(place.work(words, task)) as command:
+            with prepare_command(place.work(words, task)) as command:
                 place.perform(command)
         except (Failed, PermissionError, ValueError):
             pass
@@ -176,9 +176,9 @@ ACCEPTED = [
 @given(task=tasks)
 @pytest.mark.parametrize("words", ACCEPTED, ids=" ".join)
 def test_an_agent_is_handed_its_task_to_the_letter(words: list[str], task: str) -> None:
-    assert list(misplaced(words, "cli")) == []
+    assert list(find_misplaced(words, "cli")) == []
     with stage() as place:
-        with prepared(place.work(words, task)) as command:
+        with prepare_command(place.work(words, task)) as command:
             place.perform(command)
         assert task in place.record.read_text(encoding="utf-8")
         assert not (place.folder / CANARY).exists()

@@ -16,11 +16,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.testing.tree_merge_contract import apply_patch, held, taken
-from pixirnb.testing.tree_strategies import Tree, edited, edits, lay_out, read_back, trees
-from pixirnb.trees import FILE, LINK, Belonging, TreeStore
-from pixirnb.workspace.git_trees import GitTrees
-from pixirnb.workspace.plain_trees import PlainTrees
+from pixirnb.protocols.trees import FILE, LINK, Belonging, TreeStore
+from pixirnb.testing.contracts.tree_merge import apply_patch, held, taken
+from pixirnb.testing.generators.tree_strategies import (
+    Tree,
+    edited,
+    edits,
+    lay_out,
+    read_back,
+    trees,
+)
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.git.tree_store import GitTrees
 
 Made = Callable[[Path, Path], TreeStore]
 STORES: list[Made] = [PlainTrees, GitTrees]

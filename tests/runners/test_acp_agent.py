@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners import processes
-from pixirnb.testing.agent_stage import Answers, coding_agent, fake, staged, told
-from pixirnb.testing.runner_contract import RUN_ID, Rehearsal, is_running
-from pixirnb.work import Ended, Progress
+from pixirnb.protocols.work import Ended, Progress
+from pixirnb.runners.processes import orphans
+from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, is_running
+from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, staged, told
 
 
 def perform(
@@ -261,7 +261,7 @@ def test_a_call_made_again_is_good_for_no_second_write(tmp_path: Path) -> None:
     ("content", "is_asked"),
     [
         ("x = 2\\ny = 1\\n", False),  # the passage replaced
-        ("2", False),  # the whole text, as told
+        ("2", True),  # the passage in the place of the file
         ("x = 2\\ny = 1\\nimport os\\n", True),
         ("x = 3\\ny = 1\\n", True),
         ("x = 2\\ny = 2\\n", True),
@@ -384,7 +384,7 @@ def test_an_agent_deaf_to_every_polite_word_is_ended_with_all_it_started(tmp_pat
     work = coding_agent("acp", command, tmp_path)
     ended, _ = staged(work, tmp_path, stop_at="ready", grace_s=0.5)
     assert ended.status == "cancelled"
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
     pid = tmp_path / "pid"
     assert not pid.exists() or not is_running(int(pid.read_text()))
 
@@ -393,7 +393,7 @@ def test_its_input_is_closed_and_it_leaves_nothing_behind(tmp_path: Path) -> Non
     ended, _ = perform(tmp_path, "exec:exec sleep 300", "say:left")
     assert ended.status == "completed"
     assert ended.strays == 1
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
 
 
 def test_our_own_program_killed_from_outside_takes_the_agent_with_it(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_our_own_program_killed_from_outside_takes_the_agent_with_it(tmp_path: P
     )
     assert ended.status == "failed"
     assert ended.error_kind == "crash"
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
 
 
 # --- agents that do not keep to the protocol ---------------------------------------------------------------------------

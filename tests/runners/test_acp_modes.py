@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.testing.agent_stage import Answers, coding_agent, fake, staged, told
-from pixirnb.testing.runner_contract import Rehearsal
-from pixirnb.work import Ended
+from pixirnb.protocols.work import Ended
+from pixirnb.testing.contracts.runner import Rehearsal
+from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, staged, told
 
 HAND: tuple[str, ...] = ("hand:kept.txt:overwritten", "say:Done.")
 

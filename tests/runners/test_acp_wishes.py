@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from acp import schema
 
-from pixirnb.runners.agents.acp_updates import Call, Change, diff_of
-from pixirnb.runners.agents.acp_wishes import Leaves, wish
+from pixirnb.runners.agents.acp.permission_calls import WriteGrants, wish
+from pixirnb.runners.agents.acp.updates import AgentToolCall, ProposedEdit, diff_of
 
 BASE: dict[str, Any] = {"title": "Run", "kind": "execute", "input": {"command": "rm -rf /w/x"}}
 
 
-def call(**said: Any) -> Call:
+def call(**said: Any) -> AgentToolCall:
     changes = said.pop("changes", [])
-    made = Call("c1", **{**BASE, **said})
+    made = AgentToolCall("c1", **{**BASE, **said})
     made.content = [
         schema.FileEditToolCallContent(
             type="diff", path=change.path, old_text=change.before, new_text=change.after
@@ -40,10 +40,10 @@ def digest(folder: str = "/w", **said: Any) -> str:
         {"input": {"command": "rm -rf /tmpx"}},
         {"input": {"command": "rm -rf \0/x"}},
         {"locations": ["/w/a"]},
-        {"changes": [Change("/w/a", None, "one")]},
-        {"changes": [Change("/w/a", None, "two")]},
-        {"changes": [Change("/w/a", "old", "two")]},
-        {"changes": [Change("/w/b", "old", "two")]},
+        {"changes": [ProposedEdit("/w/a", None, "one")]},
+        {"changes": [ProposedEdit("/w/a", None, "two")]},
+        {"changes": [ProposedEdit("/w/a", "old", "two")]},
+        {"changes": [ProposedEdit("/w/b", "old", "two")]},
     ],
 )
 def test_calls_that_differ_in_anything_are_two(other: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def test_calls_that_differ_in_anything_are_two(other: dict[str, Any]) -> None:
 def test_each_change_is_a_call_of_its_own() -> None:
     befores = [None, "", "one", "two"]
     digests = {
-        digest(changes=[Change("/w/a", before, after)])
+        digest(changes=[ProposedEdit("/w/a", before, after)])
         for before in befores
         for after in ("x", "y", "x\n")
     }
@@ -62,7 +62,7 @@ def test_each_change_is_a_call_of_its_own() -> None:
 
 def test_a_call_without_input_is_told_by_its_content() -> None:
 
-    def said(text: str) -> Call:
+    def said(text: str) -> AgentToolCall:
         block = schema.TextContentBlock(type="text", text=text)
         made = call(input=None)
         made.content = [schema.ContentToolCallContent(type="content", content=block)]
@@ -80,7 +80,7 @@ def test_the_same_call_in_another_copy_is_the_same() -> None:
             title=f"Change {folder}/a in {folder}",
             input={"path": f"{folder}/a", "all": [f"{folder}/b", "c"]},
             locations=[f"{folder}/a"],
-            changes=[Change(f"{folder}/a", None, f"see {folder}/b")],
+            changes=[ProposedEdit(f"{folder}/a", None, f"see {folder}/b")],
         )
 
     assert inside("/w") == inside("/srv/copies/7") == inside("/w.d/x-y")
@@ -97,7 +97,8 @@ def test_a_folder_is_told_by_its_whole_name(one: str, two: str) -> None:
 
 def test_what_is_shown_is_what_was_said() -> None:
     made = call(
-        locations=["/w/src/a.py"], changes=[Change("/w/src/a.py", "see /w/b\n", "see /tmp/w/b\n")]
+        locations=["/w/src/a.py"],
+        changes=[ProposedEdit("/w/src/a.py", "see /w/b\n", "see /tmp/w/b\n")],
     )
     shown, _ = wish(made, ["src/a.py"], ["/w"])
     assert shown["input"] == {"command": "rm -rf /w/x"}
@@ -107,7 +108,7 @@ def test_what_is_shown_is_what_was_said() -> None:
 
 def test_a_long_diff_is_cut_and_tells_its_size() -> None:
     after = "line\n" * 5_000
-    shown, _ = wish(call(changes=[Change("/w/a", "", after)]), ["a"], ["/w"])
+    shown, _ = wish(call(changes=[ProposedEdit("/w/a", "", after)]), ["a"], ["/w"])
     assert "this is the text after" in shown["diff"]
     assert len(shown["diff"]) < 17_000
     assert "/dev/null" in diff_of("a", None, "x")
@@ -115,8 +116,12 @@ def test_a_long_diff_is_cut_and_tells_its_size() -> None:
 
 
 def test_changes_of_one_file_are_followed_one_after_another() -> None:
-    leaves = Leaves()
-    changes = [Change("/w/a", "one", "1"), Change("/w/a", "two", "2"), Change("/w/b", None, "b")]
+    leaves = WriteGrants()
+    changes = [
+        ProposedEdit("/w/a", "one", "1"),
+        ProposedEdit("/w/a", "two", "2"),
+        ProposedEdit("/w/b", None, "b"),
+    ]
     leaves.give(call(kind="edit", changes=changes), "b2:x", {"/w/a": "a", "/w/b": "b"})
     assert not leaves.use("a", "one two", "1 two")
     assert not leaves.use("b", "", "1 2")
@@ -125,11 +130,22 @@ def test_changes_of_one_file_are_followed_one_after_another() -> None:
     assert leaves.use("b", "", "b")
 
 
+def test_leave_for_a_passage_is_none_to_put_it_in_the_place_of_the_file() -> None:
+    leaves = WriteGrants()
+    made = call(kind="edit", changes=[ProposedEdit("/w/a", "line 7\n", "line seven\n")])
+    leaves.give(made, "b2:x", {"/w/a": "a"})
+    text = "".join(f"line {n}\n" for n in range(50))
+    assert not leaves.use("a", text, "line seven\n")
+    assert leaves.use("a", text, text.replace("line 7\n", "line seven\n"))
+
+
 def test_what_is_allowed_in_one_copy_of_a_repository_is_the_same_in_another() -> None:
     def digest(copy: str, path: str = "a") -> str:
-        made = call(changes=[Change(f"{copy}/cloud/{path}", "", "x")])
+        made = call(changes=[ProposedEdit(f"{copy}/cloud/{path}", "", "x")])
         return wish(made, [], [f"{copy}/w"], {".": f"{copy}/w", "repos.cloud": f"{copy}/cloud"})[1]
 
     assert digest("/one") == digest("/two")
     assert digest("/one") != digest("/one", "b")
-    assert digest("/one") != wish(call(changes=[Change("/one/w/a", "", "x")]), [], ["/one/w"])[1]
+    assert (
+        digest("/one") != wish(call(changes=[ProposedEdit("/one/w/a", "", "x")]), [], ["/one/w"])[1]
+    )

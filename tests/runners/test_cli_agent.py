@@ -11,11 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
-from pixirnb.runners import processes
+from pixirnb.protocols.work import Output, Told
 from pixirnb.runners.agents.commands import ARGUMENT_LIMIT
-from pixirnb.testing.agent_stage import coding_agent, fake, staged, told
-from pixirnb.testing.runner_contract import RUN_ID
-from pixirnb.work import Output, Told
+from pixirnb.runners.processes import orphans
+from pixirnb.testing.contracts.runner import RUN_ID
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged, told
 
 
 @pytest.fixture(autouse=True)
@@ -261,7 +261,7 @@ def test_a_pipe_that_a_descendant_keeps_open_does_not_hold_up_the_end(tmp_path: 
     )
     assert (ended.status, rehearsal.text()) == ("completed", "left\n")
     assert ended.strays == 1
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
 
 
 def test_a_stop_ends_the_whole_tree_in_sessions_of_their_own_too(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_stop_ends_the_whole_tree_in_sessions_of_their_own_too(tmp_path: Path)
         grace_s=0.5,
     )
     assert ended.status == "timed_out"
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
     new = [each for each in psutil.process_iter(["cmdline"]) if each.pid not in before]
     assert not [each for each in new if "301" in shlex.join(each.info["cmdline"] or [])]
 

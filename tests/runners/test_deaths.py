@@ -17,20 +17,20 @@ import pytest
 
 from pixirnb import ids
 from pixirnb.errors import Cannot
-from pixirnb.ports import Runner
-from pixirnb.runners import processes
-from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.protocols.ports import Runner
+from pixirnb.protocols.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
+from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import (
+from pixirnb.testing.contracts.runner import (
     RUN_ID,
     Rehearsal,
     is_running,
     on_a_loop,
     wait_until,
 )
-from pixirnb.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
 
 TREE = "setsid sleep 60 & (sleep 60 &) ; echo ready; sleep 60"
 SOURCE = """
@@ -88,7 +88,7 @@ async def struck(
         assert isinstance(started, Started)
         assert started.pid is not None
         blow(supervisor, started.pid)
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
     return ends[0]
 
 
@@ -135,12 +135,12 @@ ENGINE = """
 import sys, os, time
 from pathlib import Path
 import anyio
-from pixirnb.work import PythonWork, ScriptedWork, ShellWork
-from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.protocols.work import PythonWork, ScriptedWork, ShellWork
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.runners.agents.scripted import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import Rehearsal
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.testing.contracts.runner import Rehearsal
 
 RUN_ID, FOLDER, FORK = sys.argv[1:]
 
@@ -180,7 +180,7 @@ def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> 
     assert engine.stdout is not None
     with engine.stdout:
         supervisor = int(engine.stdout.readline())
-        assert processes.find_strays(run_id)
+        assert orphans.find_strays(run_id)
         engine.kill()
         engine.wait()
         copies = [
@@ -191,12 +191,12 @@ def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> 
         assert bool(copies) == (fork == "fork")
         deadline = time.monotonic() + 8
         while (
-            processes.find_strays(run_id) or is_running(supervisor)
+            orphans.find_strays(run_id) or is_running(supervisor)
         ) and time.monotonic() < deadline:
             time.sleep(0.02)
         for copy in copies:
             copy.kill()
-    assert processes.find_strays(run_id) == []
+    assert orphans.find_strays(run_id) == []
     assert not is_running(supervisor)
 
 
@@ -206,10 +206,10 @@ def test_strays_of_a_dead_owner_are_found_by_run_and_ended() -> None:
     stray = subprocess.Popen(["sleep", "60"], env=tag, start_new_session=True)
     unrelated = subprocess.Popen(["sleep", "60"], env={**tag, "PIXIRNB_STEP": f"{other}x/make.2"})
     try:
-        assert processes.find_strays(other) == [stray.pid]
-        assert processes.find_strays(RUN_ID) == []
-        assert processes.end_strays(other) == [stray.pid]
-        assert processes.end_strays(other) == []
+        assert orphans.find_strays(other) == [stray.pid]
+        assert orphans.find_strays(RUN_ID) == []
+        assert orphans.end_strays(other) == [stray.pid]
+        assert orphans.end_strays(other) == []
         assert stray.wait(10) == -signal.SIGKILL
         assert unrelated.poll() is None
     finally:
@@ -225,7 +225,7 @@ def test_a_forked_function_bears_its_tag_though_it_was_never_execed(tmp_path: Pa
             await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\n")
             started = rehearsal.events[0]
             assert isinstance(started, Started)
-            assert started.pid in processes.find_strays(RUN_ID)
+            assert started.pid in orphans.find_strays(RUN_ID)
             rehearsal.stop.set("cancelled")
 
     on_a_loop(story)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents.furnishing import furnished, tool_server
-from pixirnb.runners.presets import resolve
-from pixirnb.testing.agent_stage import coding_agent, fake, staged
+from pixirnb.runners.agents.flags import extra_arguments, tool_server
+from pixirnb.runners.agents.presets import resolve
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged
 
 ROOTS = {".": "/w", "repos.inside": "/w/inside", "repos.cloud": "/cloud"}
 
@@ -36,12 +36,12 @@ def work(runner: str, name: str, **more: Any) -> dict[str, Any]:
 def test_folders_beside_its_own_reach_an_agent_as_its_flags(
     runner: str, name: str, flag: str
 ) -> None:
-    assert furnished(work(runner, name)) == [flag, "/docs", flag, "/cloud"]
-    assert furnished(work(runner, name, additional_paths=[], roots={})) == []
+    assert extra_arguments(work(runner, name)) == [flag, "/docs", flag, "/cloud"]
+    assert extra_arguments(work(runner, name, additional_paths=[], roots={})) == []
 
 
 def test_a_folder_that_may_only_be_read_is_not_named_where_the_flag_lets_it_be_written() -> None:
-    assert furnished(work("cli", "codex")) == ["--add-dir", "/cloud"]
+    assert extra_arguments(work("cli", "codex")) == ["--add-dir", "/cloud"]
 
 
 def test_the_flags_stand_where_the_program_reads_them(
@@ -63,11 +63,11 @@ def test_our_tools_reach_an_agent_by_the_arguments_its_table_names() -> None:
     server = tool_server(work("cli", "claude", **more))
     assert server is not None
     assert server[1:] == ["-m", "pixirnb", "mcp", "--workspace", "/w", "--state", "/s"]
-    words = furnished(work("cli", "claude", **more))
+    words = extra_arguments(work("cli", "claude", **more))
     at = words.index("--mcp-config")
     described = json.loads(words[at + 1])
     assert described == {"mcpServers": {"pixirnb": {"command": server[0], "args": server[1:]}}}
-    words = furnished(work("cli", "codex", **more))
+    words = extra_arguments(work("cli", "codex", **more))
     assert f"mcp_servers.pixirnb.args={json.dumps(server[1:])}" in words
     assert tool_server(work("cli", "claude", surface=[], state="/s")) is None
     assert tool_server(work("cli", "claude", surface=more["surface"], state=None)) is None

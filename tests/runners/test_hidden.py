@@ -12,9 +12,11 @@ import sys
 import textwrap
 from pathlib import Path
 
-from pixirnb.runners.supervisor import settings_of_python
+import pixirnb
+from pixirnb.runners.processes.supervisor import settings_of_python
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(pixirnb.__file__).parents[1]
+"""Of the package under test, which may be a copy with a bug."""
 UNPRIVILEGED = (
     "import ctypes, os, sys; drop = ctypes.CDLL(None).prctl; [drop(24, n, 0, 0, 0) for n in range(64)]; "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
@@ -23,13 +25,13 @@ STORY = textwrap.dedent("""
     import json, os, sys
     from pathlib import Path
     import anyio
-    from pixirnb.runners import processes
-    from pixirnb.runners.lineage import sender, tag_of
-    from pixirnb.runners.python import PythonRunner
+    from pixirnb.runners.processes import orphans as processes
+    from pixirnb.runners.processes.ancestry import sender, tag_of
+    from pixirnb.runners.python.runner import PythonRunner
     from pixirnb.runners.shell import ShellRunner
-    from pixirnb.runners.supervisor import Supervisor
-    from pixirnb.testing.runner_contract import RUN_ID, Rehearsal
-    from pixirnb.work import PythonWork, ShellWork
+    from pixirnb.runners.processes.supervisor import Supervisor
+    from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal
+    from pixirnb.protocols.work import PythonWork, ShellWork
 
     READ = '''
     def look():

@@ -15,18 +15,21 @@ import anyio
 import anyio.to_thread
 import pytest
 
+import pixirnb
 from pixirnb.ids import attempt_name
-from pixirnb.runners import starts
-from pixirnb.runners.children import Children
-from pixirnb.runners.lineage import asking_step, sender, tag_of
+from pixirnb.protocols.work import ShellWork, Started
+from pixirnb.runners.processes import thread_starts as starts
+from pixirnb.runners.processes.ancestry import asking_step, is_loose, sender, tag_of
+from pixirnb.runners.processes.process_tree import TAG
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.thread_children import Children
 from pixirnb.runners.shell import ShellRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.runners.trees import TAG
-from pixirnb.testing.runner_contract import RUN_ID, Rehearsal, on_a_loop, wait_until
-from pixirnb.work import ShellWork, Started
+from pixirnb.system import process_marks
+from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, on_a_loop, wait_until
 
-ASK = f"{sys.executable} -c 'from pixirnb.runners.lineage import asking_step as a; print(a())'"
-ROOT = Path(__file__).parents[2]
+ASK = f"{sys.executable} -c 'from pixirnb.runners.processes.ancestry import asking_step as a; print(a())'"
+ROOT = Path(pixirnb.__file__).parents[1]
+"""Of the package under test, which may be a copy with a bug."""
 
 
 def said_below_a_step(command: str, folder: Path) -> str:
@@ -78,7 +81,7 @@ def test_who_runs_the_tests_is_below_the_step_it_was_told_it_is(
     assert asking_step() == "r-1/a.2"
 
 
-SENDER = "import sys; from pixirnb.runners.lineage import sender; print(sender(int(sys.argv[1])))"
+SENDER = "import sys; from pixirnb.runners.processes.ancestry import sender; print(sender(int(sys.argv[1])))"
 
 
 def sender_as_seen_elsewhere(pid: int) -> str:
@@ -86,7 +89,12 @@ def sender_as_seen_elsewhere(pid: int) -> str:
     env = {name: value for name, value in os.environ.items() if name != TAG}
     command = [sys.executable, "-c", SENDER, str(pid)]
     done = subprocess.run(
-        command, env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+        command,
+        cwd=ROOT,
+        env={**env, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
@@ -123,6 +131,23 @@ def test_what_a_step_in_a_thread_starts_is_never_a_persons_wherever_it_goes() ->
     thread.join()
     assert found == ["own_step", "own_step"]
     assert elsewhere == ["other_step", "other_step"]
+
+
+def test_who_has_nobody_above_that_was_there_before_may_have_been_orphaned() -> None:
+    before = process_marks.now()
+    script = "setsid sleep 60 > /dev/null 2>&1 & echo $!"
+    stays = subprocess.Popen(["sleep", "60"])
+    leaves = int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+    try:
+        assert not is_loose(stays.pid, before), "this process is older"
+        assert is_loose(leaves, before)
+        assert not is_loose(leaves, process_marks.now() + 1000), "it was there before"
+        assert not is_loose(leaves, None)
+    finally:
+        os.kill(leaves, signal.SIGKILL)
+        stays.kill()
+        stays.wait()
+    assert is_loose(stays.pid, before), "who is gone proves nothing"
 
 
 def test_a_step_of_another_owner_is_known_by_its_reaper_when_it_hides_its_own_name(

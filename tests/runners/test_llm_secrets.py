@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents import llm
-from pixirnb.runners.agents.llm_messages import arguments_of
-from pixirnb.runners.masking import Mask
-from pixirnb.sessions.plain_data import plain_data
-from pixirnb.sessions.replay import provider_bytes, replay
-from pixirnb.testing.agent_lines import TapedLine
-from pixirnb.testing.toolboxes import agent_work
+from pixirnb.runners.agents.llm import program
+from pixirnb.runners.agents.llm.messages import arguments_of
+from pixirnb.runners.output.mask import Mask
+from pixirnb.sessions.json_values import plain_data
+from pixirnb.sessions.provider_input import provider_bytes, replay
+from pixirnb.testing.fakes.agent_lines import TapedLine
+from pixirnb.testing.fakes.toolboxes import agent_work
 from pixirnb.testing.wire.answers import Answer, Call, Received, Told
 from pixirnb.testing.wire.server import ModelServer
 
@@ -38,7 +38,7 @@ def turn(
     work |= {"prompt": PROMPT, "history": [], "surface": []}
     with server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        llm.run(work, line)
+        program.run(work, line)
     return line, server.received
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents import llm
-from pixirnb.runners.agents.line import Failed
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.llm import program
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import SessionState
-from pixirnb.testing.agent_lines import TapedLine
-from pixirnb.testing.toolboxes import agent_work
+from pixirnb.testing.fakes.agent_lines import TapedLine
+from pixirnb.testing.fakes.toolboxes import agent_work
 from pixirnb.testing.wire.answers import Answer, Call, Plain, Refusal, Told
 from pixirnb.testing.wire.server import ModelServer
 
@@ -43,7 +43,7 @@ class Table:
         with self.server:
             monkeypatch.setenv("OPENAI_BASE_URL", self.server.base_url)
             try:
-                llm.run(work, self.line)
+                program.run(work, self.line)
             except Failed as failed:
                 return failed
         return None
@@ -373,5 +373,5 @@ def test_a_model_that_cannot_be_asked_says_what_to_do(
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     work = agent_work(tmp_path, model=model, timeout_ms=1000)
     with pytest.raises(Failed) as caught:
-        llm.run({**work, "prompt": "p", "history": []}, TapedLine())
+        program.run({**work, "prompt": "p", "history": []}, TapedLine())
     assert (caught.value.kind, says in caught.value.message) == (kind, True)

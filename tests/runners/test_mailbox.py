@@ -6,8 +6,8 @@ from functools import partial
 
 import anyio
 
-from pixirnb.runners.mailbox import Mailbox, Piece
-from pixirnb.runners.threads import StreamName
+from pixirnb.runners.processes.loop_mailbox import Mailbox, StreamChunk
+from pixirnb.runners.python.thread_output import StreamName
 
 
 def test_small_pieces_that_wait_go_together_and_everything_arrives_in_order() -> None:
@@ -39,4 +39,4 @@ def test_small_pieces_that_wait_go_together_and_everything_arrives_in_order() ->
 
 
 def _post(mailbox: Mailbox, heard: list[object], stream: StreamName, data: bytes) -> None:
-    mailbox.post(Piece(stream, bytearray(data), lambda *told: heard.append(told)), len(data))
+    mailbox.post(StreamChunk(stream, bytearray(data), lambda *told: heard.append(told)), len(data))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.runners.agents.terminal_text import plain
-from pixirnb.runners.masking import Mask, secret_values
-from pixirnb.runners.needles import pattern_of
+from pixirnb.runners.output.ansi_text import plain
+from pixirnb.runners.output.mask import Mask, secret_values
+from pixirnb.runners.output.text_search import pattern_of
 
 SECRET = "s3cret-s3cret-value"
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents import llm
-from pixirnb.runners.agents.line import Failed
-from pixirnb.testing.agent_lines import TapedLine
-from pixirnb.testing.toolboxes import agent_work
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.llm import program
+from pixirnb.testing.fakes.agent_lines import TapedLine
+from pixirnb.testing.fakes.toolboxes import agent_work
 
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "build" / "aimock" / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
@@ -88,7 +88,7 @@ def turn(prompt: str, base_url: str, workspace: Path, monkeypatch: pytest.Monkey
     work = agent_work(workspace, model="openai:gpt-4o", timeout_ms=60_000)
     line = TapedLine()
     try:
-        llm.run({**work, "prompt": prompt, "history": []}, line)
+        program.run({**work, "prompt": prompt, "history": []}, line)
     except Failed as failed:
         line.tape.append(("failed", failed))
     return line

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.runners import presets
+from pixirnb.runners.agents import presets
 from pixirnb.runners.agents.json_lines import Transcript, wrong_rule
-from pixirnb.runners.presets import resolve
+from pixirnb.runners.agents.presets import resolve
 
 
 @pytest.fixture(autouse=True)

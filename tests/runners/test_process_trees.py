@@ -13,16 +13,16 @@ import anyio
 import psutil
 import pytest
 
-from pixirnb.runners import processes, trees
+from pixirnb.protocols.work import Ended, Output, RunnerEvent, ShellWork, Started
+from pixirnb.runners.processes import orphans, process_tree
+from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.shell import ShellRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import (
+from pixirnb.testing.contracts.runner import (
     RUN_ID,
     Rehearsal,
     is_running,
     on_a_loop,
 )
-from pixirnb.work import Ended, Output, RunnerEvent, ShellWork, Started
 
 DAEMONS = """
 python3 - <<'EOF' &
@@ -213,7 +213,7 @@ def test_a_stop_ends_the_whole_tree_daemons_included(tmp_path: Path, grace_s: fl
     assert ended.status == "timed_out"
     assert len(pids_in(tmp_path)) == 2
     assert not any(map(is_running, pids_in(tmp_path)))
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
 
 
 def test_a_stop_is_polite_first(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_tree_that_grows_while_it_is_ended_does_not_get_away(tmp_path: Path) -
     grower = """trap '' TERM; echo ready; n=0
     while [ $n -lt 2000 ]; do n=$((n+1)); (trap '' TERM; setsid sleep 60 & exec sleep 60) & sleep 0.001; done"""
     stopped_when_ready(grower, tmp_path, 0.0)
-    assert processes.find_strays(RUN_ID) == []
+    assert orphans.find_strays(RUN_ID) == []
 
 
 def test_output_of_the_last_moment_is_not_lost(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ LOOP = "while [ ! -e over ]; do /bin/true || echo ended >> ended; done"
 ENDS = """
 import os, subprocess, sys
 from pathlib import Path
-from pixirnb.runners import trees
+from pixirnb.runners.processes import process_tree as trees
 spared = subprocess.Popen(["sh", "-c", sys.argv[1]])
 for _ in range(400):
     trees.end_below(os.getpid(), spare=frozenset({spared.pid}))
@@ -307,7 +307,7 @@ spared.wait()
 
 
 def test_what_a_spared_tree_begins_while_others_are_ended_is_spared(tmp_path: Path) -> None:
-    here = str(Path(trees.__file__).parents[2])
+    here = str(Path(process_tree.__file__).parents[2])
     env = {**os.environ, "PYTHONPATH": here}
     subprocess.run([sys.executable, "-c", ENDS, LOOP], cwd=tmp_path, env=env, check=True)
     assert not (tmp_path / "ended").exists()

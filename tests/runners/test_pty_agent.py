@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.runners.agents.terminal_text import plain
-from pixirnb.testing.agent_stage import coding_agent, fake, staged, told
+from pixirnb.runners.output.ansi_text import plain
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged, told
 
 
 def test_it_has_a_terminal_of_its_own_and_its_message_is_plain(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from pixirnb import values
-from pixirnb.runners import reporter
-from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import Rehearsal, on_a_loop, wait_until
-from pixirnb.work import Ended, Progress, PythonWork, Started
+from pixirnb import value_codec
+from pixirnb.protocols.work import Ended, Progress, PythonWork, Started
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python import progress
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop, wait_until
 
 SOURCE = """
     import os
@@ -123,7 +123,7 @@ def value_of(ended: Ended) -> Any:
     assert ended.status == "completed", ended
     assert ended.value is not None
     assert ended.payload is None or isinstance(ended.payload, bytes)
-    return values.decode(ended.value, ended.payload, values.user_key())
+    return value_codec.decode(ended.value, ended.payload, value_codec.user_key())
 
 
 @BOTH
@@ -217,15 +217,16 @@ def looks():
     import sys
     import pixirnb
     import pixirnb.machine.retry
-    from pixirnb.runners import reaper, reporter
+    from pixirnb.runners.processes import reaper
+    from pixirnb.runners.python import progress as reporter
     return [
         pixirnb.__file__,
         pixirnb.runners.__file__,
         pixirnb.Cannot.__module__,
-        sys.modules["pixirnb.runners.reporter"] is reporter,
+        sys.modules["pixirnb.runners.python.progress"] is reporter,
     ]
 """
-    package = Path(reporter.__file__).parent
+    package = Path(progress.__file__).parents[1]
     seen = value_of(perform(":looks", tmp_path, process=True, source=source)[0])
     assert seen == [
         str(package.parent / "__init__.py"),
@@ -236,7 +237,7 @@ def looks():
 
 
 def test_progress_outside_a_step_does_nothing() -> None:
-    reporter.progress(0.5, "nobody listens")
+    progress.progress(0.5, "nobody listens")
 
 
 def test_a_process_has_its_own_directory_environment_and_session(tmp_path: Path) -> None:
@@ -373,9 +374,9 @@ def test_a_thread_that_never_returns_does_not_keep_the_interpreter_alive(tmp_pat
     program = """
 import anyio, sys
 from pathlib import Path
-from pixirnb.work import PythonWork
-from pixirnb.runners.python import PythonRunner
-from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
+from pixirnb.protocols.work import PythonWork
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 
 async def story(supervisor):
     rehearsal = Rehearsal(PythonWork(":f", {}, "def f():\\n import time\\n time.sleep(600)", False), Path("."))
@@ -413,7 +414,7 @@ def test_a_thread_that_prints_without_end_is_slowed_down_and_not_stored(tmp_path
 def test_printing_while_steps_come_and_go_does_no_harm(tmp_path: Path) -> None:
     program = """
 import sys, threading
-from pixirnb.runners.threads import own_output
+from pixirnb.runners.python.thread_output import own_output
 over = threading.Event()
 def go():
     while not over.is_set():
@@ -427,7 +428,7 @@ for _ in range(20_000):
         pass
 over.set()
 """
-    here = str(Path(reporter.__file__).parents[2])
+    here = str(Path(progress.__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -1,19 +1,19 @@
-"""Every runner of ours keeps the promises of `ports.Runner`."""
+"""Every runner of ours keeps the promises of `protocols.ports.Runner`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import ClassVar
 
-from pixirnb.ports import Runner
-from pixirnb.runners.agent import AgentRunner
-from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.scripted import ScriptedRunner
+from pixirnb.protocols.ports import Runner
+from pixirnb.protocols.work import PythonWork, ScriptedWork, ShellWork, Work
+from pixirnb.runners.agents.runner import AgentRunner
+from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.agent_stage import coding_agent, fake
-from pixirnb.testing.runner_contract import RunnerContract
-from pixirnb.work import PythonWork, ScriptedWork, ShellWork, Work
+from pixirnb.testing.contracts.runner import RunnerContract
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake
 
 SOURCE = """
 import sys, time

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.scripted import ScriptedRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import Rehearsal, on_a_loop
-from pixirnb.work import Ended, Report, ScriptedWork
+from pixirnb.protocols.work import Ended, Report, ScriptedWork
+from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 
 
 def perform(actions: list[dict[str, Any]], folder: Path) -> tuple[Ended, Rehearsal]:

@@ -21,12 +21,12 @@ import psutil
 import pytest
 
 from pixirnb import api, ids
-from pixirnb.handle import Run
 from pixirnb.history.codec import GENESIS
 from pixirnb.history.events import Event
-from pixirnb.runners import processes
+from pixirnb.operations.run import Run
+from pixirnb.runners.processes import orphans
 from pixirnb.store.blobs import FileBlobs
-from pixirnb.store.lines import decode_log, encode_group
+from pixirnb.store.log_encoding import decode_log, encode_group
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -105,7 +105,7 @@ def strand(owner: subprocess.Popen[str], run: str) -> list[psutil.Process]:
 
 def strays_of(run: str) -> list[psutil.Process]:
     found = []
-    for pid in processes.find_strays(run):
+    for pid in orphans.find_strays(run):
         try:
             found.append(psutil.Process(pid))
         except psutil.NoSuchProcess:
@@ -169,13 +169,13 @@ def test_strays_are_ended_before_anything_of_a_resume_runs(
         Path("fixed").touch()
         assert api.resume(run).wait().status == "completed"
         assert not any(map(is_alive, left))
-        assert processes.find_strays(run) == []
+        assert orphans.find_strays(run) == []
         told = effects()
         assert told.count("again") == 1
         assert told[-1] == "again"
         assert all(process.poll() is None for process in bystanders)
     finally:
-        processes.end_strays(run)
+        orphans.end_strays(run)
 
 
 def test_a_pid_in_the_log_that_is_somebody_elses_now_is_never_killed(
@@ -209,9 +209,9 @@ def test_ending_strays_tells_whom_it_ended_and_waits_until_they_are_gone() -> No
     tag = {**os.environ, "PIXIRNB_STEP": f"{run}/make.1"}
     breeds = "trap '' TERM; for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; sleep 60"
     parent = subprocess.Popen(["sh", "-c", breeds], env=tag, start_new_session=True)
-    until(lambda: len(processes.find_strays(run)) == 10)
+    until(lambda: len(orphans.find_strays(run)) == 10)
     found = strays_of(run)
-    ended = processes.end_strays(run)
+    ended = orphans.end_strays(run)
     assert sorted(ended) == sorted(process.pid for process in found)
     assert not any(map(is_alive, found))
     assert parent.wait(10) == -signal.SIGKILL

@@ -6,6 +6,7 @@ an emptied environment, orphaned at once), and whether politeness moves it. The 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shlex
@@ -25,12 +26,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pixirnb import api, ids, process_marks
-from pixirnb.runners import processes
-from pixirnb.runners.python import PythonRunner
-from pixirnb.runners.supervisor import Supervisor
-from pixirnb.testing.runner_contract import Rehearsal, is_running, on_a_loop, wait_until
-from pixirnb.work import Ended, PythonWork
+from pixirnb import api, ids
+from pixirnb.protocols.work import Ended, PythonWork
+from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.system import process_marks
+from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop, wait_until
 
 SOURCE = """
 import os, shlex, subprocess, threading, time
@@ -106,6 +108,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
 ]  # what the drawn steps leave behind they leave on purpose
+
+
+@pytest.fixture(autouse=True)
+def _collected_here() -> Iterator[None]:
+    """What the drawn steps leave behind is collected under the filters above, and not in the midst of another test."""
+    yield
+    gc.collect()
+
+
 WAYS = (
     "popen",
     "bare",
@@ -231,7 +242,7 @@ def test_nothing_that_a_thread_started_outlives_its_step(
     )
     assert ended.strays >= tree.count()
     assert alive(folder) == []
-    assert processes.find_strays(run) == []
+    assert orphans.find_strays(run) == []
 
 
 @drawn
@@ -259,7 +270,7 @@ def test_a_stop_ends_what_a_thread_started_though_the_thread_goes_on(
 
     (ended,) = on_a_loop(story)
     assert (ended.status, ended.details) == ("detached", {"reason": "timed_out"})
-    assert processes.find_strays(run) == []
+    assert orphans.find_strays(run) == []
 
 
 OWNER = """
@@ -391,7 +402,7 @@ def test_a_thread_whose_process_is_ended_returns_and_is_no_detached_one(tmp_path
 
         async with anyio.create_task_group() as group:
             group.start_soon(go)
-            await wait_until(lambda: bool(processes.find_strays(run)))
+            await wait_until(lambda: bool(orphans.find_strays(run)))
             rehearsal.stop.set("cancelled")
         return ends[0]
 
@@ -422,9 +433,9 @@ SHARED = """
 import json, multiprocessing, time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
-from pixirnb.runners.python import PythonRunner
-from pixirnb.testing.runner_contract import Rehearsal, is_running, on_a_loop
-from pixirnb.work import PythonWork
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop
+from pixirnb.protocols.work import PythonWork
 
 SOURCE = '''
 import multiprocessing, time
@@ -478,6 +489,76 @@ def f():
     assert (tmp_path / "told").read_text() == (
         "pixirnb's engine has ended: a step of it starts no more processes 256"
     )
+
+
+def test_a_program_that_empties_its_environment_is_found_by_its_mark(tmp_path: Path) -> None:
+    source = """
+def leave():
+    import subprocess
+    text = "env -i setsid sleep 300 > /dev/null 2>&1 & echo $!"
+    return int(subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE).stdout)
+"""
+    spec = {"name": "bare", "steps": [{"id": "a", "call": ":leave"}]}
+    run = api.start(spec, functions={":leave": source}, workspace=tmp_path)
+    assert run.wait().ok
+    assert not is_running(run.value("a"))
+
+
+def test_a_program_that_takes_the_mark_off_is_found_by_its_tag(tmp_path: Path) -> None:
+    # `su` and `runuser` do that, by way of PAM.
+    source = """
+def leave():
+    import subprocess
+    text = "ulimit -S -x unlimited; setsid sleep 300 > /dev/null 2>&1 & echo $!"
+    return int(subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE).stdout)
+"""
+    spec = {"name": "su", "steps": [{"id": "a", "call": ":leave"}]}
+    run = api.start(spec, functions={":leave": source}, workspace=tmp_path)
+    assert run.wait().ok
+    assert not is_running(run.value("a"))
+
+
+def test_a_program_that_takes_the_mark_off_ends_with_the_kernel_all_the_same(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "m.py").write_text(
+        "import subprocess, time\n"
+        "def leave():\n"
+        "    text = 'ulimit -S -x unlimited; echo $$ > pid.new; mv pid.new pid; exec sleep 300'\n"
+        "    subprocess.run(['setsid', 'bash', '-c', text])\n"
+    )
+    spec = {"name": "su", "steps": [{"id": "a", "call": "m:leave"}]}
+    (tmp_path / "w.json").write_text(json.dumps(spec))
+    here = str(Path(api.__file__).parents[1])
+    owner = subprocess.Popen(
+        [sys.executable, "-m", "pixirnb", "run", "w.json", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": here},
+        stdout=subprocess.DEVNULL,
+    )
+    while not (tmp_path / "pid").exists():
+        time.sleep(0.02)
+    pid = int((tmp_path / "pid").read_text())
+    assert is_running(pid)
+    owner.kill()
+    owner.wait()
+    while is_running(pid):  # pytest's own time-out ends a wait in vain
+        time.sleep(0.02)
+
+
+def test_strays_of_a_run_that_is_over_are_ended_by_what_doctor_says_ends_them(
+    tmp_path: Path,
+) -> None:
+    spec = {"name": "over", "steps": [{"id": "a", "run": "true"}]}
+    run = api.start(spec, workspace=tmp_path)
+    assert run.wait().ok
+    stray = subprocess.Popen(["sleep", "300"], env={"PIXIRNB_STEP": f"{run.id}/a.1"})
+    try:
+        assert "strays_alive" in {each.code for each in run.diagnose().findings}
+        assert api.resume(run.id, workspace=tmp_path).wait().ok
+        assert stray.wait() == -signal.SIGKILL
+    finally:
+        stray.kill()
 
 
 def test_a_thread_that_a_step_leaves_behind_starts_nothing_once_the_step_has_ended(

@@ -12,11 +12,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pixirnb.runners.agents.excerpts import OUTPUT_LIMIT, Excerpt, bounded
-from pixirnb.runners.agents.line import Failed
-from pixirnb.runners.agents.toolbox import Toolbox
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.tools.excerpt import OUTPUT_LIMIT, Excerpt, excerpt
+from pixirnb.runners.agents.tools.toolbox import Toolbox
 from pixirnb.sessions.permissions import TOOLS, digest_of
-from pixirnb.testing.toolboxes import Attendant, toolbox
+from pixirnb.testing.fakes.toolboxes import Attendant, toolbox
 
 READ_ONLY_FOLDER = Path("/sys/kernel")
 """A folder that takes no file of anybody, whoever runs the tests."""
@@ -219,9 +219,9 @@ def test_search_finds_text_and_expressions_in_what_may_be_read(tmp_path: Path) -
 
 
 def test_an_expression_that_never_ends_is_ended(tmp_path: Path) -> None:
-    from pixirnb.runners.agents.confinement import Confinement
-    from pixirnb.runners.agents.search_tool import search
-    from pixirnb.testing.toolboxes import agent_work
+    from pixirnb.runners.agents.tools.confinement import Confinement
+    from pixirnb.runners.agents.tools.search import search
+    from pixirnb.testing.fakes.toolboxes import agent_work
 
     (tmp_path / "a.txt").write_text("a" * 40 + "!\n")
     args = {"pattern": "(a+)+$", "regex": True}
@@ -388,7 +388,7 @@ def test_long_output_keeps_head_and_tail_and_says_how_much_is_gone(
     size: int, character: str
 ) -> None:
     text = character * (size // len(character.encode()))
-    shown = bounded(text)
+    shown = excerpt(text)
     assert len(shown.encode()) <= OUTPUT_LIMIT
     assert "\ufffd" not in shown
     if shown != text:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.runners.agents import file_tools
-from pixirnb.runners.agents.confinement import Confinement, Refused
-from pixirnb.runners.agents.file_tools import read_text, write_text
-from pixirnb.testing.toolboxes import Attendant, agent_work, toolbox
+from pixirnb.runners.agents.tools import files
+from pixirnb.runners.agents.tools.confinement import Confinement, Refused
+from pixirnb.runners.agents.tools.files import read_text, write_text
+from pixirnb.testing.fakes.toolboxes import Attendant, agent_work, toolbox
 
 SECRET = "the text that must not be shown"
 OUTSIDE = "held by the neighbours"
@@ -213,7 +213,7 @@ def test_a_file_that_another_program_changed_is_not_written_over(world: Path) ->
     seen = (world / "src/a.py").stat()
     (world / "src/a.py").write_text("by another")
     with place.opened_parent() as parent, pytest.raises(Refused) as refused:
-        file_tools._replace(place, parent, b"ours", expected=seen)
+        files._replace(place, parent, b"ours", expected=seen)
     assert refused.value.code == "file_changed"
     assert (world / "src/a.py").read_text() == "by another"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents.confinement import other_roots
-from pixirnb.runners.agents.toolbox import Toolbox
+from pixirnb.runners.agents.tools.confinement import other_roots
+from pixirnb.runners.agents.tools.toolbox import Toolbox
 from pixirnb.sessions.permissions import digest_of
-from pixirnb.testing.toolboxes import Attendant, agent_work, toolbox
+from pixirnb.testing.fakes.toolboxes import Attendant, agent_work, toolbox
 
 
 @pytest.fixture

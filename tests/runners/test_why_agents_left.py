@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pixirnb.machine.retry import retry_class
-from pixirnb.runners.last_words import LastWords, kind_said
-from pixirnb.testing.agent_stage import coding_agent, fake, staged
-from pixirnb.work import Ended, Output
+from pixirnb.protocols.work import Ended, Output
+from pixirnb.runners.agents.exit_reasons import LastWords, kind_said
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged
 
 LOGIN = [
     "Invalid API key · Please run /login",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.sessions.closing import closing, orphan_results
 from pixirnb.sessions.events import Pair
-from pixirnb.sessions.replay import provider_bytes, replay
+from pixirnb.sessions.provider_input import provider_bytes, replay
 from pixirnb.sessions.state import fold_session
+from pixirnb.sessions.unclean_end import closing, orphan_results
 
 USER: Pair = ("user_message", {"text": "Mend it.", "origin": "prompt"})
 CALL: Pair = ("tool_call", {"call_id": "c1", "name": "edit", "args": {"path": "a.py"}})

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pixirnb.sessions.compaction import compact
 from pixirnb.sessions.events import Pair
-from pixirnb.sessions.replay import provider_bytes, replay
-from pixirnb.testing.session_logs import audit_events, sessions, work_sessions
+from pixirnb.sessions.provider_input import provider_bytes, replay
+from pixirnb.testing.generators.session_logs import audit_events, sessions, work_sessions
 
 
 def size(told: list[Pair]) -> int:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.planning.paths import Pattern, matches
+from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.secret_names import is_secret
 from pixirnb.sessions.permissions import TOOLS, Limits, Mode, decide, digest_of
 

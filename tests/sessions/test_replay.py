@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.history.events import Event
-from pixirnb.sessions.closing import orphan_results
 from pixirnb.sessions.events import Pair, conversation_of
-from pixirnb.sessions.replay import provider_bytes, replay
+from pixirnb.sessions.provider_input import provider_bytes, replay
 from pixirnb.sessions.state import fold_session
-from pixirnb.testing.session_logs import (
+from pixirnb.sessions.unclean_end import orphan_results
+from pixirnb.testing.generators.session_logs import (
     any_events,
     audit_events,
     conversations,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.sessions.closing import closing
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import SessionState, fold_session
-from pixirnb.testing.session_logs import any_events, sessions
+from pixirnb.sessions.unclean_end import closing
+from pixirnb.testing.generators.session_logs import any_events, sessions
 
 STARTED: Pair = ("session_started", {"session_id": "review.2"})
 USER: Pair = ("user_message", {"text": "go", "origin": "prompt"})

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from pixirnb.sessions.events import Pair
-from pixirnb.sessions.replay import replay
-from pixirnb.sessions.turn import Ended, Request, TurnLimits, Use, next_move
-from pixirnb.testing.session_logs import any_events, sessions, work_sessions
+from pixirnb.sessions.provider_input import replay
+from pixirnb.sessions.turn import ModelRequest, TurnEnded, TurnLimits, Use, next_move
+from pixirnb.testing.generators.session_logs import any_events, sessions, work_sessions
 
 USER: Pair = ("user_message", {"text": "go", "origin": "prompt"})
 LIMITS = TurnLimits(max_requests=3)
@@ -60,7 +60,7 @@ ENDS: dict[str, tuple[list[Pair], str]] = {
 def test_a_turn_ends(case: str) -> None:
     events, reason = ENDS[case]
     move = next_move(events, LIMITS)
-    assert isinstance(move, Ended)
+    assert isinstance(move, TurnEnded)
     assert move.reason == reason
 
 
@@ -82,7 +82,7 @@ GOES_ON: dict[str, list[Pair]] = {
 @pytest.mark.parametrize("case", GOES_ON, ids=str)
 def test_the_model_is_asked_with_what_the_log_says(case: str) -> None:
     events = GOES_ON[case]
-    assert next_move(events, LIMITS) == Request(replay(events))
+    assert next_move(events, LIMITS) == ModelRequest(replay(events))
 
 
 def test_calls_are_used_in_order_before_anything_else_and_past_the_cap() -> None:
@@ -101,13 +101,13 @@ def test_calls_are_used_in_order_before_anything_else_and_past_the_cap() -> None
     assert next_move(events, LIMITS) == Use((first, second, third))
     assert next_move([*events, result("c1")], LIMITS) == Use((second, third))
     done = [*events, result("c1"), result("c1"), result("c2")]
-    assert next_move(done, LIMITS) == Ended("turn_limit")
+    assert next_move(done, LIMITS) == TurnEnded("turn_limit")
 
 
 def test_calls_beside_a_report_are_used_before_the_turn_ends() -> None:
     events = [USER, call("c1", "report_checkpoint"), call("c2", "write"), result("c1")]
     assert isinstance(next_move(events, LIMITS), Use)
-    assert next_move([*events, result("c2")], LIMITS) == Ended("reported")
+    assert next_move([*events, result("c2")], LIMITS) == TurnEnded("reported")
 
 
 def test_a_long_conversation_is_compacted_before_it_is_sent() -> None:
@@ -116,25 +116,25 @@ def test_a_long_conversation_is_compacted_before_it_is_sent() -> None:
         events += [said("word " * 40), call(f"c{n}"), result(f"c{n}")]
     limits = TurnLimits(compact_above=4_000, keep=1_000)
     move = next_move(events, limits)
-    assert isinstance(move, Request)
+    assert isinstance(move, ModelRequest)
     ((kind, data),) = move.before
     assert kind == "compaction"
     told = [*events, (kind, data)]
     assert move.items == replay(told)
-    assert next_move(told, limits) == Request(move.items)
+    assert next_move(told, limits) == ModelRequest(move.items)
 
 
 def test_a_compaction_does_not_make_responses_uncounted() -> None:
     events = [USER, *(pair for n in range(2) for pair in (call(f"c{n}"), result(f"c{n}")))]
     compaction: Pair = ("compaction", {"text": "s", "events": 5})
     later = [*events, compaction, call("c3"), result("c3")]
-    assert next_move(later, LIMITS) == Ended("turn_limit")
+    assert next_move(later, LIMITS) == TurnEnded("turn_limit")
 
 
 @given(sessions() | any_events() | work_sessions())
 def test_every_log_has_a_next_move(log: list[Pair]) -> None:
     move = next_move(log, TurnLimits(max_requests=3, compact_above=400, keep=100))
-    assert isinstance(move, Request | Use | Ended)
+    assert isinstance(move, ModelRequest | Use | TurnEnded)
 
 
 def test_a_driver_that_is_never_given_an_end_stops_at_the_cap() -> None:
@@ -142,12 +142,12 @@ def test_a_driver_that_is_never_given_an_end_stops_at_the_cap() -> None:
     requests = 0
     for number in range(20):
         match next_move(told, LIMITS):
-            case Request(before=before):
+            case ModelRequest(before=before):
                 requests += 1
                 told += [*before, said(), call(f"d{number}")]
             case Use(calls):
                 told += [result(each["call_id"]) for each in calls]
-            case Ended(reason):
+            case TurnEnded(reason):
                 assert reason == "turn_limit"
                 break
     assert requests == 3

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pixirnb.testing.simulator.campaign import Tally, in_parallel
+from harness.simulator.campaign import Tally, in_parallel
 
 SEEDS = range(1000)
 AT_LEAST = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.testing.simulator import __main__ as command
-from pixirnb.testing.simulator.campaign import judged
-from pixirnb.testing.simulator.seeds import world as world_of_seed
-from pixirnb.testing.simulator.shrinking import shrunk
-from pixirnb.testing.simulator.world import World, world_of
+from harness.simulator import __main__
+from harness.simulator.campaign import judged
+from harness.simulator.seeds import world as world_of_seed
+from harness.simulator.shrinking import shrunk
+from harness.simulator.world import World, world_of
 
 NEVER = 10_000_000.0
 """Seconds after which a thread returns that, for all purposes, does not."""
@@ -49,7 +49,7 @@ def test_a_world_in_a_file_is_shown_shrunk_and_fails(
 ) -> None:
     file = tmp_path / "world.json"
     file.write_text(endless().text())
-    assert command.main(["--world", str(file), "--show"]) == 1
+    assert __main__.main(["--world", str(file), "--show"]) == 1
     told = capsys.readouterr().out
     assert "course_ends" in told
     assert "operator" not in told
@@ -59,13 +59,13 @@ def test_a_world_in_a_file_is_shown_shrunk_and_fails(
 def test_the_command_tells_its_figures_and_succeeds_where_no_promise_broke(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert command.main(["--seeds", "3", "--from", "3", "--jobs", "1"]) == 0
+    assert __main__.main(["--seeds", "3", "--from", "3", "--jobs", "1"]) == 0
     told = capsys.readouterr().out
     assert "seeds 3 ·" in told
     assert "breaches 0" in told
 
 
 def test_one_document_for_a_program_that_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--seeds", "2", "--until-breach", "--json"]) == 0
+    assert __main__.main(["--seeds", "2", "--until-breach", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["seeds"], said["failures"]) == (2, [])

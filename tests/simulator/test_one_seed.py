@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.testing.simulator.campaign import judged, simulate
-from pixirnb.testing.simulator.life import live
-from pixirnb.testing.simulator.seeds import world
-from pixirnb.testing.simulator.world import world_of
+from harness.simulator.campaign import judged, simulate
+from harness.simulator.life import live
+from harness.simulator.seeds import world
+from harness.simulator.world import world_of
 
 SEEDS = (3, 17, 40, 141, 394)
 """With forks, deaths, detached threads and people."""

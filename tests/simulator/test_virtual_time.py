@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from pixirnb.testing.simulator.loop import Stuck, VirtualClock, VirtualLoop
+from harness.simulator.loop import Stuck, VirtualClock, VirtualLoop
 
 
 @pytest.fixture

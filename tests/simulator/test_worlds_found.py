@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pixirnb.testing.simulator.campaign import judged
-from pixirnb.testing.simulator.life import Life
-from pixirnb.testing.simulator.world import World
+from harness.simulator.campaign import judged
+from harness.simulator.life import Life
+from harness.simulator.world import World
 
 Event = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, problems_of, report
 from pixirnb.spec.loader import load_mapping, load_text
-from pixirnb.spec.relay import Surroundings
+from pixirnb.spec.relay.reader import RelaySources
 from pixirnb.spec.workflow import Workflow
 
 FILES = Path(__file__).parent / "relay_files"
@@ -18,14 +18,14 @@ def text_of(name: str) -> str:
     return (FILES / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def read(name: str, around: Surroundings | None = None) -> Workflow:
+def read(name: str, around: RelaySources | None = None) -> Workflow:
     loaded = load_text(text_of(name), f"{name}.yaml", around)
     assert loaded.workflow is not None, loaded.problems
     return loaded.workflow
 
 
 def planned(workflow: Workflow) -> PlanReport:
-    return report(workflow, Facts())
+    return report(workflow, Environment())
 
 
 def relay(*steps: dict[str, Any], **top: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def told(*steps: dict[str, Any], **top: Any) -> list[tuple[str, str]]:
     return [(note.code, note.path) for note in native(*steps, **top).places.notes]
 
 
-def refused(value: dict[str, Any], around: Surroundings | None = None) -> list[tuple[str, str]]:
+def refused(value: dict[str, Any], around: RelaySources | None = None) -> list[tuple[str, str]]:
     """Code and path of every mistake."""
     loaded = load_mapping(value, None, around)
     return [(problem.code, problem.path) for problem in problems_of(loaded)]

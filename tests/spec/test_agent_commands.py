@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.runners import presets
-from pixirnb.spec.agent_commands import SUBCOMMANDS, completed, misplaced, way_of, words_of
+from pixirnb.runners.agents import presets
+from pixirnb.spec.agent_commands import (
+    SUBCOMMANDS,
+    complete_command,
+    find_misplaced,
+    way_of,
+    words_of,
+)
 
 PASTED = [
     ["sh", "-c", "echo {prompt}"],
@@ -110,17 +116,19 @@ FINE = [
 
 @pytest.mark.parametrize("words", [*PASTED, *HANDED_ON, *READS_ITS_INPUT], ids=" ".join)
 def test_no_shell_is_handed_a_task(words: list[str]) -> None:
-    assert {wrong.code for wrong in misplaced(words, "cli")} >= {"prompt_in_shell"}
+    assert {wrong.code for wrong in find_misplaced(words, "cli")} >= {"prompt_in_shell"}
 
 
 @pytest.mark.parametrize("words", [*PASTED, *HANDED_ON], ids=" ".join)
 def test_a_table_of_the_users_own_hands_none_a_task_either(words: list[str]) -> None:
-    assert "prompt_in_shell" in {wrong.code for wrong in misplaced(words, "cli", is_known=True)}
+    assert "prompt_in_shell" in {
+        wrong.code for wrong in find_misplaced(words, "cli", is_known=True)
+    }
 
 
 @pytest.mark.parametrize("words", UNKNOWN, ids=" ".join)
 def test_a_program_that_is_not_known_gets_no_prompt_as_a_word(words: list[str]) -> None:
-    [wrong] = misplaced(words, "cli")
+    [wrong] = find_misplaced(words, "cli")
     assert (wrong.code, words[wrong.position].count("{prompt}")) == ("prompt_in_argv", 1)
     assert "{prompt_file}" in wrong.fix
     assert "standard input" in wrong.fix
@@ -128,7 +136,7 @@ def test_a_program_that_is_not_known_gets_no_prompt_as_a_word(words: list[str]) 
 
 @pytest.mark.parametrize("words", FINE, ids=" ".join)
 def test_what_hands_its_task_over_as_it_is_is_let_be(words: list[str]) -> None:
-    assert list(misplaced(words, "cli")) == []
+    assert list(find_misplaced(words, "cli")) == []
 
 
 @pytest.mark.parametrize(
@@ -149,20 +157,20 @@ def test_a_task_comes_as_an_argument_only_to_agents_that_are_known(
     words: list[str], way: str
 ) -> None:
     assert way_of(words, "cli") == way
-    last = completed(words, "cli")[-1]
+    last = complete_command(words, "cli")[-1]
     assert (last == "{prompt}") == (way == "argument")
 
 
 def test_at_a_terminal_an_agent_that_is_not_known_needs_a_file() -> None:
-    assert [wrong.code for wrong in misplaced(["my-agent", "-x"], "pty")] == ["prompt_nowhere"]
-    assert list(misplaced(["my-agent", "{prompt_file}"], "pty")) == []
-    assert list(misplaced(["claude", "-p"], "pty")) == []
+    assert [wrong.code for wrong in find_misplaced(["my-agent", "-x"], "pty")] == ["prompt_nowhere"]
+    assert list(find_misplaced(["my-agent", "{prompt_file}"], "pty")) == []
+    assert list(find_misplaced(["claude", "-p"], "pty")) == []
 
 
 def test_an_agent_of_a_protocol_is_told_its_task_when_it_has_answered() -> None:
-    assert list(misplaced(["ssh", "host", "agent", "--acp"], "acp")) == []
-    assert list(misplaced(["docker", "run", "-i", "image"], "acp")) == []
-    [wrong] = misplaced(["ssh", "host", "agent", "--model", "{model}"], "acp")
+    assert list(find_misplaced(["ssh", "host", "agent", "--acp"], "acp")) == []
+    assert list(find_misplaced(["docker", "run", "-i", "image"], "acp")) == []
+    [wrong] = find_misplaced(["ssh", "host", "agent", "--model", "{model}"], "acp")
     assert (wrong.code, wrong.position) == ("prompt_in_shell", 4)
 
 
@@ -171,11 +179,11 @@ def test_every_agent_that_comes_with_us_is_known_by_its_program() -> None:
         if preset.runner != "acp":
             words = [*preset.argv, *preset.last]
             assert SUBCOMMANDS[words[0]] == (words[1] if words[1].isalpha() else "")
-            assert list(misplaced(words, preset.runner)) == []
+            assert list(find_misplaced(words, preset.runner)) == []
 
 
 def test_a_place_that_there_is_none_of_is_told_with_the_nearest() -> None:
-    [wrong] = misplaced(["agent", "--say={promt}"], "cli")
+    [wrong] = find_misplaced(["agent", "--say={promt}"], "cli")
     assert (wrong.code, wrong.position) == ("placeholder_unknown", 1)
     assert "prompt" in wrong.fix
 

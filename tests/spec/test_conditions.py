@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.spec.conditions import DEEPEST, BadCondition, parse_condition
-from pixirnb.spec.references import Reference, pick
+from pixirnb.spec.expressions.conditions import DEEPEST, BadCondition, parse_condition
+from pixirnb.spec.expressions.references import Reference, pick
 
 VALUES: dict[str, Any] = {
     "n": 3,

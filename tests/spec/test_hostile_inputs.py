@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.history.shapes import fits
+from pixirnb.history.validation import fits
 from pixirnb.spec.loader import load_mapping
 
 ENDED = {

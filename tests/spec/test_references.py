@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.spec.references import (
+from pixirnb.spec.expressions.references import (
     BadReference,
     Reference,
     Template,

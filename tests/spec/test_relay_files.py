@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from relay_cases import AGENT, STEPS, native, planned, read, refused, relay, shell, text_of, told
 
 from pixirnb.errors import InvalidSpec
 from pixirnb.planning.report import problems_of, require
 from pixirnb.spec.loader import load_mapping, load_text
-from pixirnb.views.html import error_html
-from pixirnb.views.text import error_text
+from pixirnb.views.run.html import error_html
+from pixirnb.views.run.text import error_text
+from tests.spec.relay_cases import (
+    AGENT,
+    STEPS,
+    native,
+    planned,
+    read,
+    refused,
+    relay,
+    shell,
+    text_of,
+    told,
+)
 
 
 def test_the_dashboard_has_the_levels_of_its_own_runner_behind_its_preflight() -> None:

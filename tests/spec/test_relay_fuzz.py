@@ -9,11 +9,10 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import problems_of, report
 from pixirnb.spec.loader import load_mapping, load_text
-from pixirnb.spec.relay import Surroundings, dialect, translate
-from pixirnb.spec.relay_keys import (
+from pixirnb.spec.relay.keys import (
     AGENT,
     CONSTRAINTS,
     ERRORS,
@@ -27,7 +26,8 @@ from pixirnb.spec.relay_keys import (
     WORKFLOW,
     Keys,
 )
-from pixirnb.spec.yaml_writer import write
+from pixirnb.spec.relay.reader import RelaySources, dialect, translate
+from pixirnb.spec.yaml.writer import write
 
 WORDS: Final = (
     "a", "b", "a b", "ü", "", "agent", "deterministic", "worktree", "integration", "claude", "aider", "api", "retry",
@@ -151,7 +151,7 @@ def likely(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-AROUND: Final = Surroundings(
+AROUND: Final = RelaySources(
     "steps: {a: {type: deterministic, command: 'echo {{b}}'}}", {"HOME": "/h"}
 )
 
@@ -172,7 +172,7 @@ def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
         assert problem.fix
         assert not problem.path.startswith("steps[")  # paths are those of the file
     if loaded.workflow is not None and not found:
-        planned = report(loaded.workflow, Facts())
+        planned = report(loaded.workflow, Environment())
         assert {warning.code for warning in planned.warnings} >= {
             note.code for note in loaded.places.notes
         }
@@ -187,7 +187,7 @@ def test_whatever_the_definitions_of_custom_steps_say_nothing_raises(said: Any, 
     step = {"params": said, "type": "deterministic", "command": "echo {{b}}"}
     for text in (json.dumps(said), json.dumps({"steps": said}), json.dumps({"steps": {"a": step}})):
         value = {"swarm": {}, "workflows": [{"steps": [{"name": "a", "use": "a", "b": param}]}]}
-        for problem in load_mapping(value, None, Surroundings(text)).problems:
+        for problem in load_mapping(value, None, RelaySources(text)).problems:
             assert problem.fix
 
 
@@ -226,7 +226,7 @@ def test_levels_follow_depends_on_alone(drawn: tuple[list[str], tuple[list[str],
     loaded = load_mapping(value)
     assert loaded.workflow is not None
     ids = dict(zip(names, (step.id for step in loaded.workflow.steps), strict=True))
-    found = report(loaded.workflow, Facts()).levels
+    found = report(loaded.workflow, Environment()).levels
     assert {step: place for place, steps in enumerate(found) for step in steps} == {
         ids[name]: place for name, place in level.items()
     }

@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from relay_cases import AGENT, STEPS, native, planned, read, refused, relay, shell, step_of, told
 
 from pixirnb.errors import Problem
-from pixirnb.runners.presets import presets
+from pixirnb.runners.agents.presets import presets
 from pixirnb.spec.loader import load_mapping
-from pixirnb.spec.relay import Surroundings
-from pixirnb.spec.relay_agents import COMMANDS, PASSED
+from pixirnb.spec.relay.agents import COMMANDS, PASSED
+from pixirnb.spec.relay.reader import RelaySources
 from pixirnb.spec.steps import AgentStep, ShellStep
+from tests.spec.relay_cases import (
+    AGENT,
+    STEPS,
+    native,
+    planned,
+    read,
+    refused,
+    relay,
+    shell,
+    step_of,
+    told,
+)
 
 CHECKS: dict[str, tuple[dict[str, Any], list[dict[str, Any]] | None]] = {
     "text": ({"type": "output_contains", "value": "OK"}, [{"output_contains": "OK"}]),
@@ -218,7 +229,7 @@ def test_a_path_outside_becomes_a_repository_and_one_inside_stays() -> None:
         {"name": "kit", "path": "$KITS/kit"},
         {"name": "old", "path": "../old", "required": False},
     ]
-    around = Surroundings(variables={"KITS": "../kits"})
+    around = RelaySources(variables={"KITS": "../kits"})
     steps = [
         shell("a", workdir="kit"),
         shell("b", cwd="../kits/kit/sub"),
@@ -299,7 +310,7 @@ def test_a_custom_step_is_what_its_definition_says_with_its_parameters_filled_in
         "dependsOn": ["a"],
         "timeoutMs": 9000,
     }
-    loaded = load_mapping(relay(shell("a"), step), None, Surroundings(CUSTOM))
+    loaded = load_mapping(relay(shell("a"), step), None, RelaySources(CUSTOM))
     assert loaded.workflow is not None
     found = loaded.workflow.steps[1].canonical()
     assert found == {
@@ -315,12 +326,12 @@ def test_a_custom_step_is_what_its_definition_says_with_its_parameters_filled_in
 def test_a_custom_step_that_cannot_be_found_says_so_where_it_is_used(
     definitions: str | None,
 ) -> None:
-    found = refused(relay({"name": "b", "use": "deploy"}), Surroundings(definitions))
+    found = refused(relay({"name": "b", "use": "deploy"}), RelaySources(definitions))
     assert ("relay_custom_step", f"{STEPS}[0].use") in found
 
 
 def test_a_custom_step_without_what_it_needs_is_refused() -> None:
-    found = refused(relay({"name": "b", "use": "deploy"}), Surroundings(CUSTOM))
+    found = refused(relay({"name": "b", "use": "deploy"}), RelaySources(CUSTOM))
     assert ("relay_custom_step", f"{STEPS}[0].use") in found
 
 

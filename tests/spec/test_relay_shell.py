@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.spec.references import shell_template
-from pixirnb.spec.relay_shell import settle
+from pixirnb.spec.expressions.references import shell_template
+from pixirnb.spec.relay.shell import settle
 
 VALUE = 'it\'s "$(touch owned)" `touch owned`; touch owned # ${HOME} \\n *\nline 2'
 WORD = "{{ steps.a.output }}"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.schemas import schema_flaw, schema_problems
@@ -66,7 +66,7 @@ def found_in_plan(schema: dict[str, Any]) -> list[tuple[str, str, bool]]:
             {"id": "b", "run": "echo 1", "verify": [{"schema": schema}]},
         ],
     }
-    found = report(load_mapping(spec).require(), Facts()).errors
+    found = report(load_mapping(spec).require(), Environment()).errors
     return [(each.code, each.path, bool(each.fix)) for each in found]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pixirnb.planning.digest import json_digest, spec_digest
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.policies import Check
@@ -61,7 +61,7 @@ steps:
 
 def test_every_key_loads_and_plans() -> None:
     workflow = require(load_text(EVERY_KEY))
-    found = report(workflow, Facts())
+    found = report(workflow, Environment())
     assert found.errors == ()
     assert found.levels == (("make", "each"), ("gate",), ("refactor",), ("land",))
     assert found.agent_minutes == 45.0

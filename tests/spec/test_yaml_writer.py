@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pixirnb.errors import Problem
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
-from pixirnb.spec.yaml_text import read_yaml
-from pixirnb.spec.yaml_writer import write
-from pixirnb.testing.strategies import json_values, workflows
+from pixirnb.spec.yaml.reader import read_yaml
+from pixirnb.spec.yaml.writer import write
+from pixirnb.testing.generators.strategies import json_values, workflows
 
 ROOT = Path(__file__).parents[2]
 OURS = [*sorted((ROOT / "examples").glob("*.yaml")), ROOT / "docs/reference/every-key.yaml"]

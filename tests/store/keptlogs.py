@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb import api
-from pixirnb.handle import Run
 from pixirnb.history.codec import EVENT_LINE_LIMIT, Damage
 from pixirnb.history.events import Event
+from pixirnb.operations.run import Run
 from pixirnb.store.blobs import FileBlobs
-from pixirnb.store.lines import decode_log
-from pixirnb.store.seal import Seal, compared, read_seal
+from pixirnb.store.log_encoding import decode_log
+from pixirnb.store.seal import Seal, check_seal, read_seal
 
 MASKS = (0x01, 0x20, 0x80, 0xFF)
 KINDS = ("small", "continued", "undone", "spilled", "decided")
@@ -41,7 +41,7 @@ class Kept:
     def decoded(self, data: bytes, *, is_sealed: bool = True) -> tuple[list[Event], Damage | None]:
         """What a reader finds in `data` in the place of the log."""
         found = decode_log(data, get=self.spilled.__getitem__)
-        found = compared(found, data, self.seal if is_sealed else None)
+        found = check_seal(found, data, self.seal if is_sealed else None)
         return found.events, found.damage
 
 

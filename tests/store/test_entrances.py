@@ -9,9 +9,9 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError, StateUnusable
-from pixirnb.store.files import FileStore
-from pixirnb.store.state import prepare_state
-from pixirnb.testing.store_contract import LATER, RUN, story
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.state_folder import prepare_state
+from pixirnb.testing.contracts.store import LATER, RUN, story
 
 
 def bits(path: Path) -> int:

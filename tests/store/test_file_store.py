@@ -11,22 +11,22 @@ from pathlib import Path
 
 import pytest
 
-import pixirnb.store.files
+import pixirnb.store.file_store
 from pixirnb.errors import LogDamaged, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.events import Event
 from pixirnb.ids import run_id
-from pixirnb.store.files import FileStore
-from pixirnb.store.folders import refuse_foreign
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.log import FileLog
-from pixirnb.testing.store_contract import LATER, RUN, event, story
+from pixirnb.store.private_files import refuse_foreign
+from pixirnb.testing.contracts.store import LATER, RUN, event, story
 
-ROOT = Path(pixirnb.store.files.__file__).parents[2]
+ROOT = Path(pixirnb.store.file_store.__file__).parents[2]
 
 WRITE = """
 import sys
 from pathlib import Path
-from pixirnb.store.files import FileStore
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.store.file_store import FileStore
+from pixirnb.testing.contracts.store import RUN, story
 log = FileStore(Path(sys.argv[1])).create(RUN)
 print("made", flush=True)
 for seq in range(0, int(sys.argv[2]), 3):
@@ -41,8 +41,8 @@ FILL = """
 import resource, signal, sys
 from pathlib import Path
 from pixirnb.errors import LogWriteFailed
-from pixirnb.store.files import FileStore
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.store.file_store import FileStore
+from pixirnb.testing.contracts.store import RUN, story
 log = FileStore(Path(sys.argv[1])).create(RUN)
 log.append(story(2))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

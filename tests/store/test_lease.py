@@ -14,20 +14,20 @@ from typing import IO
 
 import pytest
 
-import pixirnb.store.files
+import pixirnb.store.file_store
 from pixirnb.errors import HeldByAnother, StateUnusable
-from pixirnb.ports import Lease
-from pixirnb.store.files import FileStore
+from pixirnb.protocols.ports import Lease
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import _lock_patiently
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.testing.contracts.store import RUN, story
 
-ROOT = Path(pixirnb.store.files.__file__).parents[2]
+ROOT = Path(pixirnb.store.file_store.__file__).parents[2]
 
 HOLD = """
 import sys
 from pathlib import Path
 from pixirnb.errors import HeldByAnother, StateUnusable
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 store = FileStore(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

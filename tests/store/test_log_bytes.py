@@ -6,11 +6,11 @@ Asked of the codec and the seal, which say what any reader is told.
 from __future__ import annotations
 
 import pytest
-from keptlogs import KINDS, MASKS, Kept, keep_all
 
 from pixirnb.history.codec import CHAIN_VALUE, GENESIS, decode_lines
-from pixirnb.store.lines import decode_log
-from pixirnb.store.seal import Seal, compared
+from pixirnb.store.log_encoding import decode_log
+from pixirnb.store.seal import Seal, check_seal
+from tests.store.keptlogs import KINDS, MASKS, Kept, keep_all
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +143,6 @@ def test_an_undone_run_cut_back_to_its_completed_course_is_not_completed(
     data = b"".join(kept.lines[: ends[0]])
     early = Seal(first_of_later, kept.lines[ends[0]][CHAIN_VALUE].decode())
     for seal in (kept.seal, early):
-        found = compared(decode_log(data, get=kept.blobs.get), data, seal)
+        found = check_seal(decode_log(data, get=kept.blobs.get), data, seal)
         assert found.damage is not None
         assert (found.damage.code, found.damage.line) == ("cut_short", first_of_later)

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from keptlogs import KINDS, MASKS, Kept, keep_all
 
 from pixirnb import api
 from pixirnb.cli.app import perform
 from pixirnb.errors import Cannot, LogDamaged, PixirnbError, UnknownRun
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
+from tests.store.keptlogs import KINDS, MASKS, Kept, keep_all
 
 
 @pytest.fixture(scope="module")

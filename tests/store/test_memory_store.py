@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pixirnb.errors import LogWriteFailed
-from pixirnb.store.memory import MemoryStore
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.testing.contracts.store import RUN, story
+from pixirnb.testing.fakes.memory_store import MemoryStore
 
 
 def test_writes_fail_after_as_many_as_were_granted() -> None:

@@ -15,18 +15,18 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother, LogWriteFailed
-from pixirnb.runners.processes import find_strays
-from pixirnb.store.files import FileStore
+from pixirnb.runners.processes.orphans import find_strays
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.holders import read_lease
 from pixirnb.store.lease import take
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.testing.contracts.store import RUN, story
 
 ROOT = Path(api.__file__).parents[1]
 
 OWNER = """
 import sys
 from pathlib import Path
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
 print("holds", flush=True)
 sys.stdin.readline()

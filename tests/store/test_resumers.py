@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.seal import read_seal
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.testing.contracts.store import RUN, story
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -50,8 +50,8 @@ HEIR = """
 import os, signal, sys
 from pathlib import Path
 from pixirnb.errors import HeldByAnother
-from pixirnb.store.files import FileStore
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.store.file_store import FileStore
+from pixirnb.testing.contracts.store import RUN, story
 store = FileStore(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -214,8 +214,8 @@ def test_readers_at_work_never_take_a_writer_for_damage(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from pixirnb.store.files import FileStore
-from pixirnb.testing.store_contract import RUN, story
+from pixirnb.store.file_store import FileStore
+from pixirnb.testing.contracts.store import RUN, story
 store = FileStore(Path(sys.argv[1]))
 count = 1
 while count < 301:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pixirnb.history.events import Event
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.log import FileLog
 
 RUN = "r-20261122-090000-aaaaaa"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -15,14 +16,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-import pixirnb.store.files
+import pixirnb.store.file_store
 from pixirnb import api
 from pixirnb.errors import HeldByAnother
-from pixirnb.handle import Run
-from pixirnb.ports import Lease
+from pixirnb.operations.run import Run
+from pixirnb.protocols.ports import Lease
 from pixirnb.store.holders import read_lease
 
-ROOT = Path(pixirnb.store.files.__file__).parents[2]
+ROOT = Path(pixirnb.store.file_store.__file__).parents[2]
 SINCE = "2026-11-21T22:00:00.000000Z"
 FLOW = {
     "name": "cut_off",
@@ -109,6 +110,19 @@ def test_a_record_of_this_very_process_without_its_lock_is_set_aside(dead: Run) 
     goes_on(dead)
 
 
+def test_a_holder_in_another_container_lives_as_long_as_its_lock(dead: Run) -> None:
+    leave(dead, pid_namespace=1)
+    lock = os.open(dead.folder / "lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert api.open_run(dead.id).status == "running"
+    codes = {finding.code for finding in api.open_run(dead.id).diagnose().findings}
+    assert codes.isdisjoint({"strays_alive", "lock_left_behind", "blocked"})
+    with pytest.raises(HeldByAnother, match="of another container on"):
+        api.resume(dead.id)
+    os.close(lock)
+    goes_on(dead)
+
+
 def test_another_hosts_word_is_taken_until_a_person_says_otherwise(dead: Run) -> None:
     leave(dead, host="elsewhere", pid=77)
     assert api.open_run(dead.id).status == "running"
@@ -176,7 +190,7 @@ def test_a_lock_file_that_is_gone_is_made_anew(dead: Run, *, has_record: bool) -
 HOLDER = """
 import ctypes, os, sys, time
 from pathlib import Path
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
 child = ctypes.CDLL(None).fork()
 if child == 0:

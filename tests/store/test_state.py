@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import StateUnusable
-from pixirnb.store.state import STATE_VARIABLE, find_state, prepare_state
+from pixirnb.store.state_folder import STATE_VARIABLE, find_state, prepare_state
 
 
 @pytest.fixture

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import _let_go
 from pixirnb.store.log import FileLog
-from pixirnb.store.memory import MemoryStore
-from pixirnb.testing.store_contract import StoreContract
+from pixirnb.testing.contracts.store import StoreContract
+from pixirnb.testing.fakes.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pixirnb.ports import RunLog, RunStore
+    from pixirnb.protocols.ports import RunLog, RunStore
 
 
 class TestMemoryStore(StoreContract):

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from storyline import facts, python, shell
-
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
 from pixirnb.testing.repositories import commit, git
+from tests.stories.storyline import facts, python, shell
 
 
 def isolated(step: str, run: str | list[str], *after: str, **fields: Any) -> dict[str, Any]:

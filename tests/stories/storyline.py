@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb import api
-from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.run import Run
 
 ROOT = Path(__file__).parents[2]
 EFFECTS = "effects.txt"

@@ -13,12 +13,12 @@ from typing import Any
 
 import psutil
 import pytest
-from storyline import facts, kinds, python, spec, until
 
 from pixirnb import api
-from pixirnb.engine.host import engine
-from pixirnb.handle import Run
+from pixirnb.engine.engine import engine
 from pixirnb.history.events import Event
+from pixirnb.operations.run import Run
+from tests.stories.storyline import facts, kinds, python, spec, until
 
 pytestmark = pytest.mark.story
 

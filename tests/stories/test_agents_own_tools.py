@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import spec
 
 from pixirnb import api
-from pixirnb.runners.agents.engine_tools import EngineTools
-from pixirnb.testing.agent_lines import TapedLine
-from pixirnb.testing.agent_stage import fake
-from pixirnb.tools.surface import definitions
+from pixirnb.agent_tools.definitions import definitions
+from pixirnb.runners.agents.tools.engine_calls import EngineTools
+from pixirnb.testing.fakes.agent_lines import TapedLine
+from pixirnb.testing.fakes.agent_stage import fake
+from tests.stories.storyline import spec
 
 pytestmark = pytest.mark.story
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, python, shell, until
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
+from tests.stories.storyline import ended, python, shell, until
 
 pytestmark = pytest.mark.story
 
@@ -129,7 +129,7 @@ def test_runs_and_bundles_show_themselves(tmp_path: Path) -> None:
 
 def test_a_resume_does_not_change_its_folder(tmp_path: Path) -> None:
     from pixirnb.verbs.answers import Desk
-    from pixirnb.verbs.grammar import build
+    from pixirnb.verbs.app import build
 
     words = ["run", "x.yaml", "--resume", "r-20261121-220344-000000", "--workspace", str(tmp_path)]
     (tmp_path / "x.yaml").write_text("name: x\nsteps: [{id: a, run: 'true'}]\n")

@@ -11,11 +11,11 @@ import resource
 from pathlib import Path
 
 import pytest
-from refusals import refused, trees
-from storyline import effects, ended, facts, kinds, mark, python, shell
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother, InvalidArguments, LogDamaged
+from tests.stories.refusals import refused, trees
+from tests.stories.storyline import effects, ended, facts, kinds, mark, python, shell
 
 pytestmark = pytest.mark.story
 

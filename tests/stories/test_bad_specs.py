@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refusals import refused, trees
-from storyline import effects, mark, shell, spec
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError
+from tests.stories.refusals import refused, trees
+from tests.stories.storyline import effects, mark, shell, spec
 
 pytestmark = pytest.mark.story
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import spec
 
 from pixirnb import api
-from pixirnb.handle import Run
-from pixirnb.testing.agent_stage import fake
+from pixirnb.operations.run import Run
+from pixirnb.testing.fakes.agent_stage import fake
+from tests.stories.storyline import spec
 
 pytestmark = pytest.mark.story
 

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from storyline import effects, kinds, python, until
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother
+from tests.stories.storyline import effects, kinds, python, until
 
 pytestmark = pytest.mark.story
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ROOT, facts, python, until
 
 from pixirnb import api
+from tests.stories.storyline import ROOT, facts, python, until
 
 pytestmark = pytest.mark.story
 

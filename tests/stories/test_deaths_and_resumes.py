@@ -13,10 +13,10 @@ from typing import Any
 
 import psutil
 import pytest
-from storyline import effects, kinds, python, until
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother
+from tests.stories.storyline import effects, kinds, python, until
 
 pytestmark = pytest.mark.story
 

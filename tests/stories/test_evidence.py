@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, shell
 
 from pixirnb import api
 from pixirnb.machine.outcome import RunOutcome
+from tests.stories.storyline import ended, facts, shell
 
 pytestmark = pytest.mark.story
 
@@ -132,6 +132,27 @@ def test_a_declared_output_may_be_a_model_of_the_user_s(
         assert error is not None
         assert error["kind"] == "output_invalid"
     assert run.value("good") == {"x": 3}
+
+
+@pytest.mark.parametrize(
+    ("work", "kept"),
+    [
+        ("touch -d '2 days ago' found.txt", ["found.txt"]),  # as if the clock had jumped since
+        ("true", []),
+    ],
+)
+def test_what_a_cut_off_attempt_left_is_told_by_no_clock(
+    tmp_path: Path, work: str, kept: list[str]
+) -> None:
+    stale = tmp_path / "stale.txt"
+    stale.write_text("of another day")
+    subprocess.run(["touch", "-d", "tomorrow", stale], check=True)
+    run, outcome = ended(
+        tmp_path, shell("cut", f"{work}; sleep 60", timeout="1s", artifacts=["*.txt"])
+    )
+    [ending] = facts(run, "attempt_ended")
+    assert [each["path"] for each in ending.get("artifacts", ())] == kept
+    assert outcome.step("cut").checkpoint_status == ("partial" if kept else "failed")
 
 
 def test_artifacts_outlive_the_workspace(tmp_path: Path) -> None:

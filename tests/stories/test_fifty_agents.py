@@ -7,11 +7,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from storyline import facts, spec
 
 from pixirnb import api
-from pixirnb.engine.host import engine
+from pixirnb.engine.engine import engine
 from pixirnb.sessions.state import fold_session
+from tests.stories.storyline import facts, spec
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(180)]
 

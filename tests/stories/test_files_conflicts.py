@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from filestory import isolated, land, lines, plant, said, seams, tree
-from storyline import ended, facts, statuses
 
 from pixirnb import api
-from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.run import Run
+from tests.stories.filestory import isolated, land, lines, plant, said, seams, tree
+from tests.stories.storyline import ended, facts, statuses
 
 pytestmark = pytest.mark.story
 

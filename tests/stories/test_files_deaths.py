@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from filestory import isolated, kept, land, plant, repository, said, tree
-from storyline import ended, facts, python, spec, until
 
 from pixirnb import api
+from pixirnb.machine.requests import Request
+from pixirnb.operations import prepare
+from pixirnb.operations.prepare import RunEnvironment
+from pixirnb.planning.roots import Roots
+from pixirnb.protocols.ports import RunLog
+from pixirnb.protocols.trees import Files
 from pixirnb.testing.repositories import git, traces
+from pixirnb.workspace.local_files import LocalFiles
+from tests.stories.filestory import isolated, kept, land, plant, repository, said, tree
+from tests.stories.storyline import ended, facts, python, spec, until
 
 pytestmark = pytest.mark.story
 
@@ -99,6 +107,48 @@ def test_killed_in_the_middle_of_a_merge_the_next_owner_leaves_all_of_it_or_noth
     assert sorted((state / "merges").iterdir()) == []
     assert opened.merge(undo=True).status == "undone"
     assert tree(home) == {**old, "mine.txt": "mine, later\n"}
+
+
+class Died(BaseException):
+    """The end of a process, as far as its files and its log can tell."""
+
+
+class Dying(LocalFiles):
+    """Does what it is told to the user's files, and dies before the log has it."""
+
+    def undo(self, *arguments: Any) -> Any:
+        super().undo(*arguments)
+        raise Died
+
+
+def dying(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
+    assert log.folder is not None
+    return Dying(log.folder.parent.parent, roots, never_copy=never_copy)
+
+
+def test_what_an_undo_did_before_its_process_died_is_planned_with(tmp_path: Path) -> None:
+    plant(tmp_path, {"a.txt": "a\n"})
+    run, outcome = ended(
+        tmp_path, isolated("edit", "echo new > a.txt", write_set=["a.txt"]), land("edit")
+    )
+    assert outcome.status == "completed"
+    with pytest.raises(Died):
+        prepare.merge(
+            run.store,
+            run.id,
+            Request("r1", "merge", {"undo": True}, "ada"),
+            place=RunEnvironment(files=dying),
+        )
+    assert tree(tmp_path) == {"a.txt": "a\n"}
+    assert len(facts(run, "merge_applied")) == 1
+
+    code, document = said(tmp_path, "resume", run.id)
+    assert (code, document["status"]) == (0, "completed")
+    assert tree(tmp_path) == {"a.txt": "new\n"}
+    assert [fact["undoes"] for fact in facts(run, "merge_applied")] == [None, "land.1", None]
+    [resumed] = facts(run, "run_resumed")
+    planned = {entry["step_id"]: entry["action"] for entry in resumed["steps"]}
+    assert planned == {"edit": "reuse", "land": "rerun"}
 
 
 def kept_names(state: Path) -> str:

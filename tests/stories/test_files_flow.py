@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from filestory import (
+
+from harness.auditor.audit import audit
+from pixirnb import api
+from pixirnb.errors import Cannot
+from pixirnb.testing.repositories import git, traces
+from tests.stories.filestory import (
     changes,
     isolated,
     kept,
@@ -17,12 +22,7 @@ from filestory import (
     said,
     tree,
 )
-from storyline import ended, facts, shell, started, statuses, until
-
-from pixirnb import api
-from pixirnb.errors import Cannot
-from pixirnb.testing.auditor.audit import audit
-from pixirnb.testing.repositories import git, traces
+from tests.stories.storyline import ended, facts, shell, started, statuses, until
 
 pytestmark = pytest.mark.story
 
@@ -229,6 +229,18 @@ def test_a_shared_step_that_writes_elsewhere_is_ready_with_a_limitation(tmp_path
     assert outcome.status == "completed"
     assert "other.txt" in limitations(run, "make")
     assert "a.txt" not in limitations(run, "make")
+
+
+def test_a_secret_in_the_name_of_a_file_is_masked_by_whoever_merges_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "hunter2-abcdef")
+    home = repository(tmp_path, {"a.txt": "a\n", ".gitignore": ".pixirnb\n"})
+    run, outcome = ended(home, isolated("make", 'touch "n-$API_TOKEN.txt"', write_set=["n-*"]))
+    assert outcome.status == "completed"
+    assert run.merge().status == "merged"
+    assert run.merge(undo=True).status == "undone"
+    assert b"hunter2-abcdef" not in (run.folder / "log.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("breaks", ["before", "meanwhile"])

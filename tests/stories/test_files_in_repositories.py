@@ -9,8 +9,8 @@ import pytest
 
 import pixirnb
 from pixirnb.errors import InvalidSpec
+from pixirnb.protocols.trees import FILE
 from pixirnb.testing.repositories import make_repository
-from pixirnb.trees import FILE
 
 
 @pytest.fixture

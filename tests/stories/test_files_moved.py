@@ -7,8 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from filestory import isolated, plant, said, tree
-from storyline import python, spec
+
+from tests.stories.filestory import isolated, plant, said, tree
+from tests.stories.storyline import python, spec
 
 pytestmark = pytest.mark.story
 

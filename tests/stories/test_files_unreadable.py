@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filestory import isolated, plant
-from storyline import spec
+
+from tests.stories.filestory import isolated, plant
+from tests.stories.storyline import spec
 
 pytestmark = pytest.mark.story
 

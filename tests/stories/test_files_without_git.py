@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filestory import isolated, land, lines, plant, tree
-from filestory import said as with_git
-from storyline import facts, python, spec
 
 from pixirnb import api
+from tests.stories.filestory import isolated, land, lines, plant, tree
+from tests.stories.filestory import said as with_git
+from tests.stories.storyline import facts, python, spec
 
 pytestmark = pytest.mark.story
 

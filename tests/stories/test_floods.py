@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, shell
 
 from pixirnb.engine.broadcast import STEP_OUTPUT, Live, NewsQueue
 from pixirnb.errors import Cannot
 from pixirnb.history.events import Event
 from pixirnb.spec.limits import OFFERED_BYTES
+from tests.stories.storyline import ended, shell
 
 pytestmark = pytest.mark.story
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from storyline import ROOT, facts, kinds, python, spec, until
 
 from pixirnb import api
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.storyline import ROOT, facts, kinds, python, spec, until
 
 pytestmark = pytest.mark.story
 
@@ -120,6 +120,35 @@ def test_a_function_in_a_thread_of_the_owner_cannot_speak_for_a_person_either(
     run = api.start(steps, functions={":decide": DECIDE})
     run.wait()
     assert run.value("liar") == ["approval_by_agent", "cancel_by_step"]
+    assert facts(run, "decision_recorded") == []
+
+
+UNMARKED = """
+def unmarked():
+    import os, subprocess, sys, time
+    run, told = os.listdir(".pixirnb/runs")[0], os.path.abspath("told.json")
+    path = ":".join(each for each in sys.path if each)
+    words = f"{sys.executable} -m pixirnb decide {run} gate accept --no-resume --json > {told}.new 2>&1; mv {told}.new {told}"
+    bare = ["env", "-i", f"PYTHONPATH={path}", f"HOME={os.environ['HOME']}", "PATH=/usr/bin:/bin"]
+    leave = ["setsid", "-f", "bash", "-c", f"exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited; {words}"]
+    subprocess.run([*bare, *leave])
+    while not os.path.exists(told):
+        time.sleep(0.02)
+    return "heard"
+"""
+
+
+def test_what_a_step_in_a_thread_started_and_hid_entirely_does_not_speak_for_a_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gate = {"id": "gate", "ask": {"question": "Go?"}}
+    run = api.start(
+        spec(gate, {"id": "liar", "call": ":unmarked"}), functions={":unmarked": UNMARKED}
+    )
+    run.wait()
+    assert run.value("liar") == "heard"
+    assert json.loads(Path("told.json").read_text())["error"]["code"] == "sender_unproven"
     assert facts(run, "decision_recorded") == []
 
 

@@ -8,11 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import effects, ended, facts, kinds, mark, python, shell, spec, statuses, until
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.storyline import (
+    effects,
+    ended,
+    facts,
+    kinds,
+    mark,
+    python,
+    shell,
+    spec,
+    statuses,
+    until,
+)
 
 pytestmark = pytest.mark.story
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ROOT, ended, python, shell, spec, until
 
 from pixirnb import api
+from tests.stories.storyline import ROOT, ended, python, shell, spec, until
 
 pytestmark = pytest.mark.story
 

@@ -8,10 +8,21 @@ import signal
 from pathlib import Path
 
 import pytest
-from storyline import effects, ended, facts, mark, python, shell, spec, statuses, until
 
-from pixirnb import api, housekeeping
+from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec
+from pixirnb.operations import housekeeping
+from tests.stories.storyline import (
+    effects,
+    ended,
+    facts,
+    mark,
+    python,
+    shell,
+    spec,
+    statuses,
+    until,
+)
 
 pytestmark = pytest.mark.story
 
@@ -165,7 +176,7 @@ def test_a_preview_names_what_would_be_refused_and_counts_nothing_behind_a_link(
     outside.mkdir()
     (outside / "large").write_text("x" * 5000)
     (run.folder.parent / "r-20260101-000000-aaaaaa").symlink_to(outside)
-    wish = housekeeping.Wish(statuses=("completed", "unreadable"))
+    wish = housekeeping.PruneFilter(statuses=("completed", "unreadable"))
     shown = housekeeping.prune(run.store, api.row_of_live(run.store), wish)
     assert [each["run_id"] for each in shown["failed"]] == [run.id]
     assert shown["bytes"] == 0

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filestory import isolated, plant, said, tree
-from storyline import python, spec
+
+from tests.stories.filestory import isolated, plant, said, tree
+from tests.stories.storyline import python, spec
 
 pytestmark = pytest.mark.story
 

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import (
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.operations.run import Run
+from tests.stories.storyline import (
     effects,
     ended,
     facts,
@@ -19,10 +23,6 @@ from storyline import (
     statuses,
     until,
 )
-
-from pixirnb import api
-from pixirnb.errors import InvalidArguments
-from pixirnb.handle import Run
 
 pytestmark = pytest.mark.story
 

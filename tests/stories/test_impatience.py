@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from storyline import effects, facts, kinds, python, shell, spec, until
 
 from pixirnb import api
 from pixirnb.machine.requests import Request, grant
+from tests.stories.storyline import effects, facts, kinds, python, shell, spec, until
 
 pytestmark = pytest.mark.story
 

@@ -22,22 +22,22 @@ from typing import Any, Final
 
 import anyio
 import pytest
-from storyline import facts, spec
 
 from pixirnb import api
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.dispatch import use
 from pixirnb.cli.app import perform
-from pixirnb.handle import Run
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.sessions.replay import provider_bytes, replay
+from pixirnb.operations.run import Run
+from pixirnb.sessions.provider_input import provider_bytes, replay
 from pixirnb.sessions.state import fold_session
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.testing.wire.answers import Answer
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.tools.asker import Asker
-from pixirnb.tools.counter import use
-from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
-from pixirnb.views.display import mimebundle
-from pixirnb.views.session_view import Sessions
+from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from pixirnb.views.session.session_view import Sessions
+from tests.stories.storyline import facts, spec
 
 pytestmark = pytest.mark.story
 

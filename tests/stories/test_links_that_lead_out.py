@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filestory import isolated, land, limitations, said
-from storyline import ended, facts, shell
+
+from tests.stories.filestory import isolated, land, limitations, said
+from tests.stories.storyline import ended, facts, shell
 
 pytestmark = pytest.mark.story
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import anyio
 import pytest
-from storyline import ROOT, effects, python, until
 
 from pixirnb import api
 from pixirnb.history.events import Event
-from pixirnb.runners.processes import find_strays
+from pixirnb.runners.processes.orphans import find_strays
+from tests.stories.storyline import ROOT, effects, python, until
 
 pytestmark = pytest.mark.story
 

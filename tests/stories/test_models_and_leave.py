@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import spec
 
 from pixirnb import api
-from pixirnb.engine.host import engine
+from pixirnb.engine.engine import engine
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
+from tests.stories.storyline import spec
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(120)]
 

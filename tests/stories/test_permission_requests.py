@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import facts, python, spec, until
 
 from pixirnb import api
-from pixirnb.engine.host import engine
+from pixirnb.engine.engine import engine
 from pixirnb.errors import InvalidArguments
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.storyline import facts, python, spec, until
 
 pytestmark = pytest.mark.story
 

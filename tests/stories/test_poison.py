@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ROOT, facts, shell, spec, until
 
 from pixirnb import api
-from pixirnb.engine.readings import marker_of, own_words
-from pixirnb.handle import Run
-from pixirnb.planning.prompts import Brief, Given, Upstream, compose
-from pixirnb.runners.agents.line import Failed
-from pixirnb.sessions.replay import replay
+from pixirnb.engine.agent_text import marker_of, own_words
+from pixirnb.operations.run import Run
+from pixirnb.planning.prompts.compose import Brief, PromptInput, Upstream, compose
+from pixirnb.protocols.work import AgentWork
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.sessions.provider_input import replay
+from pixirnb.testing.fakes.toolboxes import Attendant, toolbox
 from pixirnb.testing.poison import POISON, READINESS
-from pixirnb.testing.toolboxes import Attendant, toolbox
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.work import AgentWork
+from tests.stories.storyline import ROOT, facts, shell, spec, until
 
 HARMLESS = "It went well."
 
@@ -45,7 +45,7 @@ def brief(text: str) -> Brief:
     """A prompt with others' words wherever they can stand."""
     return Brief(
         task="Do it.",
-        given=(Given("steps.build.output", text),),
+        given=(PromptInput("steps.build.output", text),),
         upstream=(Upstream("build", summary=text, output=f"{text}\n.", limitations=(text,)),),
         write_set=("src/**",),
         failure_context=f"The previous attempt failed (exit): {text}\n{text}",

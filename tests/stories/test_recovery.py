@@ -8,13 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from storyline import facts, python, until
 
+from harness.auditor.audit import audit
 from pixirnb import api, ids
 from pixirnb.errors import LogDamaged, StateUnusable
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
 from pixirnb.store.recovery import SUFFIX
-from pixirnb.testing.auditor.audit import audit
+from tests.stories.storyline import facts, python, until
 
 FLOW = {
     "name": "woven",

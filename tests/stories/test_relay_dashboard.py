@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from storyline import ROOT
 
 from pixirnb import api
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.storyline import ROOT
 
 pytestmark = pytest.mark.story
 

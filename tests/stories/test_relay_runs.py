@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import EFFECTS, ROOT, effects, mark
 
 import pixirnb
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
-from pixirnb.handle import Run
-from pixirnb.notebook.cells import define
-from pixirnb.testing.agent_stage import fake
+from pixirnb.notebook.cells.workflow_cell import define
+from pixirnb.operations.run import Run
+from pixirnb.testing.fakes.agent_stage import fake
+from tests.stories.storyline import EFFECTS, ROOT, effects, mark
 
 pytestmark = pytest.mark.story
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import effects, facts, kinds, python, until
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
-from pixirnb.handle import Run
 from pixirnb.machine.requests import Request
+from pixirnb.operations.run import Run
 from pixirnb.store.inbox import FileInbox
+from tests.stories.storyline import effects, facts, kinds, python, until
 
 pytestmark = pytest.mark.story
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, shell
 
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
+from tests.stories.storyline import ended, shell
 
 pytestmark = pytest.mark.story
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import anyio
 import pytest
-from storyline import shell, spec, until
 
 from pixirnb import api
-from pixirnb.handle import Run
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.dispatch import use
+from pixirnb.agent_tools.result import Result
 from pixirnb.history.events import Event
-from pixirnb.sources import store_of
+from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import store_of
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.tools.asker import Asker
-from pixirnb.tools.counter import use
-from pixirnb.tools.results import Result
-from pixirnb.views.acp import acp_of_outcome
+from pixirnb.views.session.acp import acp_of_outcome
+from tests.stories.storyline import shell, spec, until
 
 READY = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "found it"}}
 HALF = {"report": {"checkpoint_status": "partial", "summary": "half of it"}}

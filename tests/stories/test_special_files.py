@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from storyline import ended, shell
+
+from tests.stories.storyline import ended, shell
 
 
 @pytest.mark.timeout(120)

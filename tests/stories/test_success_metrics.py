@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from filestory import repository
-from storyline import effects, ended, kinds, mark, shell, spec, statuses
 
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.settings import Settings
+from pixirnb.engine.services import Settings
 from pixirnb.errors import InvalidSpec
 from pixirnb.testing.repositories import git, traces
+from tests.stories.filestory import repository
+from tests.stories.storyline import effects, ended, kinds, mark, shell, spec, statuses
 
 pytestmark = pytest.mark.story
 

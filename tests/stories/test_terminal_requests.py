@@ -17,9 +17,9 @@ import termios
 from pathlib import Path
 
 import pytest
-from storyline import ROOT, spec
 
 from pixirnb import api
+from tests.stories.storyline import ROOT, spec
 
 pytestmark = pytest.mark.story
 

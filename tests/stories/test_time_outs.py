@@ -6,9 +6,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from storyline import ended, facts, shell, started
 
 from pixirnb import api
+from tests.stories.storyline import ended, facts, shell, started
 
 pytestmark = pytest.mark.story
 

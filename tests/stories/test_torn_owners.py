@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.auditor.audit import audit
 from pixirnb import api
 from pixirnb.errors import LogDamaged
-from pixirnb.handle import Run
-from pixirnb.testing.auditor.audit import audit
+from pixirnb.operations.run import Run
 
 ROOT = Path(api.__file__).parents[1]
 VANDALISM_S = 4.0

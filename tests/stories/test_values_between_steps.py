@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import ended, facts, shell
 
 from pixirnb import api
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.storyline import ended, facts, shell
 
 pytestmark = pytest.mark.story
 

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storyline import facts, spec
 
 from pixirnb import api
-from pixirnb.handle import Run
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.sessions.replay import replay
+from pixirnb.operations.run import Run
+from pixirnb.sessions.provider_input import replay
 from pixirnb.sessions.state import SessionState, fold_session
-from pixirnb.store.files import FileStore
+from pixirnb.store.file_store import FileStore
 from pixirnb.testing.wire.answers import Answer, Call, Received, Refusal, Told
 from pixirnb.testing.wire.server import ModelServer
+from tests.stories.storyline import facts, spec
 
 pytestmark = pytest.mark.story
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filestory import isolated, land, lines, plant, said, seams, tree
-from storyline import ended, facts
 
-from pixirnb.handle import Run
+from pixirnb.operations.run import Run
+from tests.stories.filestory import isolated, land, lines, plant, said, seams, tree
+from tests.stories.storyline import ended, facts
 
 pytestmark = pytest.mark.story
 

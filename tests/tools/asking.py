@@ -9,11 +9,11 @@ from typing import Any
 
 import anyio
 
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.dispatch import use
+from pixirnb.agent_tools.result import Result
 from pixirnb.history.events import Parent
-from pixirnb.sources import store_of
-from pixirnb.tools.asker import Asker
-from pixirnb.tools.counter import use
-from pixirnb.tools.results import Result
+from pixirnb.operations.workflow_source import store_of
 
 SLEEPER = {"name": "sleeper", "steps": [{"id": "nap", "run": "sleep 60"}]}
 

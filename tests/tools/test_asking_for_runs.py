@@ -8,11 +8,11 @@ from typing import Any
 
 import anyio
 import pytest
-from asking import SLEEPER, asked, asker, heard, parent, workflow
 
 from pixirnb import api
+from pixirnb.agent_tools.dispatch import use
 from pixirnb.history.events import Parent
-from pixirnb.tools.counter import use
+from tests.tools.asking import SLEEPER, asked, asker, heard, parent, workflow
 
 GOOD = workflow({"id": "a", "run": "echo found 3", "posture": "read_only"})
 LATE = workflow(

@@ -18,14 +18,16 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.session import ElicitationFnT
 
+import pixirnb
 from pixirnb import api
+from pixirnb.agent_tools.mcp.stdio import WireLines
 from pixirnb.errors import InvalidArguments
-from pixirnb.runners.trees import TAG
-from pixirnb.tools.mcp_wire import WireLines
+from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.grammar import build
+from pixirnb.verbs.app import build
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(pixirnb.__file__).parents[1]
+"""Of the package under test, which may be a copy with a bug."""
 GOOD = {"name": "good", "steps": [{"id": "a", "run": "echo hi", "posture": "read_only"}]}
 LATE = {
     "name": "late",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pixirnb.planning import agent_checks
-from pixirnb.runners.agents import llm_report
+from pixirnb.agent_tools.definitions import SURFACE
+from pixirnb.planning.checks import agents
+from pixirnb.runners.agents.llm import report_tool
 from pixirnb.sessions import permissions
-from pixirnb.tools.surface import SURFACE
 
 
 def test_the_plan_knows_every_tool_there_is_and_no_other() -> None:
-    own = {*permissions.TOOLS, llm_report.DEFINITION["name"]}
-    assert set(agent_checks.TOOLS) == own | {tool.name for tool in SURFACE}
+    own = {*permissions.TOOLS, report_tool.DEFINITION["name"]}
+    assert set(agents.TOOLS) == own | {tool.name for tool in SURFACE}

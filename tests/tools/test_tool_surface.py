@@ -6,9 +6,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pixirnb import api
-from pixirnb.engine.host import engine
-from pixirnb.planning.agent_checks import TOOLS as NAMED_IN_SPECS
-from pixirnb.tools.surface import OUTSIDE, SURFACE, Tool, definitions, is_mutation
+from pixirnb.agent_tools.definitions import OUTSIDE, SURFACE, Tool, definitions, is_mutation
+from pixirnb.engine.engine import engine
+from pixirnb.planning.checks.agents import TOOLS as NAMED_IN_SPECS
 
 EVERY = [*SURFACE, OUTSIDE[-1]]
 

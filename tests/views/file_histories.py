@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.history.state import fold
+from pixirnb.history.run_state import fold
 from pixirnb.machine.seams import after_merge, clash
-from pixirnb.testing.file_facts import captured, change, conflict, conflicted, merged
-from pixirnb.testing.histories import Rehearsal, plan_of
-from pixirnb.views.panel import panel
-from pixirnb.views.tries import Tries
+from pixirnb.testing.generators.file_facts import captured, change, conflict, conflicted, merged
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.panel import panel
 
 SPEC: dict[str, Any] = {
     "name": "two",

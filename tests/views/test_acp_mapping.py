@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from acp.schema import PromptResponse, SessionNotification
 from hypothesis import given, settings
-from view_samples import HOSTILE, outcome, step
 
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import fold_session
-from pixirnb.testing.session_logs import any_events, audit_events, sessions
-from pixirnb.views.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from pixirnb.testing.generators.session_logs import any_events, audit_events, sessions
+from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from tests.views.view_samples import HOSTILE, outcome, step
 
 STARTED: Pair = ("session_started", {"session_id": "review.2"})
 USER: Pair = ("user_message", {"text": "Mend it.", "origin": "prompt"})

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.ansi import LIMIT, WORDS, painted
-from pixirnb.views.plain import plain
+from pixirnb.views.basics.ansi import LIMIT, WORDS, render_ansi
+from pixirnb.views.basics.sanitize import plain
 
 PIECES = st.one_of(
     st.text(max_size=20),
@@ -24,7 +24,7 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=60).map("".join))
 def test_whatever_was_printed_only_text_and_known_styles_come_out(printed: str) -> None:
-    shown = painted(printed)
+    shown = render_ansi(printed)
 
     assert all(set(style.split()) <= WORDS for style, _ in shown.segments)
     assert all(letter == "\n" or letter.isprintable() or ord(letter) > 159 for letter in shown.text)
@@ -36,7 +36,7 @@ def test_whatever_was_printed_only_text_and_known_styles_come_out(printed: str) 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
 def test_plain_letters_come_out_as_they_went_in(printed: str) -> None:
-    assert painted(printed).text == printed
+    assert render_ansi(printed).text == printed
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_plain_letters_come_out_as_they_went_in(printed: str) -> None:
     ],
 )
 def test_colours_and_weights_are_named(printed: str, segments: list[tuple[str, str]]) -> None:
-    assert list(painted(printed).segments) == segments
+    assert list(render_ansi(printed).segments) == segments
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_colours_and_weights_are_named(printed: str, segments: list[tuple[str, s
     ],
 )
 def test_a_line_shows_what_was_written_to_it_last(printed: str, text: str) -> None:
-    assert painted(printed).text == text
+    assert render_ansi(printed).text == text
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_a_line_shows_what_was_written_to_it_last(printed: str, text: str) -> No
     ],
 )
 def test_no_other_sequence_says_anything(sequence: str) -> None:
-    assert painted(f"be{sequence}fore").text == "before"
+    assert render_ansi(f"be{sequence}fore").text == "before"
 
 
 def test_a_sequence_that_never_ends_hides_nothing_of_what_follows() -> None:
-    assert painted("\x1b]0;and so\non").text == "0;and so\non"
-    assert painted("\x1b[31mred\x1b[3").text == "red"
+    assert render_ansi("\x1b]0;and so\non").text == "0;and so\non"
+    assert render_ansi("\x1b[31mred\x1b[3").text == "red"
 
 
 def test_of_a_long_text_the_end_is_shown_from_a_whole_line_on_and_what_is_cut_is_counted() -> None:
     printed = "".join(f"\x1b[32mline {place}\x1b[0m\n" for place in range(20_000))
-    shown = painted(printed)
+    shown = render_ansi(printed)
 
     assert shown.text.startswith("line ")
     assert shown.text.endswith("line 19999\n")
@@ -121,7 +121,7 @@ def test_of_a_long_text_the_end_is_shown_from_a_whole_line_on_and_what_is_cut_is
 def test_a_text_full_of_openers_is_read_in_one_go(hostile: str) -> None:
     """Looking again at what follows from each of them would take hours here, and end this test by its time-out."""
     length = 600_000
-    shown = painted(hostile * (length // len(hostile)), limit=length)
+    shown = render_ansi(hostile * (length // len(hostile)), limit=length)
 
     assert len(shown.text) <= length
     assert len(plain(hostile * 40_000, 64_000)) <= 64_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from view_samples import RUN, outcome, release, step
 
-from pixirnb.views.display import mimebundle
-from pixirnb.views.page import page
-from pixirnb.views.text import outcome_text
+from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.page import page
+from pixirnb.views.run.text import outcome_text
+from tests.views.view_samples import RUN, outcome, release, step
 
 STOOD = "As it stood when this was shown"
 LIVE: dict[str, dict[str, Any]] = {"design": {"status": None, "subagent_status": "running"}}

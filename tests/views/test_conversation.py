@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from test_hostile_views import CONTROLS, audit
-from view_samples import HOSTILE
 
 from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import fold_session
-from pixirnb.testing.session_logs import any_events, sessions
-from pixirnb.views.conversation import (
+from pixirnb.testing.generators.session_logs import any_events, sessions
+from pixirnb.views.session.conversation import (
     conversation,
     conversation_body,
     conversation_html,
     conversation_lines,
     turn_mark,
 )
+from tests.views.test_hostile_views import CONTROLS, audit
+from tests.views.view_samples import HOSTILE
 
 STARTED: Pair = (
     "session_started",

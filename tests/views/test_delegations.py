@@ -10,11 +10,11 @@ import pytest
 import pixirnb
 from pixirnb.errors import InvalidArguments
 from pixirnb.planning.delegations import delegations
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
-from pixirnb.spec.places import Places
-from pixirnb.views.display import plan_bundle
+from pixirnb.spec.source_map import Places
+from pixirnb.views.run.mimebundle import plan_bundle
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -34,7 +34,9 @@ SPEC: dict[str, Any] = {
 
 def planned(**keys: Any) -> PlanReport:
     workflow = load_mapping({**SPEC, **keys}).require()
-    return report(workflow.with_origins({"ai": Places(source="shared/roles/ai.yaml")}), Facts())
+    return report(
+        workflow.with_origins({"ai": Places(source="shared/roles/ai.yaml")}), Environment()
+    )
 
 
 def test_a_plan_as_text_has_a_row_for_each_task() -> None:

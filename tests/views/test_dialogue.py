@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb.history.events import Event
-from pixirnb.testing.session_logs import any_events
-from pixirnb.views.dialogue import MOST, Dialogue, asked_for
+from pixirnb.testing.generators.session_logs import any_events
+from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.session.entries import MOST, Dialogue
 
 HOSTILE = "\x1b[2J\u202ered\x07<b>&</b>\x00"
 

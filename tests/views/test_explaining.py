@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from view_samples import step
 
 from pixirnb.history.events import Event
-from pixirnb.history.state import RunState, fold
-from pixirnb.planning.facts import Facts
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, report, require
 from pixirnb.spec.loader import load_mapping
-from pixirnb.views.drawing import edges_of, kinds_of
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.explain import explain
-from pixirnb.views.phrases import why
-from pixirnb.views.svg import picture
-from pixirnb.views.text import explain_text
+from pixirnb.views.basics.phrases import why
+from pixirnb.views.picture.drawing import edges_of, kinds_of
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.text import explain_text
+from tests.views.view_samples import step
 
 SPEC: dict[str, Any] = {
     "name": "release",
@@ -35,7 +35,7 @@ OWNER = {"host": "here", "pid": 1, "instance": "i"}
 
 @pytest.fixture
 def plan() -> Plan:
-    return compile_plan(require(load_mapping(SPEC)), Facts(), {})
+    return compile_plan(require(load_mapping(SPEC)), Environment(), {})
 
 
 def events(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
@@ -252,7 +252,7 @@ def test_explaining_changes_nothing(plan: Plan) -> None:
 
 
 def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
-    document = report(plan.workflow, Facts()).document()
+    document = report(plan.workflow, Environment()).document()
 
     svg = picture(document, None, edges_of(plan), kinds=kinds_of(plan))
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from file_histories import clashing, met, seen
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, RunNotCompleted
-from pixirnb.machine.diagnosis import Surroundings, findings
-from pixirnb.machine.merges import MergeReport
+from pixirnb.machine.diagnosis import DiagnosisInput, findings
+from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.requests import Request, grant
-from pixirnb.testing.histories import Rehearsal
-from pixirnb.views.copies import Copies, copies_html
-from pixirnb.views.display import Bundle, unsafe_reason
-from pixirnb.views.explain import explain
-from pixirnb.views.merging import merge_text
-from pixirnb.views.text import outcome_text
+from pixirnb.testing.generators.histories import Rehearsal
+from pixirnb.views.files.merge_report import merge_text
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.isolation_overview import Copies, copies_html
+from pixirnb.views.run.mimebundle import Bundle, unsafe_reason
+from pixirnb.views.run.text import outcome_text
+from tests.views.file_histories import clashing, met, seen
 
 
 def standing(play: Rehearsal) -> RunOutcome:
@@ -119,7 +119,7 @@ def test_what_is_not_safe_to_build_on_says_why() -> None:
 def test_the_doctor_offers_for_an_open_seam_the_word_that_resolves_it() -> None:
     play = clashing()
     run = play.board.run
-    found = findings(play.plan, run, standing(play), Surroundings())
+    found = findings(play.plan, run, standing(play), DiagnosisInput())
     actions = [each.next_action for each in found if each.code == "seam_open"]
 
     assert actions

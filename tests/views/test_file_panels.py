@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 import pytest
-from file_histories import MARKED, PATCH, clashing, landed, met, seen, undone
 from hypothesis import given
 from hypothesis import strategies as st
-from view_samples import HOSTILE
 
-from pixirnb.history.state import fold
-from pixirnb.testing.file_facts import change, merged, resolved
-from pixirnb.testing.histories import Rehearsal, events_of
-from pixirnb.views.clashes import conflict_document
-from pixirnb.views.controls import controls
-from pixirnb.views.panel_files import patch_document
-from pixirnb.views.patches import patched
+from pixirnb.history.run_state import fold
+from pixirnb.testing.generators.file_facts import change, merged, resolved
+from pixirnb.testing.generators.histories import Rehearsal, events_of
+from pixirnb.views.files.conflicts import conflict_document
+from pixirnb.views.files.patch_parser import parse_patch
+from pixirnb.views.live.controls import controls
+from pixirnb.views.live.panel_files import patch_document
+from tests.views.file_histories import MARKED, PATCH, clashing, landed, met, seen, undone
+from tests.views.view_samples import HOSTILE
 
 
 def controls_of(play: Rehearsal, **how: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def test_the_past_and_a_damaged_log_offer_nothing(step: str, history: Any) -> No
 
 
 def test_a_patch_is_told_file_by_file_with_what_is_left_out() -> None:
-    told = patch_document(patched(PATCH.decode(), lines=2), 0)
+    told = patch_document(parse_patch(PATCH.decode(), lines=2), 0)
 
     (file,) = told["files"]
     assert (file["path"], file["sign"], file["added"], file["deleted"]) == ("src/a.py", "M", 1, 1)
@@ -188,7 +188,7 @@ def test_no_name_and_no_content_reaches_a_browser_uncleaned() -> None:
         play = met(files=files, outside=[text], left_behind=[text], built_on=[text])
         sent = json.dumps(seen(play, "types")["files"], ensure_ascii=False)
         sent += json.dumps(
-            patch_document(patched(f"diff --git a/x b/x\n@@ -1 +1 @@ {text}\n+{text}"), 3)
+            patch_document(parse_patch(f"diff --git a/x b/x\n@@ -1 +1 @@ {text}\n+{text}"), 3)
         )
         told = {**conflict_document({"path": text, "kind": text, "sides": []}, text), "value": ""}
         sent += json.dumps(told, ensure_ascii=False)

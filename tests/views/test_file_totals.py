@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from file_histories import met
-
-from pixirnb.history.state import fold
-from pixirnb.testing.file_facts import change
-from pixirnb.testing.histories import Rehearsal
-from pixirnb.views.changes import changes_phrase, diff_document
-from pixirnb.views.columns import ROWS
-from pixirnb.views.diff import diff_html, diff_text
-from pixirnb.views.panel_files import patch_document
-from pixirnb.views.patches import named, patched
+from pixirnb.history.run_state import fold
+from pixirnb.testing.generators.file_facts import change
+from pixirnb.testing.generators.histories import Rehearsal
+from pixirnb.views.basics.text_table import ROWS
+from pixirnb.views.files.changes import changes_phrase, diff_document
+from pixirnb.views.files.diff import diff_html, diff_text
+from pixirnb.views.files.patch_parser import parse_patch, rename_files
+from pixirnb.views.live.panel_files import patch_document
+from tests.views.file_histories import met
 
 CUT = "diff --git a/fat b/fat\nnew file mode 100644\n--- /dev/null\n+++ b/fat\n@@ -0,0 +1,900 @@\n"
 CUT += "".join(f"+{n}\n" for n in range(100))
@@ -28,7 +27,7 @@ CHANGES: dict[str, Any] = {
 
 
 def test_lines_and_files_after_the_place_where_a_patch_is_cut_are_counted() -> None:
-    told = patch_document(named(patched(CUT, lines=60), CHANGES), 77, CHANGES["patch"])
+    told = patch_document(rename_files(parse_patch(CUT, lines=60), CHANGES), 77, CHANGES["patch"])
 
     assert (told["files"][0]["added"], len(told["files"][0]["hunks"][0]["lines"])) == (900, 60)
     assert told["sentence"].startswith(
@@ -50,7 +49,9 @@ def test_a_file_that_became_another_kind_of_file_is_counted_as_its_patch_has_it(
         "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
         "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+y\n"
     )
-    found = named(patched(twice), {"files": [change("x", added=1, deleted=1)], "count": 1})
+    found = rename_files(
+        parse_patch(twice), {"files": [change("x", added=1, deleted=1)], "count": 1}
+    )
 
     assert [(file.added, file.deleted, file.cut) for file in found.files] == [(0, 1, 0), (1, 0, 0)]
     assert (found.cut, found.files_cut) == (0, 0)

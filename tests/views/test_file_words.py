@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
 
-from pixirnb.history.state import fold
-from pixirnb.planning.facts import Facts, PathFact
+from pixirnb.history.run_state import fold
+from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load
-from pixirnb.testing.file_facts import NO_BLOB, captured, change, merged
-from pixirnb.testing.histories import Rehearsal, events_of
-from pixirnb.views.changes import PATCH_ROOM, diff_document
-from pixirnb.views.copies import copies
-from pixirnb.views.diff import Diff, diff_html, diff_text
-from pixirnb.views.dot import dot
-from pixirnb.views.event_lines import event_sentence
-from pixirnb.views.explain import explain
-from pixirnb.views.html import bundle_html, outcome_html, plan_html
-from pixirnb.views.merging import merge_html, merge_text
-from pixirnb.views.mermaid import mermaid
-from pixirnb.views.svg import picture
-from pixirnb.views.tape import Tape
-from pixirnb.views.text import bundle_text, outcome_text, plan_text
+from pixirnb.testing.generators.file_facts import NO_BLOB, captured, change, merged
+from pixirnb.testing.generators.histories import Rehearsal, events_of
+from pixirnb.views.files.changes import PATCH_ROOM, diff_document
+from pixirnb.views.files.diff import Diff, diff_html, diff_text
+from pixirnb.views.files.merge_report import merge_html, merge_text
+from pixirnb.views.live.tape import Tape
+from pixirnb.views.picture.dot import dot
+from pixirnb.views.picture.mermaid import mermaid
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.event_lines import event_sentence
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.html import bundle_html, outcome_html, plan_html
+from pixirnb.views.run.isolation_overview import copies
+from pixirnb.views.run.text import bundle_text, outcome_text, plan_text
+from tests.views.file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
 
 
 def blob(digest: str, limit: int) -> tuple[bytes, int]:
@@ -282,7 +282,7 @@ def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are(
         is_inside=False,
         resolved="/c",
     )
-    planned = report(require(load(spec)), Facts(repos={"cloud": fact}))
+    planned = report(require(load(spec)), Environment(repos={"cloud": fact}))
     document = planned.document()
     found = copies(planned.spec)
     told = plan_text(document, (), found)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.views.columns import filled, width
-from pixirnb.views.display import mimebundle
-from pixirnb.views.forecast import NAMES, forecast
+from pixirnb.views.basics.text_table import fill_lines, width
+from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.resume_preview import NAMES, forecast
 
 RUN = "r-20261122-101500-abc123"
 
@@ -79,7 +79,7 @@ def test_a_long_list_is_counted_and_every_action_of_it_stays_in_view() -> None:
 
 def test_names_are_filled_into_lines_and_none_is_cut() -> None:
     names = [f"step-{place}" for place in range(20)] + ["x" * 64]
-    lines = filled(names, 40)
+    lines = fill_lines(names, 40)
     assert ", ".join(names) == " ".join(lines)
     assert all(width(line) <= 40 for line in lines[:-1])
-    assert filled([], 40) == [""]
+    assert fill_lines([], 40) == [""]

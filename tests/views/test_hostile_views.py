@@ -10,16 +10,16 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from view_samples import HOSTILE, outcome, step
 
 from pixirnb.history.events import Event
-from pixirnb.views.diff import diff_html, diff_text
-from pixirnb.views.display import mimebundle
-from pixirnb.views.dot import dot
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.merging import merge_html, merge_text
-from pixirnb.views.mermaid import mermaid
-from pixirnb.views.svg import picture
+from pixirnb.views.files.diff import diff_html, diff_text
+from pixirnb.views.files.merge_report import merge_html, merge_text
+from pixirnb.views.picture.dot import dot
+from pixirnb.views.picture.mermaid import mermaid
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.mimebundle import mimebundle
+from tests.views.view_samples import HOSTILE, outcome, step
 
 TAGS = frozenset(
     {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "pre", "details", "summary"}

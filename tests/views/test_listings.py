@@ -8,17 +8,17 @@ import pickle
 from typing import Any
 
 import pytest
-from test_hostile_views import CONTROLS, audit
-from view_samples import HOSTILE, outcome, step
 
 from pixirnb.history.events import Event
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
-from pixirnb.views.display import step_bundle
-from pixirnb.views.listings import Forecast, History, Listing, Rows, Sentences
+from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
+from pixirnb.views.run.mimebundle import step_bundle
+from tests.views.test_hostile_views import CONTROLS, audit
+from tests.views.view_samples import HOSTILE, outcome, step
 
 
 def event(seq: int, kind: str = "attempt_started", **data: Any) -> Event:
@@ -129,7 +129,7 @@ def values() -> dict[str, Any]:
     ended = RunOutcome(**{**fields, "steps": steps})
     return {
         "workflow": workflow,
-        "plan": report(workflow, Facts()),
+        "plan": report(workflow, Environment()),
         "outcome": ended,
         "step": ended.steps[0],
         "diagnosis": Diagnosis("r-1", ()),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from pixirnb.history.state import fold
+from pixirnb.history.run_state import fold
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, asking, plan_resume
-from pixirnb.testing.histories import Rehearsal, events_of, plan_of, run_resumed
-from pixirnb.views.explain import explain
-from pixirnb.views.forecast import forecast, sentence
-from pixirnb.views.html import outcome_html
-from pixirnb.views.marks import STEP_MARKS, at_rest, state_mark, step_mark
-from pixirnb.views.shapes import status_shape
-from pixirnb.views.text import outcome_text
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of, run_resumed
+from pixirnb.views.basics.icons import status_shape
+from pixirnb.views.basics.status_marks import STEP_MARKS, at_rest, state_mark, step_mark
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.html import outcome_html
+from pixirnb.views.run.resume_preview import forecast, sentence
+from pixirnb.views.run.text import outcome_text
 
 RETRIED: dict[str, Any] = {
     "name": "w",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.views.display import mimebundle
+from pixirnb.views.run.mimebundle import mimebundle
 
 
 def outcome(status: str) -> dict[str, Any]:

@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from view_samples import HOSTILE
 
-from pixirnb.history.events import Draft, Event
-from pixirnb.history.state import RunState, fold
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.spec.loader import load_mapping
-from pixirnb.testing.histories import Rehearsal, plan_of
-from pixirnb.testing.strategies import ends, workflows
-from pixirnb.views.panel import panel
-from pixirnb.views.plain import plain
-from pixirnb.views.replay import Replay
-from pixirnb.views.tries import Tries
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.strategies import ends, workflows
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.panel import panel
+from pixirnb.views.live.time_travel import Replay
+from tests.views.view_samples import HOSTILE
 
 SPEC: dict[str, Any] = {
     "name": "release",
@@ -53,7 +53,7 @@ INPUTS = {"api_token": "tok-123456789"}
 
 
 def planned(run: RunState) -> Plan:
-    return compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+    return compile_plan(require(load_mapping(run.spec)), Environment(), run.sources)
 
 
 def seen(play: Rehearsal, step: str, *, upto: int | None = None, **how: Any) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def test_an_error_can_be_copied_into_a_cell_that_runs(play: Rehearsal) -> None:
     message = "first\nsecond\n!rm -rf / \x1b[31m"
     error = {"kind": "exit", "message": message, "details": {}}
     (ended,) = play.ending("make", "failed")
-    play.record(Draft("attempt_ended", {**ended.data, "error": error, "tail": TAIL}))
+    play.record(EventDraft("attempt_ended", {**ended.data, "error": error, "tail": TAIL}))
     copied = seen(play, "make")["error"]["copy"].split("\n")
 
     assert all(line.startswith("#") for line in copied[:-1])
@@ -284,6 +284,6 @@ def test_events_of_no_known_shape_change_nothing_that_is_listed() -> None:
         Event(n, "", kind, {"step": 7})
         for n, kind in enumerate(["step_scheduled", "attempt_ended", "retry_planned", "new"], 1)
     )
-    late = Draft("attempt_started", {"step": "a", "attempt": 1, "pid": None})
+    late = EventDraft("attempt_started", {"step": "a", "attempt": 1, "pid": None})
     tries.take(Event(9, "", late.kind, late.data))
     assert tries.of("a") == ()

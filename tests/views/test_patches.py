@@ -8,9 +8,15 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from view_samples import HOSTILE
 
-from pixirnb.views.patches import LOOKED_AT, Patch, PatchedFile, named, patched
+from pixirnb.views.files.patch_parser import (
+    LOOKED_AT,
+    Patch,
+    PatchedFile,
+    parse_patch,
+    rename_files,
+)
+from tests.views.view_samples import HOSTILE
 
 
 def git(folder: Path, *words: str) -> bytes:
@@ -40,7 +46,7 @@ def patch_of(folder: Path, before: dict[str, bytes], after: dict[str, bytes]) ->
         if files is before:
             git(folder, "commit", "-q", "--allow-empty", "-m", "before")
     told = git(folder, "diff", "--cached", "--binary", "--full-index", "--no-renames")
-    return patched(told.decode("utf-8", "surrogateescape"))
+    return parse_patch(told.decode("utf-8", "surrogateescape"))
 
 
 def by_path(patch: Patch) -> dict[str, PatchedFile]:
@@ -90,14 +96,14 @@ def test_a_mode_alone_is_a_change(tmp_path: Path) -> None:
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-q", "-m", "before")
     (tmp_path / "tool").chmod(0o755)
-    (found,) = patched(git(tmp_path, "diff", "--no-renames").decode()).files
+    (found,) = parse_patch(git(tmp_path, "diff", "--no-renames").decode()).files
 
     assert (found.path, found.modes, found.hunks) == ("tool", ("100644", "100755"), ())
 
 
 def test_files_of_several_roots_bear_their_names() -> None:
     one = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-    found = patched(f"# .\n{one}# repos.cloud\n{one}")
+    found = parse_patch(f"# .\n{one}# repos.cloud\n{one}")
 
     assert [file.path for file in found.files] == ["x.py", "repos.cloud:x.py"]
     assert [(file.added, file.deleted) for file in found.files] == [(1, 1), (1, 1)]
@@ -105,7 +111,7 @@ def test_files_of_several_roots_bear_their_names() -> None:
 
 def test_a_patch_of_one_repository_is_named_by_what_the_log_says_changed() -> None:
     one = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-    found = named(patched(one), {"files": [{"path": "repos.cloud:x.py"}]})
+    found = rename_files(parse_patch(one), {"files": [{"path": "repos.cloud:x.py"}]})
 
     assert [file.path for file in found.files] == ["repos.cloud:x.py"]
 
@@ -116,12 +122,12 @@ def test_what_is_left_out_is_counted() -> None:
         f"diff --git a/{n} b/{n}\nnew file mode 100644\n--- /dev/null\n+++ b/{n}\n@@ -0,0 +1,50 @@\n{body}"
         for n in range(5)
     )
-    found = patched(files, lines=60, files=3)
+    found = parse_patch(files, lines=60, files=3)
 
     assert [len(file.hunks[0].lines) if file.hunks else 0 for file in found.files] == [50, 10, 0]
     assert [file.added for file in found.files] == [50, 50, 50]
     assert (found.cut, found.files_cut, found.is_cut) == (90, 2, False)
-    assert patched("x" * (LOOKED_AT + 1)).is_cut
+    assert parse_patch("x" * (LOOKED_AT + 1)).is_cut
 
 
 ROWS = st.sampled_from(
@@ -149,7 +155,7 @@ ROWS = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(st.one_of(ROWS, st.text()), max_size=30).map("\n".join)))
 def test_any_text_is_some_patch(text: str) -> None:
-    found = patched(text)
+    found = parse_patch(text)
 
     assert len(found.files) <= text.count("diff --git ")
     for file in found.files:
@@ -159,4 +165,4 @@ def test_any_text_is_some_patch(text: str) -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_too(data: bytes) -> None:
-    patched("diff --git a/x b/x\n@@ -1,3 +1,3 @@\n" + data.decode("utf-8", "surrogateescape"))
+    parse_patch("diff --git a/x b/x\n@@ -1,3 +1,3 @@\n" + data.decode("utf-8", "surrogateescape"))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.history.events import Draft
+from pixirnb.history.events import EventDraft
 from pixirnb.machine.outcome import outcome
-from pixirnb.testing.histories import RUN_ID, Rehearsal, plan_of
-from pixirnb.views.event_lines import event_line
-from pixirnb.views.explain import explain
-from pixirnb.views.html import outcome_html
-from pixirnb.views.marks import STEP_MARKS, at_rest, state_mark, step_mark
-from pixirnb.views.panel import panel
-from pixirnb.views.phrases import why
-from pixirnb.views.tape import STRIDE, Tape
-from pixirnb.views.text import outcome_text
-from pixirnb.views.tries import Tries
+from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.views.basics.phrases import why
+from pixirnb.views.basics.status_marks import STEP_MARKS, at_rest, state_mark, step_mark
+from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.panel import panel
+from pixirnb.views.live.tape import STRIDE, Tape
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.html import outcome_html
+from pixirnb.views.run.text import outcome_text
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -34,7 +34,7 @@ def asking(args: Any = None) -> Rehearsal:
     """A run whose agent waits for a person."""
     given = {"path": "src/a.py", "text": "x = 1\n"} if args is None else args
     data = {"tool": "write_file", "args": given, "digest": "b2:d", "why": "because"}
-    asked = Draft("subagent_event", {"event": "permission_requested", **WHOSE, **data})
+    asked = EventDraft("subagent_event", {"event": "permission_requested", **WHOSE, **data})
     return Rehearsal(plan_of(FLOW)).begin().record(asked)
 
 
@@ -42,7 +42,7 @@ def answered(verdict: str) -> Rehearsal:
     """The same, and what a person said."""
     data = {"verdict": verdict, "by": "ada@lab", "note": "not there", "request": "q1"}
     return asking().record(
-        Draft("subagent_event", {"event": "permission_decided", **WHOSE, **data})
+        EventDraft("subagent_event", {"event": "permission_decided", **WHOSE, **data})
     )
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.lines import HIGHEST, MOST, Sheet, broken, starts
-from pixirnb.views.svg import picture
-from pixirnb.views.waves import Grid, layout
+from pixirnb.views.picture.layout import Grid, layout
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.picture.wrap import HIGHEST, MOST, Sheet, break_lines, starts
 
 GRID = Grid(width=140, gap_x=28)
 
@@ -37,7 +37,7 @@ def test_lines_begin_where_phases_do_and_are_few(
 
 def made(waves: list[list[str]], edges: list[tuple[str, str]], line_starts: list[int]) -> Sheet:
     ids = [step for wave in waves for step in wave]
-    return broken(layout(ids, waves, edges, grid=GRID), GRID, [], line_starts, 20.0)
+    return break_lines(layout(ids, waves, edges, grid=GRID), GRID, [], line_starts, 20.0)
 
 
 @given(st.lists(st.integers(1, 3), min_size=6, max_size=16), st.randoms(use_true_random=False))
@@ -78,7 +78,7 @@ def test_nothing_overlaps_nothing_leaves_the_page_and_every_edge_arrives(
 def test_one_line_is_the_layout_as_it_was() -> None:
     waves = [["a"], ["b", "c"], ["d"]]
     placing = layout(["a", "b", "c", "d"], waves, [("a", "b"), ("b", "d")], grid=GRID)
-    sheet = broken(placing, GRID, [], [0], 0.0)
+    sheet = break_lines(placing, GRID, [], [0], 0.0)
     assert (sheet.boxes, sheet.curves) == (placing.boxes, placing.curves)
     assert (sheet.width, sheet.height) == (placing.width, placing.height)
 

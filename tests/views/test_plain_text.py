@@ -7,12 +7,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from view_samples import PARTIAL_LOOKS, RELEASE, RUN, edges_of, plan, release
 
-from pixirnb.views.columns import width
-from pixirnb.views.display import mimebundle
-from pixirnb.views.plain import line, plain
-from pixirnb.views.spans import NBVAL_SANITIZE, STABLE, moment, span
+from pixirnb.views.basics.durations import NBVAL_SANITIZE, STABLE, moment, span
+from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.text_table import width
+from pixirnb.views.run.mimebundle import mimebundle
+from tests.views.view_samples import PARTIAL_LOOKS, RELEASE, RUN, edges_of, plan, release
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load
-from pixirnb.testing.histories import plan_of
-from pixirnb.views.marks import RUN_MARKS, STEP_MARKS
-from pixirnb.views.scene import look, scene
-from pixirnb.views.tape import KINDS
+from pixirnb.testing.generators.histories import plan_of
+from pixirnb.views.basics.status_marks import RUN_MARKS, STEP_MARKS
+from pixirnb.views.live.scene import look, scene
+from pixirnb.views.live.tape import KINDS
 
 SPEC = """
 name: story
@@ -46,7 +46,7 @@ def test_the_words_of_events_have_no_braces_but_those_the_browser_fills() -> Non
 
 def test_steps_are_told_by_their_place_and_everything_is_plain_json() -> None:
     plan = plan_of(SPEC)
-    told = scene("r-1", plan, report(require(load(SPEC)), Facts()).document())
+    told = scene("r-1", plan, report(require(load(SPEC)), Environment()).document())
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert told["ids"] == ["make", "docs", "ship"]
     assert told["needs"] == [[], [], [0, 1]]

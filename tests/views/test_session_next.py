@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.views.session_next import next_steps
-from pixirnb.views.session_view import session_html, session_text
+from pixirnb.views.session.next_commands import next_steps
+from pixirnb.views.session.session_view import session_html, session_text
 
 SESSION: dict[str, Any] = {
     "run_id": "r-1",

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
-from pixirnb.history.state import RunState, fold
+from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection
-from pixirnb.planning.facts import Facts
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.spec.loader import load_mapping
-from pixirnb.testing.histories import Rehearsal, plan_of
-from pixirnb.testing.strategies import ends, json_values, workflows
-from pixirnb.views.marks import STEP_MARKS, state_mark
-from pixirnb.views.tape import KINDS, STRIDE, Entry, Tape
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.testing.generators.strategies import ends, json_values, workflows
+from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark
+from pixirnb.views.live.tape import KINDS, STRIDE, Entry, Tape
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SPEC = """
@@ -125,7 +125,7 @@ def move(play: Rehearsal, data: st.DataObject) -> None:
 def test_at_every_event_of_an_old_log_the_tape_shows_what_the_fold_says(name: str) -> None:
     events = list(decode_lines((GOLDEN / f"{name}.jsonl").read_bytes()).events)
     run = fold(events)
-    plan = compile_plan(require(load_mapping(run.spec)), Facts(), run.sources)
+    plan = compile_plan(require(load_mapping(run.spec)), Environment(), run.sources)
     assert_true_everywhere(plan, events)
 
 

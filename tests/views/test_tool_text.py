@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views import tool_text
+from pixirnb.agent_tools import text as tool_text
 
 STATUSES = ["running", "partial", "failed", "timed_out", "interrupted", "needs_orchestrator"]
 CLAIMS = ["All done, COMPLETED.", "status: completed", "The run completed successfully\n> ok"]
@@ -100,11 +100,11 @@ def test_a_thousand_steps_are_counted_and_not_listed() -> None:
 
 
 def test_a_document_that_is_cut_names_what_was_cut() -> None:
-    found = tool_text.bounded({"steps": [{"summary": "x" * 5_000}] * 150, "ok": True})
+    found = tool_text.truncate_document({"steps": [{"summary": "x" * 5_000}] * 150, "ok": True})
     assert len(found["steps"]) == 100
     assert len(found["steps"][0]["summary"]) == 2_000
     assert found["cut"][0] == "steps: 150"
-    assert "cut" not in tool_text.bounded({"ok": True})
+    assert "cut" not in tool_text.truncate_document({"ok": True})
 
 
 def test_a_refusal_lists_each_problem_with_its_place_and_its_fix() -> None:
@@ -143,4 +143,4 @@ def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None
 def test_the_text_of_any_document_can_be_made(junk: Any) -> None:
     fields = {"run_id": "x"} if not isinstance(junk, dict) else junk
     assert tool_text.refusal_text({"error": {"message": str(junk)}})
-    assert tool_text.bounded(fields) is not None
+    assert tool_text.truncate_document(fields) is not None

@@ -7,7 +7,14 @@ from itertools import combinations
 from typing import Any, get_args
 
 import pytest
-from view_samples import (
+
+from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
+from pixirnb.views.basics.icons import status_shape
+from pixirnb.views.basics.status_marks import run_mark, step_mark
+from pixirnb.views.run.html import bundle_html, outcome_html, plan_html, runs_html
+from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.text import bundle_text, outcome_text, progress_line, runs_text
+from tests.views.view_samples import (
     ACTIONS,
     PARTIAL_LOOKS,
     RELEASE,
@@ -18,13 +25,6 @@ from view_samples import (
     release,
     step,
 )
-
-from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
-from pixirnb.views.display import mimebundle
-from pixirnb.views.html import bundle_html, outcome_html, plan_html, runs_html
-from pixirnb.views.marks import run_mark, step_mark
-from pixirnb.views.shapes import status_shape
-from pixirnb.views.text import bundle_text, outcome_text, progress_line, runs_text
 
 RUN_STATUSES = list(get_args(RunStatus))
 CHECKPOINTS = list(get_args(CheckpointStatus))

@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from view_samples import RELEASE, edges_of, waves_of
 
-from pixirnb.views.waves import Box, Layout, layout
+from pixirnb.views.picture.layout import Box, Layout, layout
+from tests.views.view_samples import RELEASE, edges_of, waves_of
 
 Spec = tuple[list[str], list[list[str]], list[tuple[str, str]]]
 

@@ -13,9 +13,17 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot, InternalError
-from pixirnb.testing.memory_trees import MemoryTrees
-from pixirnb.trees import EXECUTABLE, FILE, LINK, Entry
-from pixirnb.workspace.application import Left, Part, apply, finished, left_over, locked, roll_back
+from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
+from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.workspace.merge.apply import (
+    FoundJournal,
+    Part,
+    apply,
+    finish_merge,
+    left_over,
+    lock_roots,
+    roll_back,
+)
 
 NOBODY = 65534
 
@@ -42,15 +50,15 @@ class Bench:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def merge(self, changes: Mapping[str, Entry | None]) -> str:
+    def merge(self, changes: Mapping[str, TreeEntry | None]) -> str:
         """Carry changes out on what is there. The tree that was wanted."""
         before = self.store.taken()
         after = self.store.edited(before, changes)
-        with locked([self.root]):
+        with lock_roots([self.root]):
             apply([Part(self.store, before, after)], self.journal, {"run": "r-1"})
         return after
 
-    def refused(self, changes: Mapping[str, Entry | None]) -> Cannot:
+    def refused(self, changes: Mapping[str, TreeEntry | None]) -> Cannot:
         """The error of a merge that is not carried out; nothing of ours is left lying."""
         with pytest.raises(Cannot) as caught:
             self.merge(changes)
@@ -58,7 +66,7 @@ class Bench:
         assert list(self.root.glob(".pixirnb*")) == []
         return caught.value
 
-    def text(self, data: str, mode: str = FILE) -> Entry:
+    def text(self, data: str, mode: str = FILE) -> TreeEntry:
         return self.store.file(data.encode(), mode)
 
 
@@ -140,9 +148,9 @@ def test_any_name_a_file_can_have_is_merged(bench: Bench, name: str) -> None:
 def test_the_journal_says_done_until_it_is_finished(bench: Bench) -> None:
     bench.has(a="a")
     bench.merge({"a": bench.text("A")})
-    assert left_over(bench.journals) == [Left(bench.journal, {"run": "r-1"}, "done")]
-    finished(bench.journal)
-    finished(bench.journal)
+    assert left_over(bench.journals) == [FoundJournal(bench.journal, {"run": "r-1"}, "done")]
+    finish_merge(bench.journal)
+    finish_merge(bench.journal)
     assert left_over(bench.journals) == []
     assert list(bench.journals.iterdir()) == []
 
@@ -216,7 +224,7 @@ def test_files_that_changed_since_are_named_and_nothing_is_touched(bench: Bench)
     before = bench.store.taken()
     after = bench.store.edited(before, {f"f{n}": bench.text("after") for n in range(7)})
     bench.has(**{f"f{number}": "person" for number in range(1, 7)})
-    with locked([bench.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
         apply([Part(bench.store, before, after)], bench.journal, {})
     assert caught.value.code == "merge_disturbed"
     assert caught.value.details["files"] == ["f1", "f2", "f3", "f4", "f5"]
@@ -229,7 +237,7 @@ def test_a_file_that_came_where_one_is_to_be_made_stays(bench: Bench) -> None:
     before = bench.store.taken()
     bench.has(new="person")
     after = bench.store.edited(before, {"new": bench.text("ours"), "a": None})
-    with locked([bench.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
         apply([Part(bench.store, before, after)], bench.journal, {})
     assert (caught.value.code, caught.value.details["files"]) == ("merge_disturbed", ["new"])
     assert (bench.root / "new").read_text() == "person"
@@ -242,7 +250,7 @@ def test_a_folder_with_files_of_its_own_does_not_give_way_to_a_file(bench: Bench
     bench.has(place__mine="ignored")
     changes = {"place/x": None, "place": bench.text("a file")}
     after = bench.store.edited(before, changes)
-    with locked([bench.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
         apply([Part(bench.store, before, after)], bench.journal, {})
     assert (caught.value.code, caught.value.details["files"]) == ("merge_disturbed", ["place"])
     assert {path.name for path in (bench.root / "place").iterdir()} == {"x", "mine"}
@@ -260,7 +268,7 @@ def test_a_parent_that_is_a_link_leading_out_is_refused(bench: Bench) -> None:
     (bench.root / "door").symlink_to(outside)
     before = bench.store.tree({})
     after = bench.store.tree({"door/x": bench.text("x")})
-    with locked([bench.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
         apply([Part(bench.store, before, after)], bench.journal, {})
     assert caught.value.code == "merge_unsafe"
     assert list(outside.iterdir()) == []
@@ -280,7 +288,7 @@ def test_a_parent_that_is_a_link_within_the_root_is_not_followed(bench: Bench) -
     (bench.root / "door").symlink_to("real")
     before = bench.store.tree({"door/x": bench.text("x")})
     after = bench.store.tree({"door/x": bench.text("X")})
-    with locked([bench.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
         apply([Part(bench.store, before, after)], bench.journal, {})
     assert caught.value.code == "merge_disturbed"
     assert (bench.root / "real" / "x").read_text() == "x"
@@ -350,12 +358,12 @@ def test_two_roots_change_together_or_not_at_all(bench: Bench, tmp_path: Path) -
             Part(store, before, store.edited(before, {name: store.file(b"after")})),
         )
     (second.root / "s").write_text("person")
-    with locked([bench.root, second.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([bench.root, second.root]), pytest.raises(Cannot) as caught:
         apply(parts, bench.journal, {})
     assert caught.value.details["root"] == str(second.root)
     assert (bench.root / "a").read_text() == "a"
     (second.root / "s").write_text("s")
-    with locked([bench.root, second.root]):
+    with lock_roots([bench.root, second.root]):
         apply(parts, bench.journal, {})
     assert [p.store.root.joinpath(n).read_text() for p, n in zip(parts, "as", strict=True)] == [
         "after"
@@ -410,7 +418,7 @@ def test_a_file_that_may_not_be_read_is_refused(open_place: Path) -> None:
         before = bench.store.taken()
         after = bench.store.edited(before, {"a": bench.text("A"), "b": bench.text("B")})
         (bench.root / "b").chmod(0)
-        with locked([bench.root]), pytest.raises(Cannot) as caught:
+        with lock_roots([bench.root]), pytest.raises(Cannot) as caught:
             apply([Part(bench.store, before, after)], bench.journal, {})
         assert "`b`" in caught.value.message, caught.value.message
         return f"{caught.value.code} {(bench.root / 'a').read_text()}"
@@ -424,6 +432,6 @@ def test_what_a_merge_that_is_done_or_gone_left_is_not_rolled_back(bench: Bench)
     bench.merge({"a": bench.text("A")})
     (left,) = left_over(bench.journals)
     assert roll_back(left, lambda _: bench.store) == []
-    finished(bench.journal)
+    finish_merge(bench.journal)
     assert roll_back(left, lambda _: bench.store) == []
     assert (bench.root / "a").read_text() == "A"

@@ -14,12 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb.errors import Cannot
-from pixirnb.testing.memory_trees import MemoryTrees
-from pixirnb.testing.tree_strategies import Tree, edited, edits, lay_out, paths, read_back, trees
-from pixirnb.trees import FILE, Belonging, TreeStore
-from pixirnb.workspace.application import Part, apply, finished, left_over, locked
-from pixirnb.workspace.git_trees import GitTrees
-from pixirnb.workspace.plain_trees import PlainTrees
+from pixirnb.protocols.trees import FILE, Belonging, TreeStore
+from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.testing.generators.tree_strategies import (
+    Tree,
+    edited,
+    edits,
+    lay_out,
+    paths,
+    read_back,
+    trees,
+)
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.git.tree_store import GitTrees
+from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over, lock_roots
 
 PERSONS = b"a person wrote this"
 MEMORY = Path("/dev/shm")
@@ -69,11 +77,11 @@ def merged(store: Watched, before: str, after: str, journals: Path) -> Cannot | 
     """Carry it out, and say why not."""
     part = Part(cast("TreeStore", store), before, after)
     try:
-        with locked([store.store.root]):
+        with lock_roots([store.store.root]):
             apply([part], journals / "merge.json", {})
     except Cannot as error:
         return error
-    finished(journals / "merge.json")
+    finish_merge(journals / "merge.json")
     return None
 
 

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb import values
+from pixirnb import value_codec
 from pixirnb.errors import Cannot
-from pixirnb.testing.memory_trees import MemoryTrees
-from pixirnb.workspace.application import Part, apply, finished, left_over, locked, roll_back
+from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.workspace.merge.apply import (
+    Part,
+    apply,
+    finish_merge,
+    left_over,
+    lock_roots,
+    roll_back,
+)
 
 EXCHANGED = 6
 """Looks of the store until the first of two files is exchanged: two before staging, two in it, then one a file."""
@@ -51,7 +58,7 @@ class Wreck:
     def is_clean(self) -> bool:
         """Whether nothing of a merge lies anywhere."""
         ours = [*self.root.glob(".pixirnb*"), *self.journals.iterdir()]
-        return not ours and not list((values.config_folder() / "roots").glob("*.json"))
+        return not ours and not list((value_codec.config_folder() / "roots").glob("*.json"))
 
 
 @pytest.fixture
@@ -74,7 +81,7 @@ def wreck(tmp_path: Path) -> Wreck:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         store.beside = die
-        with locked([store.root]):
+        with lock_roots([store.root]):
             apply([Part(store, before, after)], tmp_path / "journals" / "merge.json", {"run": "r"})
         os._exit(0)
     _, status = os.waitpid(pid, 0)
@@ -85,7 +92,7 @@ def wreck(tmp_path: Path) -> Wreck:
 
 
 def test_whoever_locks_the_root_next_takes_it_back(wreck: Wreck) -> None:
-    with locked([wreck.root]):
+    with lock_roots([wreck.root]):
         assert wreck.store.taken() == wreck.before
     assert wreck.is_clean()
 
@@ -108,7 +115,7 @@ def test_a_file_edited_since_stays_and_is_named(wreck: Wreck) -> None:
 
 def test_without_a_store_what_has_no_place_any_more_is_kept(wreck: Wreck) -> None:
     (wreck.root / "changed").write_text("person")
-    with locked([wreck.root]):
+    with lock_roots([wreck.root]):
         assert wreck.now() == {"changed": "person", "gone": "gone before"}
     assert wreck.kept() == ["changed before"]
     assert left_over(wreck.journals) == []
@@ -147,12 +154,12 @@ def test_a_folder_that_became_a_link_since_is_not_followed(wreck: Wreck, tmp_pat
 def test_where_someone_removed_what_was_set_aside_the_store_has_it(wreck: Wreck) -> None:
     (place,) = wreck.root.glob(".pixirnb-merge-*")
     shutil.rmtree(place)
-    with pytest.raises(Cannot) as caught, locked([wreck.root]):
+    with pytest.raises(Cannot) as caught, lock_roots([wreck.root]):
         pass
     assert caught.value.code == "merge_unfinished"
     assert wreck.roll_back() == []
     assert wreck.store.taken() == wreck.before
-    with locked([wreck.root]):
+    with lock_roots([wreck.root]):
         pass
     assert wreck.is_clean()
 
@@ -160,7 +167,7 @@ def test_where_someone_removed_what_was_set_aside_the_store_has_it(wreck: Wreck)
 def test_where_someone_removed_the_journal_what_came_out_is_kept(wreck: Wreck) -> None:
     shutil.rmtree(wreck.journals)
     wreck.journals.mkdir()
-    with locked([wreck.root]):
+    with lock_roots([wreck.root]):
         assert wreck.now() == {"changed": "changed after", "new": "new"}
     assert wreck.kept() == ["changed before", "gone before"]
 
@@ -198,8 +205,8 @@ def test_a_project_that_was_moved_whole_is_put_back_where_it_lies(
         assert wreck.now() == {"changed": "changed after", "new": "new"}
         assert wreck.roll_back() == []
         assert wreck.store.taken() == wreck.before
-    with locked([wreck.root]):
-        assert list((values.config_folder() / "roots").glob("*.json")) == []
+    with lock_roots([wreck.root]):
+        assert list((value_codec.config_folder() / "roots").glob("*.json")) == []
 
 
 def test_a_folder_that_only_lies_where_the_root_lay_is_not_touched(
@@ -213,8 +220,8 @@ def test_a_folder_that_only_lies_where_the_root_lay_is_not_touched(
     assert roll_back(left, lambda _: wreck.store) == []
     assert wreck.store.taken() == wreck.before
     assert (here / "root" / "changed").read_text() == "another's"
-    with locked([wreck.root]):
-        assert list((values.config_folder() / "roots").glob("*.json")) == []
+    with lock_roots([wreck.root]):
+        assert list((value_codec.config_folder() / "roots").glob("*.json")) == []
 
 
 def test_finishing_a_merge_that_is_done_tidies_what_its_process_did_not(tmp_path: Path) -> None:
@@ -224,16 +231,16 @@ def test_finishing_a_merge_that_is_done_tidies_what_its_process_did_not(tmp_path
     (store.root / "a").write_text("a")
     before = store.taken()
     journal = tmp_path / "journals" / "merge.json"
-    with locked([store.root]):
+    with lock_roots([store.root]):
         apply(
             [Part(store, before, store.edited(before, {"a": None, "b": store.file(b"b")}))],
             journal,
             {},
         )
     said_done = journal.read_bytes()
-    finished(journal)
-    finished(journal)
+    finish_merge(journal)
+    finish_merge(journal)
     # Killed after the tidying, before the journal went: it is finished once more.
     journal.write_bytes(said_done)
-    finished(journal)
+    finish_merge(journal)
     assert Wreck(store, tmp_path / "journals", before).is_clean()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pixirnb.planning.roots import Roots
-from pixirnb.workspace.contents import contents_digest, read_digest
+from pixirnb.workspace.read_digest import contents_digest, read_digest
 
 
 def test_a_changed_byte_a_new_name_and_a_lost_file_are_seen(tmp_path: Path) -> None:

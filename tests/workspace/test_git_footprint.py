@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pixirnb.protocols.trees import FILE, Belonging
+from pixirnb.testing.contracts.tree_merge import LINES, SAMPLE, held
+from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository, traces
-from pixirnb.testing.tree_merge_contract import LINES, SAMPLE, held
-from pixirnb.testing.tree_strategies import lay_out, read_back
-from pixirnb.trees import FILE, Belonging
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.workspace.git.tree_store import GitTrees
 
 PLAIN = Belonging()
 
@@ -237,8 +237,8 @@ def test_what_the_environment_says_of_git_is_not_believed(store: GitTrees, tmp_p
 _CHILD = """
 import sys
 from pathlib import Path
-from pixirnb.trees import Belonging
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.protocols.trees import Belonging
+from pixirnb.workspace.git.tree_store import GitTrees
 top, root = map(Path, sys.argv[1:])
 store = GitTrees(top / "state" / "trees" / "key", root)
 tree = store.snapshot(Belonging())

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import EXECUTABLE, FILE, Belonging
+from pixirnb.testing.contracts.tree_merge import LINES, held
+from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository, only_on_path
-from pixirnb.testing.tree_merge_contract import LINES, held
-from pixirnb.testing.tree_strategies import lay_out, read_back
-from pixirnb.trees import EXECUTABLE, FILE, Belonging
-from pixirnb.workspace import tree_stores
-from pixirnb.workspace.git_keeping import GRACE_S
-from pixirnb.workspace.git_trees import GitTrees
-from pixirnb.workspace.plain_trees import PlainTrees
-from pixirnb.workspace.tree_stores import forget_run, tree_store
+from pixirnb.workspace import choose_store
+from pixirnb.workspace.choose_store import forget_run, tree_store
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.git.refs import GRACE_S
+from pixirnb.workspace.git.tree_store import GitTrees
 
 PLAIN = Belonging()
 TREE = {"a": (FILE, b"a\n"), "b/c": (EXECUTABLE, b"c\n"), "text": (FILE, LINES)}
@@ -277,9 +277,9 @@ def test_without_a_git_that_is_new_enough_files_are_copied(
         (programs / "git").write_text(f"#!/bin/sh\necho '{version}'\n")
         (programs / "git").chmod(0o755)
     (tmp_path / "root").mkdir()
-    with_git = tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+    with_git = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
     with only_on_path(programs):
-        without = tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+        without = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
     assert isinstance(with_git, GitTrees)
     assert isinstance(without, PlainTrees) == (version is None or "2.37" in version)
 
@@ -293,10 +293,10 @@ def test_a_git_that_cannot_be_started_now_is_not_taken_for_none(tmp_path: Path) 
     (tmp_path / "root").mkdir()
     with only_on_path(programs):
         with program.open("a"), pytest.raises(Cannot) as refused:  # ETXTBSY while someone writes it
-            tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+            choose_store.tree_store(tmp_path / "state", tmp_path / "root")
         assert refused.value.code == "tree_store_unusable"
         assert refused.value.message.startswith("git could not start: ")
-        later = tree_stores.tree_store(tmp_path / "state", tmp_path / "root")
+        later = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
     assert isinstance(later, GitTrees)
 
 
@@ -305,7 +305,7 @@ def test_a_git_that_outlives_its_owner_is_waited_for(store: GitTrees, tmp_path: 
     script = f"""
 import os, sys
 from pathlib import Path
-from pixirnb.workspace.git_store import GitStore
+from pixirnb.workspace.git.store_folder import GitStore
 store = GitStore(Path({str(place(store, tmp_path))!r}), Path({str(store.root)!r}))
 with store.index_held(store.indexes / "root") as held:
     # What an orphan is: a child that holds the lock and goes on.

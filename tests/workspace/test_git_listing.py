@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.planning.paths import Pattern
+from pixirnb.planning.globs.pattern import Pattern
+from pixirnb.protocols.trees import FILE, LINK, Belonging
+from pixirnb.testing.contracts.tree_merge import held
+from pixirnb.testing.generators.tree_strategies import NAMES, lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository
-from pixirnb.testing.tree_merge_contract import held
-from pixirnb.testing.tree_strategies import NAMES, lay_out, read_back
-from pixirnb.trees import FILE, LINK, Belonging
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.workspace.git.tree_store import GitTrees
 
 PLAIN = Belonging()
 
@@ -349,8 +349,8 @@ _TRY = f"""
 import os, sys
 from pathlib import Path
 from pixirnb.errors import Cannot
-from pixirnb.trees import Belonging
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.protocols.trees import Belonging
+from pixirnb.workspace.git.tree_store import GitTrees
 top, closed, mode = sys.argv[1:]
 if os.geteuid() == 0:
     os.setgroups([])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, Belonging, Merged
+from pixirnb.testing.contracts.tree_merge import LINES, held, taken
+from pixirnb.testing.generators.tree_strategies import Tree
 from pixirnb.testing.repositories import git, make_repository
-from pixirnb.testing.tree_merge_contract import LINES, held, taken
-from pixirnb.testing.tree_strategies import Tree
-from pixirnb.trees import EXECUTABLE, FILE, LINK, Belonging, Merged
-from pixirnb.workspace.git_merging import LARGEST_MARKED
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.workspace.git.merge import LARGEST_MARKED
+from pixirnb.workspace.git.tree_store import GitTrees
 
 BASE: dict[str, tuple[str, bytes]] = {"text": (FILE, LINES), "link": (LINK, b"text")}
 

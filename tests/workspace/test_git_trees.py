@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pixirnb.testing.tree_contract import TreeContract
-from pixirnb.workspace.git_trees import GitTrees
+from pixirnb.testing.contracts.tree import TreeContract
+from pixirnb.workspace.git.tree_store import GitTrees
 
 if TYPE_CHECKING:
-    from pixirnb.trees import TreeStore
+    from pixirnb.protocols.trees import TreeStore
 
 
 class TestGitTreesOfAFolder(TreeContract):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import FILE, LINK, Belonging
 from pixirnb.testing.repositories import make_repository
-from pixirnb.trees import FILE, LINK, Belonging
-from pixirnb.workspace.git_trees import GitTrees
-from pixirnb.workspace.plain_trees import PlainTrees
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.git.tree_store import GitTrees
 
 PLAIN = Belonging()
 Store = GitTrees | PlainTrees

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.testing.memory_trees import MemoryTrees
-from pixirnb.workspace.application import Part, apply, locked
+from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.workspace.merge.apply import Part, apply, lock_roots
 
 
 def folder_with_a_file(place: Path) -> None:
@@ -38,7 +38,7 @@ def test_what_is_in_the_way_is_named_and_to_be_moved(
     before = store.taken()
     put(store.root / lies)
     after = store.edited(before, {made: store.file(b"new"), "a": store.file(b"after")})
-    with locked([store.root]), pytest.raises(Cannot) as caught:
+    with lock_roots([store.root]), pytest.raises(Cannot) as caught:
         apply([Part(store, before, after)], tmp_path / "merge.json", {})
     error = caught.value
     assert (error.code, error.details["in_the_way"]) == ("merge_disturbed", {lies: kind})
@@ -47,6 +47,6 @@ def test_what_is_in_the_way_is_named_and_to_be_moved(
     assert (store.root / "a").read_text() == "before"
     assert list(store.root.glob(".pixirnb*")) == []
     (store.root / lies).rename(tmp_path / "elsewhere")
-    with locked([store.root]):
+    with lock_roots([store.root]):
         apply([Part(store, before, after)], tmp_path / "merge.json", {})
     assert store.taken() == after

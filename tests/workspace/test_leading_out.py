@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.trees import FILE, LINK, Change, Entry
-from pixirnb.workspace.leading_out import Outlook
+from pixirnb.protocols.trees import FILE, LINK, TreeChange, TreeEntry
+from pixirnb.workspace.outward_links import Outlook
 
 LINKS = {
     "x": "d/e",
@@ -47,9 +47,9 @@ LINKS = {
 )
 def test_a_link_leads_out_as_the_tree_says(path: str, target: str, leads_out: bool) -> None:
     links = {**LINKS, path: target}
-    entries = {name: Entry(LINK, name) for name in links} | {"a.txt": Entry(FILE, "a")}
+    entries = {name: TreeEntry(LINK, name) for name in links} | {"a.txt": TreeEntry(FILE, "a")}
     outlook = Outlook(
         "/srv/w", ["/srv/w", "/srv/api"], lambda: entries, lambda name: links[name].encode()
     )
-    found = outlook.leading_out([Change(path, None, entries[path])])
+    found = outlook.leading_out([TreeChange(path, None, entries[path])])
     assert found == ({path: target} if leads_out else {})

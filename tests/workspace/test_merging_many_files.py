@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import FILE, Belonging
 from pixirnb.testing.repositories import make_repository
-from pixirnb.trees import FILE, Belonging
-from pixirnb.workspace.application import Part, apply, locked
-from pixirnb.workspace.git_trees import GitTrees
-from pixirnb.workspace.plain_trees import PlainTrees
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.git.tree_store import GitTrees
+from pixirnb.workspace.merge.apply import Part, apply, lock_roots
 
 PLAIN = Belonging()
 
@@ -31,7 +31,7 @@ def merged(store: GitTrees | PlainTrees, tmp_path: Path, count: int) -> None:
     after = store.capture(given, before, PLAIN)
     calls = tmp_path / "calls"
     calls.write_text("")
-    with locked([store.root]):
+    with lock_roots([store.root]):
         apply([Part(store, before, after)], tmp_path / f"{count}.json", {})
     assert store.digest_of(store.root / f"{count - 1}") == store.entries(after)[f"{count - 1}"]
 

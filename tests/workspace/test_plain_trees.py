@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.testing.tree_contract import SAMPLE, TreeContract, held
-from pixirnb.testing.tree_merge_contract import apply_patch
-from pixirnb.testing.tree_strategies import lay_out, read_back
-from pixirnb.trees import (
+from pixirnb.protocols.trees import (
     EXECUTABLE,
     FILE,
     LARGEST_FILE,
@@ -23,12 +20,16 @@ from pixirnb.trees import (
     Belonging,
     TreeStore,
 )
-from pixirnb.workspace.known_files import known_path, load_known
-from pixirnb.workspace.line_regions import MOST_LINES
-from pixirnb.workspace.plain_keeping import GRACE
-from pixirnb.workspace.plain_listing import LEFT_OUT, refuse_too_much
-from pixirnb.workspace.plain_objects import PlainObjects
-from pixirnb.workspace.plain_trees import PlainTrees
+from pixirnb.testing.contracts.tree import SAMPLE, TreeContract, held
+from pixirnb.testing.contracts.tree_merge import apply_patch
+from pixirnb.testing.generators.tree_strategies import lay_out, read_back
+from pixirnb.workspace.copies.listing import refuse_too_much
+from pixirnb.workspace.copies.objects import PlainObjects
+from pixirnb.workspace.copies.retention import GRACE
+from pixirnb.workspace.copies.stat_cache import known_path, load_known
+from pixirnb.workspace.copies.tree_store import PlainTrees
+from pixirnb.workspace.line_diff import MOST_LINES
+from pixirnb.workspace.rules import LEFT_OUT
 
 EVERYTHING = Belonging()
 

@@ -9,7 +9,7 @@ import pytest
 
 import pixirnb
 from pixirnb.errors import InvalidSpec
-from pixirnb.workspace.roles import SIZE_LIMIT, find_roles
+from pixirnb.workspace.role_lookup import SIZE_LIMIT, find_roles
 
 SPEC = """\
 name: w

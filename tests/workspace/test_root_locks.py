@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.testing.memory_trees import MemoryTrees
-from pixirnb.workspace.application import Part, apply, finished
-from pixirnb.workspace.root_locks import is_held, locked
+from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.workspace.merge.apply import Part, apply, finish_merge
+from pixirnb.workspace.merge.locks import is_held, lock_roots
 
 
 def test_a_root_held_by_another_process_is_busy(tmp_path: Path) -> None:
     held, hold, go, leave = *os.pipe(), *os.pipe()
     pid = os.fork()
     if pid == 0:
-        with locked([tmp_path]):
+        with lock_roots([tmp_path]):
             os.write(hold, b"x")
             os.read(go, 1)
         os._exit(0)
     os.read(held, 1)
     try:
-        with pytest.raises(Cannot) as caught, locked([tmp_path], patience_s=0):
+        with pytest.raises(Cannot) as caught, lock_roots([tmp_path], patience_s=0):
             pass
     finally:
         os.write(leave, b"x")
@@ -34,7 +34,7 @@ def test_a_root_held_by_another_process_is_busy(tmp_path: Path) -> None:
     assert caught.value.code == "root_busy"
     assert caught.value.details["pid"] == pid
     assert f"process {pid}" in str(caught.value)
-    with locked([tmp_path]):
+    with lock_roots([tmp_path]):
         assert is_held(tmp_path)
     for descriptor in (held, hold, go, leave):
         os.close(descriptor)
@@ -44,7 +44,7 @@ def test_who_waits_for_a_root_goes_on_waiting_while_its_holder_is_at_work(tmp_pa
     held, hold = os.pipe()
     pid = os.fork()
     if pid == 0:
-        with locked([tmp_path]):
+        with lock_roots([tmp_path]):
             os.write(hold, b"x")
             time.sleep(
                 4
@@ -52,7 +52,7 @@ def test_who_waits_for_a_root_goes_on_waiting_while_its_holder_is_at_work(tmp_pa
         os._exit(0)
     os.read(held, 1)
     try:
-        with locked([tmp_path], patience_s=2):
+        with lock_roots([tmp_path], patience_s=2):
             assert is_held(tmp_path)
     finally:
         os.waitpid(pid, 0)
@@ -64,14 +64,14 @@ def test_who_waits_for_a_holder_that_is_stopped_gives_up(tmp_path: Path) -> None
     held, hold = os.pipe()
     pid = os.fork()
     if pid == 0:
-        with locked([tmp_path]):
+        with lock_roots([tmp_path]):
             os.write(hold, b"x")
             time.sleep(60)
         os._exit(0)
     os.read(held, 1)
     try:
         os.kill(pid, signal.SIGSTOP)
-        with pytest.raises(Cannot) as caught, locked([tmp_path], patience_s=1):
+        with pytest.raises(Cannot) as caught, lock_roots([tmp_path], patience_s=1):
             pass
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -84,13 +84,13 @@ def test_who_waits_for_a_holder_that_is_stopped_gives_up(tmp_path: Path) -> None
 def test_a_root_is_one_by_whatever_path_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "link").symlink_to("root")
-    with locked([tmp_path / "link"]):
+    with lock_roots([tmp_path / "link"]):
         assert is_held(tmp_path / "root")
         found: list[str] = []
 
         def try_it() -> None:
             try:
-                with locked([tmp_path / "root"], patience_s=0):
+                with lock_roots([tmp_path / "root"], patience_s=0):
                     found.append("held")
             except Cannot as error:
                 found.append(error.code)
@@ -102,8 +102,8 @@ def test_a_root_is_one_by_whatever_path_it_is_named(tmp_path: Path) -> None:
 
 
 def test_a_thread_may_ask_again_for_what_it_holds(tmp_path: Path) -> None:
-    with locked([tmp_path]):
-        with locked([tmp_path, tmp_path], patience_s=0):
+    with lock_roots([tmp_path]):
+        with lock_roots([tmp_path, tmp_path], patience_s=0):
             assert is_held(tmp_path)
         assert is_held(tmp_path)
     assert not is_held(tmp_path)
@@ -111,13 +111,13 @@ def test_a_thread_may_ask_again_for_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_forked_child_does_not_keep_its_parents_lock(tmp_path: Path) -> None:
     go, leave = os.pipe()
-    with locked([tmp_path]):
+    with lock_roots([tmp_path]):
         pid = os.fork()
         if pid == 0:
             os.read(go, 1)
             os._exit(0)
     try:
-        with locked([tmp_path], patience_s=0):
+        with lock_roots([tmp_path], patience_s=0):
             assert is_held(tmp_path)
     finally:
         os.write(leave, b"x")
@@ -135,7 +135,7 @@ def test_two_who_merge_at_once_come_one_after_the_other(tmp_path: Path) -> None:
         store = MemoryTrees(tmp_path / "root")
         (tmp_path / name).mkdir()
         for number in range(rounds):
-            with locked([store.root]):
+            with lock_roots([store.root]):
                 before = store.taken()
                 count = int((store.root / "count").read_text()) + 1
                 files = {
@@ -144,7 +144,7 @@ def test_two_who_merge_at_once_come_one_after_the_other(tmp_path: Path) -> None:
                 }
                 journal = tmp_path / name / "merge.json"
                 apply([Part(store, before, store.edited(before, files))], journal, {})
-                finished(journal)
+                finish_merge(journal)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("x", "y")]
     for thread in threads:

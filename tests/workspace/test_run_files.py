@@ -11,10 +11,17 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.roots import Roots
+from pixirnb.protocols.trees import (
+    Checkout,
+    CheckoutResult,
+    Layer,
+    MergeConflict,
+    MergeInput,
+    Merging,
+)
 from pixirnb.testing.repositories import make_repository, traces
-from pixirnb.trees import Clash, Given, Layer, Merging, Order, Taken
-from pixirnb.workspace.isolation import LocalFiles
-from pixirnb.workspace.tree_stores import forget_run, tree_store
+from pixirnb.workspace.choose_store import forget_run, tree_store
+from pixirnb.workspace.local_files import LocalFiles
 
 RUN = "r-1"
 
@@ -35,12 +42,12 @@ class Ground:
         self.state.mkdir()
         self.files = LocalFiles(self.state, self.roots)
 
-    def order(self, name: str = "a.1", *roots: str, **said: Any) -> Order:
-        return Order(RUN, name, roots or (".",), **said)
+    def order(self, name: str = "a.1", *roots: str, **said: Any) -> MergeInput:
+        return MergeInput(RUN, name, roots or (".",), **said)
 
-    def given(self, *roots: str, name: str = "a.1", **said: Any) -> Given:
+    def given(self, *roots: str, name: str = "a.1", **said: Any) -> Checkout:
         given = self.files.give(self.order(name, *roots, **said))
-        assert isinstance(given, Given)
+        assert isinstance(given, Checkout)
         return given
 
     def layer(self, step: str, path: str, text: str) -> Layer:
@@ -57,7 +64,7 @@ def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
 
 
-def paths(taken: Taken, root: str = ".") -> list[str]:
+def paths(taken: CheckoutResult, root: str = ".") -> list[str]:
     return [change.path for change in taken.changes[root]]
 
 
@@ -141,7 +148,7 @@ def test_layers_are_merged_in_and_what_they_brought_is_no_change_of_the_attempt(
 def test_layers_that_clash_name_their_steps_and_leave_no_folder_behind(ground: Ground) -> None:
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
     clash = ground.files.give(ground.order("c.1", layers=layers))
-    assert isinstance(clash, Clash)
+    assert isinstance(clash, MergeConflict)
     assert (clash.between, [c.path for c in clash.conflicts]) == (("a", "b"), ["a.txt"])
     assert not (ground.state / "isolated" / RUN / "c.1").exists()
 
@@ -157,9 +164,11 @@ def test_a_side_settles_a_clash(ground: Ground, side: str, text: str) -> None:
 def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) -> None:
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
     clash = ground.files.give(ground.order("c.1", layers=layers))
-    assert isinstance(clash, Clash)
+    assert isinstance(clash, MergeConflict)
     seen = {clash.root: clash.seen}
-    assert isinstance(ground.files.give(ground.order("c.2", layers=layers, seen=seen)), Clash)
+    assert isinstance(
+        ground.files.give(ground.order("c.2", layers=layers, seen=seen)), MergeConflict
+    )
     (ground.flow / "a.txt").write_text("both A and B\n")
     given = ground.given(name="c.3", layers=layers, seen=seen)
     assert (given.workspace / "a.txt").read_text() == "both A and B\n"
@@ -171,29 +180,29 @@ def test_a_word_of_before_holds_while_the_users_file_is_as_it_was_then(ground: G
     given = ground.given(name="c.2", layers=layers, sides="b", said_of=then)
     assert (given.workspace / "a.txt").read_text() == "B\n"
     unheard = ground.order("c.3", layers=layers, sides="b", said_of={})
-    assert isinstance(ground.files.give(unheard), Clash)
+    assert isinstance(ground.files.give(unheard), MergeConflict)
     (ground.flow / "a.txt").write_text("written since\n")
     for side in ("a", "b", "workspace", {"a.txt": "b"}):
         later = ground.order("c.4", layers=layers, sides=side, seen=then, said_of=then)
-        assert isinstance(ground.files.give(later), Clash)
+        assert isinstance(ground.files.give(later), MergeConflict)
         merge = ground.files.preview(replace(later, name="m1"))
-        assert isinstance(merge, Clash), "nothing that the user wrote since is written over"
+        assert isinstance(merge, MergeConflict), "nothing that the user wrote since is written over"
 
 
 def test_an_own_solution_holds_while_it_is_what_was_said_to_be_right(ground: Ground) -> None:
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
     clash = ground.files.give(ground.order("c.1", layers=layers))
-    assert isinstance(clash, Clash)
+    assert isinstance(clash, MergeConflict)
     (ground.flow / "a.txt").write_text("both\n")
     seen = {clash.root: clash.seen}
     held = dict(ground.given(name="c.2", layers=layers, seen=seen).seen)
     unknown = ground.order("c.3", layers=layers, seen=seen, held={})
-    assert isinstance(ground.files.give(unknown), Clash)
+    assert isinstance(ground.files.give(unknown), MergeConflict)
     given = ground.given(name="c.3", layers=layers, seen=seen, held=held)
     assert (given.workspace / "a.txt").read_text() == "both\n"
     (ground.flow / "a.txt").write_text("another thing\n")
     later = ground.order("c.4", layers=layers, seen=seen, held=held)
-    assert isinstance(ground.files.give(later), Clash)
+    assert isinstance(ground.files.give(later), MergeConflict)
 
 
 def test_a_side_takes_only_what_its_step_changed(ground: Ground) -> None:
@@ -202,7 +211,9 @@ def test_a_side_takes_only_what_its_step_changed(ground: Ground) -> None:
     (ground.flow / "a.txt").write_text("mine\n")
     for side in ("a", "c"):
         order = ground.order("d.1", layers=(*layers, third), sides=side)
-        assert isinstance(ground.files.give(order), Clash), "neither has an `a.txt` of its own"
+        assert isinstance(ground.files.give(order), MergeConflict), (
+            "neither has an `a.txt` of its own"
+        )
 
 
 def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> None:
@@ -211,21 +222,21 @@ def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> N
     for name in ("a.txt", "b.txt"):
         (ground.flow / name).write_text("mine\n")
 
-    def again(last: Clash | None, name: str) -> Given | Clash:
+    def again(last: MergeConflict | None, name: str) -> Checkout | MergeConflict:
         known = {} if last is None else {"seen": last.looked_at, "solved": last.solved}
         return ground.files.give(ground.order(name, layers=layers, **known))
 
     first = again(None, "c.1")
-    assert isinstance(first, Clash)
+    assert isinstance(first, MergeConflict)
     (ground.flow / "a.txt").write_text("both\n")
     second = again(first, "c.2")
-    assert isinstance(second, Clash)
+    assert isinstance(second, MergeConflict)
     assert [conflict.path for conflict in second.conflicts] == ["b.txt"]
     (ground.flow / "b.txt").write_text("both\n")
-    assert isinstance(again(second, "c.3"), Given)
+    assert isinstance(again(second, "c.3"), Checkout)
     (ground.flow / "a.txt").write_text("thought better of it\n")
     third = again(second, "c.4")
-    assert isinstance(third, Given), "edited since: solved as it is now"
+    assert isinstance(third, Checkout), "edited since: solved as it is now"
     assert (third.workspace / "a.txt").read_text() == "thought better of it\n"
 
 
@@ -262,7 +273,7 @@ def test_a_file_of_the_users_that_git_ignores_is_not_written_over(ground: Ground
     (ground.flow / "dist").mkdir()
     (ground.flow / "dist" / "x").write_text("mine")
     clash = merged(ground, Layer("a", 1, ".", given.base["."], taken.trees["."]))
-    assert isinstance(clash, Clash)
+    assert isinstance(clash, MergeConflict)
     assert (ground.flow / "dist" / "x").read_text() == "mine"
 
 
@@ -297,8 +308,8 @@ def test_a_moved_project_finds_its_trees(ground: Ground, tmp_path: Path) -> None
     moved = (tmp_path / "p").rename(tmp_path / "q")
     roots = Roots.of(str(moved / "flow"), {"inner": str(moved / "flow" / "libs" / "inner")})
     files = LocalFiles(moved / "flow" / ".pixirnb", roots)
-    given = files.give(Order(RUN, "c.1", (".",), (layer,)))
-    assert isinstance(given, Given)
+    given = files.give(MergeInput(RUN, "c.1", (".",), (layer,)))
+    assert isinstance(given, Checkout)
     assert (given.workspace / "a.txt").read_text() == "A\n"
 
 
@@ -339,20 +350,20 @@ def test_a_state_folder_without_its_trees_says_whose_changes_are_gone(
     (project / "a.txt").write_text("1\n")
     roots = Roots.of(str(project), {})
     files = LocalFiles(project / ".pixirnb", roots)
-    given = files.give(Order(RUN, "a.1", (".",)))
-    assert isinstance(given, Given)
+    given = files.give(MergeInput(RUN, "a.1", (".",)))
+    assert isinstance(given, Checkout)
     (given.workspace / "a.txt").write_text("2\n")
     left = files.take(given).trees["."]
     layers = (Layer("a", 1, ".", given.base["."], left),)
-    merged = files.merge(Order(RUN, "m1", (".",), layers), described)
-    assert not isinstance(merged, Clash)
+    merged = files.merge(MergeInput(RUN, "m1", (".",), layers), described)
+    assert not isinstance(merged, MergeConflict)
     elsewhere = LocalFiles(tmp_path / "state", roots)
     with pytest.raises(Cannot) as told:
-        elsewhere.merge(Order(RUN, "m2", (".",), layers), described)
+        elsewhere.merge(MergeInput(RUN, "m2", (".",), layers), described)
     assert (told.value.code, told.value.details["steps"]) == ("tree_missing", ["a"])
     entry = {"root": ".", "before": given.base["."], "after": left}
     with pytest.raises(Cannot) as told:
-        elsewhere.undo(Order(RUN, "m2", (".",)), {"merge": "m1", "roots": [entry]}, described)
+        elsewhere.undo(MergeInput(RUN, "m2", (".",)), {"merge": "m1", "roots": [entry]}, described)
     assert (
         told.value.message == "What m1 changed is not in the store of trees. Nothing was changed."
     )
@@ -372,7 +383,7 @@ def test_nothing_that_is_kept_back_is_carried(ground: Ground) -> None:
     given = files.give(
         ground.order(carry=(".env", "./id_rsa", "a.private", "cache", "dist", "keys"))
     )
-    assert isinstance(given, Given)
+    assert isinstance(given, Checkout)
     there = {str(p.relative_to(given.workspace)) for p in given.workspace.rglob("*")}
     assert {each for each in there if not each.startswith((".git/", "libs"))} == {
         *(".git", ".gitignore", "a.txt", "cache", "cache/d", "cache/d/fine")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidSpec
+from pixirnb.operations.workflow_source import require_valid
 from pixirnb.planning.report import report
-from pixirnb.sources import required
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import origin_of, survey
@@ -208,5 +208,5 @@ def test_a_repository_that_is_missing_is_told_beside_steps_that_are_all_broken(
     steps = [{"id": "a", "runn": "x", "cwd": "repos.cloud"}, {"id": "b", "depends_onn": ["a"]}]
     loaded = load_mapping({"name": "w", "repos": {"cloud": "../nowhere"}, "steps": steps})
     with pytest.raises(InvalidSpec) as told:
-        required(loaded, tmp_path)
+        require_valid(loaded, tmp_path)
     assert ("path_missing", "repos.cloud") in {(e.code, e.path) for e in told.value.problems}

@@ -13,10 +13,10 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.roots import Roots
+from pixirnb.protocols.trees import Checkout, Layer, MergeInput, Merging
 from pixirnb.testing.repositories import make_repository, only_on_path
-from pixirnb.trees import Given, Layer, Merging, Order
-from pixirnb.workspace.isolation import LocalFiles
-from pixirnb.workspace.tree_stores import forget_run, tree_store
+from pixirnb.workspace.choose_store import forget_run, tree_store
+from pixirnb.workspace.local_files import LocalFiles
 
 RUN = "r-1"
 
@@ -44,8 +44,8 @@ class Ground:
     def captured(self, step: str, path: str, text: str, **said: Any) -> Layer:
         """What a step changed, as the log names it."""
         files = self.files()
-        given = files.give(Order(RUN, f"{step}.1", (".",), **said))
-        assert isinstance(given, Given)
+        given = files.give(MergeInput(RUN, f"{step}.1", (".",), **said))
+        assert isinstance(given, Checkout)
         (given.workspace / path).write_text(text)
         taken = files.take(given)
         files.drop(given)
@@ -60,14 +60,14 @@ class Ground:
             return {"merge": name, "roots": [root]}
 
         files = self.files()
-        done = files.merge(Order(RUN, name, (".",), layers), describe)
+        done = files.merge(MergeInput(RUN, name, (".",), layers), describe)
         assert isinstance(done, tuple)
         files.recorded(RUN, name)
         return done[0]
 
     def undone(self, merge: dict[str, Any]) -> None:
         files = self.files()
-        done = files.undo(Order(RUN, "m9", (".",)), merge, lambda _: {})
+        done = files.undo(MergeInput(RUN, "m9", (".",)), merge, lambda _: {})
         assert isinstance(done, tuple)
         files.recorded(RUN, "m9")
 
@@ -98,8 +98,8 @@ def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: G
     merge = ground.merged("m1", one)
     with only_on_path(ground.nothing):
         for order in (
-            Order(RUN, "two.1", (".",), (one,)),
-            Order(RUN, "two.1", (".",), kept={".": {"one": "git"}}),
+            MergeInput(RUN, "two.1", (".",), (one,)),
+            MergeInput(RUN, "two.1", (".",), kept={".": {"one": "git"}}),
         ):
             with pytest.raises(Cannot) as told:
                 ground.files().give(order)
@@ -108,7 +108,7 @@ def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: G
             assert "2.38" in told.value.fix
             assert f"`resume {RUN} --from one`" in told.value.fix
         with pytest.raises(Cannot) as told:
-            ground.files().undo(Order(RUN, "m9", (".",)), merge, lambda _: {})
+            ground.files().undo(MergeInput(RUN, "m9", (".",)), merge, lambda _: {})
         assert (told.value.code, told.value.details["steps"]) == ("git_missing", ["m1"])
         assert "resume" not in told.value.fix
         # Run again, it has nothing of git's to build on, and its files are copied; also where others are git's still.
@@ -158,10 +158,10 @@ def test_a_fork_keeps_the_trees_of_both(ground: Ground) -> None:
 def test_without_git_a_run_is_forgotten_that_git_keeps_nothing_of(ground: Ground) -> None:
     ground.captured("one", "a.txt", "2\n")
     with only_on_path(ground.nothing):
-        order = Order("r-2", "one.1", (".",))
+        order = MergeInput("r-2", "one.1", (".",))
         files = ground.files()
         given = files.give(order)
-        assert isinstance(given, Given)
+        assert isinstance(given, Checkout)
         kept = files.take(given).trees["."]
         forget_run(ground.state, "r-2")
         with pytest.raises(Cannot) as told:
@@ -185,7 +185,7 @@ def killed(ground: Ground, layer: Layer) -> Path:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(die)
-        order = Order(RUN, "m1", (".",), (layer,))
+        order = MergeInput(RUN, "m1", (".",), (layer,))
         ground.files().merge(order, lambda _: {"merge": "m1"})
         os._exit(0)
     _, status = os.waitpid(pid, 0)
@@ -223,7 +223,7 @@ def test_over_half_a_merge_in_a_folder_that_was_moved_nothing_is_merged(
     layer = ground.captured("one", "a.txt", "2\n")
     staging = killed(ground, layer)
     ground.move(tmp_path / "moved")
-    other = Order("r-2", "m1", (".",), (layer,))
+    other = MergeInput("r-2", "m1", (".",), (layer,))
     for ask in (ground.files().give, lambda order: ground.files().merge(order, lambda _: {})):
         with pytest.raises(Cannot) as told:
             ask(other)

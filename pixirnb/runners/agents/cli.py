@@ -13,18 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.runners.agents import waiting
-from pixirnb.runners.agents.commands import Command, ended_badly, prepared
+from pixirnb.runners.agents import child_output
+from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_command
 from pixirnb.runners.agents.json_lines import Transcript
-from pixirnb.runners.agents.line import Failed, Line
 
 LINE_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of one JSON line; a longer one is passed on as plain noise."""
 
 
-def run(work: dict[str, Any], line: Line) -> None:
+def run(work: dict[str, Any], line: Channel) -> None:
     """Perform the work. Raises Failed: `exit`, `crash`, `agent_failed`, and what `commands.prepared` raises."""
-    with prepared(work) as command:
+    with prepare_command(work) as command:
         if command.agent["output"] == "json-lines":
             _read_lines(command, work, line)
         else:
@@ -32,7 +32,7 @@ def run(work: dict[str, Any], line: Line) -> None:
             _conclude(code, command)
 
 
-def _read_lines(command: Command, work: dict[str, Any], line: Line) -> None:
+def _read_lines(command: AgentCommand, work: dict[str, Any], line: Channel) -> None:
     transcript = Transcript(command.agent["lines"], model=work["session"]["model"])
     reader = Lines(lambda text: _take(text, transcript, line))
     code = _followed(command, work, reader.feed)
@@ -50,7 +50,7 @@ def _read_lines(command: Command, work: dict[str, Any], line: Line) -> None:
     _conclude(code, command, transcript.error)
 
 
-def _take(text: bytes, transcript: Transcript, line: Line) -> None:
+def _take(text: bytes, transcript: Transcript, line: Channel) -> None:
     """One line of the agent's. What is no JSON object is noise, and kept with what went to standard error."""
     try:
         said = json.loads(text)
@@ -67,7 +67,7 @@ def _take(text: bytes, transcript: Transcript, line: Line) -> None:
             line.tell(kind, **data)
 
 
-def _conclude(code: int, command: Command, said: str = "") -> None:
+def _conclude(code: int, command: AgentCommand, said: str = "") -> None:
     failed = ended_badly(code, command.name)
     if failed is None:
         return
@@ -77,15 +77,17 @@ def _conclude(code: int, command: Command, said: str = "") -> None:
     raise failed
 
 
-def _followed(command: Command, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
+def _followed(command: AgentCommand, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
     """Run the command and hand over its standard output as it comes. Its exit code."""
     with (command.task or Path(os.devnull)).open("rb") as task:
-        process = started(command, work, stdin=task, stdout=subprocess.PIPE)
+        process = start_process(command, work, stdin=task, stdout=subprocess.PIPE)
     assert process.stdout is not None
-    return waiting.follow(process, process.stdout.fileno(), take)
+    return child_output.follow(process, process.stdout.fileno(), take)
 
 
-def started(command: Command, work: dict[str, Any], **pipes: Any) -> subprocess.Popen[bytes]:
+def start_process(
+    command: AgentCommand, work: dict[str, Any], **pipes: Any
+) -> subprocess.Popen[bytes]:
     """The agent's process, leader of a group of its own, where the step works. Raises Failed (`spawn_failed`)."""
     try:
         return subprocess.Popen(

@@ -17,10 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.runners.agents.furnishing import furnished, modal_of
-from pixirnb.runners.agents.line import Failed
+from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.flags import extra_arguments, modal_of
 from pixirnb.sessions.permissions import Limits
-from pixirnb.spec.agent_commands import PLACES, PROMPT_FILE, completed, misplaced, way_of
+from pixirnb.spec.agent_commands import (
+    PLACES,
+    PROMPT_FILE,
+    complete_command,
+    find_misplaced,
+    way_of,
+)
 
 ARGUMENT_LIMIT: Final = 96 * 1024
 """Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
@@ -29,12 +35,12 @@ _PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACES)})\}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class AgentCommand:
     """A command whose program is there."""
 
     argv: list[str]
     agent: dict[str, Any]
-    """The preset it comes from, as plain data: see `runners.presets.Preset`."""
+    """The preset it comes from, as plain data: see `runners.agents.presets.Preset`."""
     permission: str = "auto"
     """The permission mode that this work is done in."""
     session_mode: str | None = None
@@ -49,7 +55,7 @@ class Command:
 
 
 @contextmanager
-def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Command]:
+def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[AgentCommand]:
     """The command of `work`, while its prompt's file is there. `takes_prompt`: it is handed the prompt as it starts.
 
     Raises Failed: `agent_missing_binary`, `agent_command_incomplete`, `agent_mode_missing`, `prompt_in_shell`.
@@ -61,7 +67,7 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
     template = _template(agent, session, modal if takes_prompt else ())
     is_known, runner = bool(agent["name"]), str(agent["runner"])
     way = way_of(template, runner, is_known=is_known)
-    template = completed(template, runner, is_known=is_known)
+    template = complete_command(template, runner, is_known=is_known)
     program = _program(template[0], agent)
     _refuse_disguised(template, runner)
     wanted = _wanted(template)
@@ -90,14 +96,14 @@ def prepared(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[Com
         }
         words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
         at = len(agent["argv"]) - 1
-        words[at:at] = furnished(work)
+        words[at:at] = extra_arguments(work)
         if path:
             os.environ[PROMPT_FILE] = path  # the agent inherits what is ours
         os.environ["PWD"] = str(work["cwd"])  # some believe it more than where they are
         os.environ.update((agent["mode_env"] or {}).get(permission, {}))
         session_mode = modal[0] if modal and not takes_prompt else None
         task = Path(path) if way == "input" else None
-        yield Command([program, *words], agent, permission, session_mode, task)
+        yield AgentCommand([program, *words], agent, permission, session_mode, task)
 
 
 def _as_argument(prompt: str, path: str) -> str:
@@ -147,7 +153,7 @@ def _template(agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, 
 def _refuse_disguised(words: Sequence[str], runner: str) -> None:
     """Raise Failed for a shell by another name: a link that leads to one is judged as the program it leads to."""
     really = [os.path.realpath(found) if (found := shutil.which(word)) else word for word in words]
-    for wrong in misplaced(really, runner):
+    for wrong in find_misplaced(really, runner):
         if wrong.code == "prompt_in_shell":
             raise Failed(
                 wrong.code, f"in the command of the agent, {wrong.message}. Mend: {wrong.fix}."

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pixirnb.runners.frames import cut
+from pixirnb.runners.processes.frames import cut
 
 OUTPUT_LIMIT: Final = 16 * 1024
 """Characters of a tool's output that a session keeps: the first ones, and how many were left out."""
@@ -72,7 +72,7 @@ class Transcript:
     def take(self, line: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
         """Events of one line; `("say", text)` is text to be shown as it comes."""
         if line.get("type") == "error":
-            self.error = bounded(_error_text(line), 2000)
+            self.error = truncate_output(_error_text(line), 2000)
         for rule in self.rules:
             for item in _applicable(rule, line):
                 yield from self._apply(rule, item)
@@ -105,7 +105,7 @@ class Transcript:
             case "reasoning":
                 yield from self._release()
                 if text := as_text(find(item, rule["text"])):
-                    yield "reasoning", {"text": bounded(text), "model": self.model}
+                    yield "reasoning", {"text": truncate_output(text), "model": self.model}
             case "tool_call":
                 yield from self._release()
                 yield from self._call(rule, item)
@@ -125,7 +125,7 @@ class Transcript:
                 said = as_text(find(item, rule["text"]))
                 # The first word stands: what follows a failure speaks of it in general terms.
                 self.wrong = self.wrong or Wrong(
-                    rule.get("error_kind", "agent_failed"), bounded(said, 2000)
+                    rule.get("error_kind", "agent_failed"), truncate_output(said, 2000)
                 )
 
     def _say(self, text: str, *, is_final: bool) -> Iterator[tuple[str, dict[str, Any] | str]]:
@@ -172,10 +172,14 @@ class Transcript:
         if self._called.pop(call_id, None) is None:
             return
         has_failed = bool(rule.get("failed")) and _matches(rule["failed"], item)
-        output = bounded(as_text(find(item, rule["output"])))
+        output = truncate_output(as_text(find(item, rule["output"])))
         said: dict[str, Any] = {"call_id": call_id, "ok": not has_failed, "output": output}
         if has_failed:
-            said["error"] = {"kind": "tool_failed", "message": bounded(output, 400), "details": {}}
+            said["error"] = {
+                "kind": "tool_failed",
+                "message": truncate_output(output, 400),
+                "details": {},
+            }
         yield "tool_result", said
 
 
@@ -231,7 +235,7 @@ def _error_text(line: dict[str, Any]) -> str:
     return next((said for path in paths if (said := as_text(find(line, path)))), "")
 
 
-def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
+def truncate_output(text: str, limit: int = OUTPUT_LIMIT) -> str:
     """The beginning of `text`, saying how much was left out; no half of a secret of this process."""
     return cut(text, limit)
 
@@ -239,7 +243,7 @@ def bounded(text: str, limit: int = OUTPUT_LIMIT) -> str:
 def bounded_args(args: Any) -> Any:
     """Arguments as they are; where they are too large, the beginning of their JSON."""
     text = json.dumps(args, ensure_ascii=False, default=str)
-    return args if len(text) <= ARGS_LIMIT else {"cut": bounded(text)}
+    return args if len(text) <= ARGS_LIMIT else {"cut": truncate_output(text)}
 
 
 def orphan(call_id: str, name: str) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import termios
 from collections import deque
 from typing import Any, Final
 
-from pixirnb.runners.agents import waiting
-from pixirnb.runners.agents.cli import started, write_out
-from pixirnb.runners.agents.commands import ended_badly, prepared
-from pixirnb.runners.agents.line import Line
-from pixirnb.runners.agents.terminal_text import plain
+from pixirnb.runners.agents import child_output
+from pixirnb.runners.agents.channel import Channel
+from pixirnb.runners.agents.cli import start_process, write_out
+from pixirnb.runners.agents.commands import ended_badly, prepare_command
+from pixirnb.runners.output.ansi_text import plain
 
 ROWS: Final = 50
 COLUMNS: Final = 200
@@ -26,7 +26,7 @@ MESSAGE_LIMIT: Final = 4 * 1024 * 1024
 """Characters that the message is made of: the last ones that were written."""
 
 
-def run(work: dict[str, Any], line: Line) -> None:
+def run(work: dict[str, Any], line: Channel) -> None:
     """Perform the work. Raises Failed: `exit`, `crash`, and what `commands.prepared` raises."""
     os.environ.setdefault("TERM", "xterm-256color")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -42,10 +42,10 @@ def run(work: dict[str, Any], line: Line) -> None:
             size -= len(written.popleft())
         write_out(1, chunk)
 
-    with prepared(work) as command:
+    with prepare_command(work) as command:
         ours, theirs = _terminal()
         try:
-            process = started(
+            process = start_process(
                 command,
                 work,
                 stdin=theirs,
@@ -56,7 +56,7 @@ def run(work: dict[str, Any], line: Line) -> None:
             )
         finally:
             os.close(theirs)
-        code = waiting.follow(process, ours, take)
+        code = child_output.follow(process, ours, take)
         failed = ended_badly(code, command.name)
     text = plain("".join(written)).strip()
     if failed is None:

@@ -1,0 +1,108 @@
+"""What a run amounts to, worked out from where its steps stand: status, counts, reasons, and who holds whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from harness.auditor.readings import Reading
+from harness.auditor.record import OPERATOR_CODES
+from harness.auditor.standing import NEW, Standing
+
+STEP_CODES: Final = frozenset(
+    {
+        "step_failed", "step_timed_out", "step_partial", "step_needs_decision",
+        "step_not_selected", "step_cancelled", "step_run_stopped", "merge_undone",
+    }
+)  # fmt: skip
+RUN_CODES: Final = frozenset(
+    {*OPERATOR_CODES.values(), "owner_died", "run_timed_out", "decided_not_resumed", "log_damaged"}
+)
+
+Standings = Mapping[str, Standing]
+
+
+def excused(reading: Reading, steps: Standings) -> set[str]:
+    """Steps that are not required: a `when` is false, or nothing but such steps holds them."""
+    found = {name for name, each in steps.items() if (each.held_by or {}).get("kind") == "when"}
+    while True:
+        more = set()
+        for name, step in reading.steps.items():
+            kind = (steps[name].held_by or {}).get("kind")
+            if name in found or kind not in {"dependency", "not_selected"}:
+                continue
+            missing = [d for d in step.depends_on if not steps.get(d, NEW).is_ready]
+            if missing and found.issuperset(missing):
+                more.add(name)
+        if not more:
+            return found
+        found |= more
+
+
+def status_of(
+    reading: Reading, steps: Standings, codes: Collection[str], *, has_seams: bool
+) -> str:
+    """The first status that holds, of a run that no process drives; `codes` are the reasons of the run itself."""
+    free = excused(reading, steps)
+    if not has_seams and all(steps[name].is_ready for name in reading.steps if name not in free):
+        return "completed"
+    if {"owner_died", *OPERATOR_CODES.values()}.intersection(codes):
+        return "interrupted"
+    statuses = {each.status for each in steps.values()}
+    if "needs_orchestrator" in statuses or has_seams:
+        return "needs_orchestrator"
+    if statuses & {"checkpoint_ready", "partial"}:
+        return "partial"
+    if "run_timed_out" in codes or any(each.subagent == "timed_out" for each in steps.values()):
+        return "timed_out"
+    return "failed"
+
+
+def counts_of(steps: Standings) -> dict[str, int]:
+    """How many steps stand as what; those that have no checkpoint status are running or queued."""
+    found: dict[str, int] = {}
+    for each in steps.values():
+        name = each.status
+        if name is None:
+            name = "running" if each.stage in {"under_way", "ended"} else "queued"
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def step_reason(stood: Standing) -> str | None:
+    """The reason a step gives for a run that is not completed; None where another says it."""
+    if stood.is_undone:
+        return "merge_undone"
+    match stood.status:
+        case "failed":
+            return "step_timed_out" if stood.subagent == "timed_out" else "step_failed"
+        case "partial":
+            return "step_partial"
+        case "needs_orchestrator":
+            return "step_needs_decision"
+        case "held":
+            kind = (stood.held_by or {}).get("kind")
+            named = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
+            return named.get(str(kind))
+        case _:
+            return None
+
+
+def held_dependents(reading: Reading, steps: Standings) -> dict[str, list[str]]:
+    """Each step that holds others by itself, and all it holds, in spec order."""
+    by_dependency = {
+        name for name, each in steps.items() if (each.held_by or {}).get("kind") == "dependency"
+    }
+    found = {}
+    for name, each in steps.items():
+        if each.status in {None, "checkpoint_ready"} or name in by_dependency:
+            continue
+        below: set[str] = set()
+        edge = {name}
+        while edge:
+            following = {d for blocker in edge for d in reading.dependents[blocker]}
+            edge = (following & by_dependency) - below
+            below |= edge
+        if below:
+            found[name] = [step for step in reading.steps if step in below]
+    return found

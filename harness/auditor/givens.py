@@ -1,0 +1,126 @@
+"""What a step was given: the values its references stood for at some moment, and whether its `when` held then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import from_json
+
+from harness.auditor.facts import Course
+from harness.auditor.readings import StepReading
+from harness.auditor.record import Record
+from harness.auditor.standing import Standing
+from pixirnb.history.codec import NotCanonicalError, canonical
+from pixirnb.spec.expressions.references import Reference, pick
+
+
+class Unknown(LookupError):
+    """Raised where a value cannot be known from the log and the blobs at hand."""
+
+
+def stored(stood: Standing) -> dict[str, Any]:
+    """What a step left as its output: an attempt's, else what a person answered."""
+    output = (stood.ended or {}).get("output")
+    if isinstance(output, dict):
+        return output
+    if stood.decision is not None and stood.decision["verdict"] == "accept":
+        return {"format": "json", "value": stood.decision["value"]}
+    return {"format": "none"}
+
+
+def condition_at(record: Record, course: Course, place: int, step: StepReading) -> bool:
+    """Whether the step's `when` held just before `place`. Raises Unknown."""
+    if step.when is None:
+        return True
+
+    def look_up(reference: Reference) -> Any:
+        return value_at(record, course, place, reference)
+
+    for reference in step.when.references:
+        try:
+            look_up(reference)
+        except Unknown:
+            raise
+        except LookupError:
+            continue  # what is not there counts as null
+    return step.when.evaluate(look_up)
+
+
+def value_at(record: Record, course: Course, place: int, reference: Reference) -> Any:
+    """The value a reference stood for. Raises Unknown, or LookupError where there was none."""
+    match reference.source, reference.part:
+        case "input", _:
+            return pick(course.inputs.get(reference.name), reference)
+        case "run", _:
+            return record.facts[0].data.get("run_id")
+        case "step", "summary":
+            return (record.standing(reference.name, place).ended or {}).get("summary", "")
+        case "step", "output":
+            return pick(_output(record, record.standing(reference.name, place)), reference)
+        case _:
+            raise Unknown(reference.text)
+
+
+def _output(record: Record, stood: Standing) -> Any:
+    output = stored(stood)
+    digest = output.get("blob")
+    if digest is None:
+        return output.get("value")
+    data = record.read_blob(str(digest))
+    if data is None or output.get("format") not in {"text", "json"}:
+        raise Unknown(str(digest))
+    try:
+        return data.decode() if output["format"] == "text" else from_json(data)
+    except ValueError as error:
+        raise Unknown(str(digest)) from error
+
+
+def given_at(record: Record, course: Course, place: int, step: StepReading) -> tuple[Any, ...]:
+    """What the step is made of and given at a moment: equal for two moments, its result need not be made twice."""
+    dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in step.depends_on))
+    seen: list[tuple[str, bytes | str | None]] = []
+    for reference in step.references:
+        if reference.source == "run":
+            continue
+        stood = record.standing(reference.name, place)
+        if reference.source == "step" and reference.part == "output_path":
+            seen.append((reference.text, stood.digest))
+        elif reference.source == "step" and reference.part == "output" and "blob" in stored(stood):
+            seen.append((reference.text, str(stored(stood)["blob"])))
+        else:
+            try:
+                value = canonical(value_at(record, course, place, reference))
+            except (LookupError, NotCanonicalError):
+                value = b""
+            seen.append((reference.text, value))
+    files = _files_at(record, course, place, step)
+    return step.deed(course.sources), dependencies, tuple(seen), files
+
+
+def _files_at(
+    record: Record, course: Course, place: int, step: StepReading
+) -> tuple[tuple[str, str], ...]:
+    """What isolated steps before those it depends on have changed: files flow past steps that only read."""
+    if step.workspace != "isolated" and step.kind != "merge":
+        return ()
+    before = course.reading.reach(step.id, "depends_on") - {step.id, *step.depends_on}
+    patches = {
+        name: captured["changes"]["patch"]
+        for name in before
+        if (captured := record.standing(name, place).captured) is not None
+    }
+    return tuple(sorted((name, patch) for name, patch in patches.items() if patch is not None))
+
+
+def course_at(record: Record, place: int) -> Course | None:
+    """The course an event belongs to."""
+    return next((c for c in reversed(record.courses) if c.start <= place), None)
+
+
+def was_given(record: Record, stood: Standing, step: str) -> tuple[Any, ...] | None:
+    """What the step's standing result was made of, when it was scheduled or asked; None where the log does not say."""
+    course = course_at(record, stood.scheduled_at) if stood.scheduled_at >= 0 else None
+    known = None if course is None else course.reading.steps.get(step)
+    if course is None or known is None:
+        return None
+    return given_at(record, course, stood.scheduled_at, known)

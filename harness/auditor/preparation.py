@@ -1,0 +1,277 @@
+"""A log read into a Record: lines decoded, data fetched from blobs, courses cut, every step followed from event to event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from harness.auditor import standing
+from harness.auditor.breaches import Sighting
+from harness.auditor.facts import Attempt, Course, Fact
+from harness.auditor.ledger import Merge
+from harness.auditor.readings import read_spec
+from harness.auditor.record import Record
+from harness.auditor.shapes import SHAPES, misfit
+from harness.auditor.standing import NEW, Standing
+from pixirnb.history.codec import decode_lines
+
+_OWNERS: Final = frozenset(
+    {
+        "step_scheduled", "attempt_started", "attempt_ended", "retry_planned", "step_held",
+        "verification_recorded", "checkpoint_decided", "decision_requested", "run_finished",
+        "workspace_captured",
+    }
+)  # fmt: skip
+"""What only the process that drives the run writes."""
+
+_OF_FILES: Final = frozenset({"merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"})
+_OF_PERSONS: Final = frozenset({"decision_recorded", *_OF_FILES})
+
+
+def prepare(
+    log: bytes,
+    *,
+    blobs: Callable[[str], bytes] | None = None,
+    outcome: Mapping[str, Any] | None = None,
+    sightings: Sequence[Sighting] = (),
+    wall_is_true: bool = False,
+) -> Record:
+    """Read a log once for all rules. What cannot be read is remembered as such, and left out of the rest."""
+    decoded = decode_lines(log)
+    record = Record([], decoded.damage, outcome, tuple(sightings), wall_is_true, blobs)
+    for place, event in enumerate(decoded.events):
+        at, kind, data = str(event.at), event.kind, _unspilled(record, event.seq, event.data)
+        fits = data is not None and isinstance(kind, str)
+        if data is not None and isinstance(kind, str):
+            wrong = misfit(kind, data)
+            if wrong is not None:
+                record.unread.append((event.seq, None, f"{kind} has no readable {wrong}."))
+                fits = False
+        known = kind if fits else ""
+        record.facts.append(Fact(place, event.seq, _seconds(at), at, known, data or {}))
+    _Fold(record).run()
+    for course in record.courses:
+        for fact in record.facts[course.start : course.end]:
+            record.by_kind.setdefault(fact.kind, []).append((course, fact))
+    record.hear()
+    return record
+
+
+def _unspilled(record: Record, seq: int, data: dict[str, Any]) -> dict[str, Any] | None:
+    digest = data.get("$blob")
+    if not isinstance(digest, str):
+        return data
+    found = record.read_blob(digest)
+    try:
+        spilled = None if found is None else from_json(found)
+    except ValueError:
+        spilled = None
+    if isinstance(spilled, dict):
+        return spilled
+    record.lost.append(
+        (seq, None, f"The data of event {seq} lies in {digest}, which is not there.")
+    )
+    return None
+
+
+def _seconds(at: str) -> float:
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Fold:
+    """Follows a log from its first event to its last."""
+
+    record: Record
+    open: dict[str, Attempt] = field(default_factory=dict)
+    """Step to its attempt under way in the present course, or its open question."""
+    last: dict[str, Attempt] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Follow it."""
+        courses = self.record.courses
+        for fact in self.record.facts:
+            if fact.kind in {"run_started", "run_resumed"}:
+                if not self._begin(fact):
+                    break
+            elif courses and (courses[-1].end == 0 or fact.kind in _OF_PERSONS):
+                # Of a fork nobody has taken up yet a person may speak too.
+                self._apply(courses[-1], fact)
+        if courses and courses[-1].end == 0:
+            courses[-1].end = len(self.record.facts)
+        for attempt in self.record.attempts:
+            if not attempt.over:
+                attempt.over = attempt.course.end
+
+    def _begin(self, fact: Fact) -> bool:
+        record = self.record
+        before = record.courses[-1] if record.courses else None
+        is_resume = fact.kind == "run_resumed"
+        if is_resume == (before is None):
+            return True  # a rule tells: there is nothing to go on from, or it began already
+        spec = fact.data.get("spec")
+        try:
+            is_pinned = spec is None and before is not None
+            reading = before.reading if before is not None and is_pinned else read_spec(spec or {})
+            reading.verify()
+        except (ValueError, TypeError) as error:
+            message = f"Its workflow cannot be read: {str(error)[:200]}"
+            record.unread.append((fact.seq, None, message))
+            return False
+        if before is not None and before.end == 0:
+            before.end = fact.place
+        sources = fact.data.get("sources") or (before.sources if before else {})
+        inputs = fact.data["inputs"]
+        course = Course(len(record.courses), fact.place, reading, inputs, sources, fact)
+        record.courses.append(course)
+        if is_resume:
+            entries = {entry["step_id"]: entry for entry in fact.data["steps"]}
+            for name, entry in entries.items():
+                course.entries[name] = (entry["action"], entry["reason"])
+            for step in {*reading.steps, *record.timeline}:
+                later = standing.resumed(self._now(step), entries.get(step))
+                self._move(step, fact.place, later)
+        # Attempts die with their process; a question that is left open goes on waiting.
+        asked = {name for name in self.open if self._now(name).stage == "asking"}
+        self.open = {name: each for name, each in self.open.items() if name in asked}
+        return True
+
+    def _apply(self, course: Course, fact: Fact) -> None:
+        if fact.kind == "run_forked":
+            course.end = fact.place
+            course.finished = None  # what had ended is the run it was forked from
+            return
+        if fact.kind in _OWNERS:
+            course.last_word = fact.place
+        if fact.kind == "run_finished" and course.finished is None:
+            course.finished = fact.place
+        self._enter(course, fact)
+        step = fact.step
+        if step is None or fact.kind not in SHAPES or fact.kind == "warning_raised":
+            return
+        if step not in course.reading.steps:
+            if fact.kind == "subagent_event":
+                return  # of a step that was taken out: its session had to be closed all the same
+            message = f"{fact.kind} speaks of a step that is not there."
+            self.record.unread.append((fact.seq, step, message))
+            return
+        self._follow(course, fact, step)
+
+    def _enter(self, course: Course, fact: Fact) -> None:
+        if fact.kind not in _OF_FILES:
+            return
+        attempts = {name: self._now(name).attempt for name in course.reading.steps}
+        undone = self.record.ledger.enter(course, fact, attempts)
+        if undone is not None:
+            # A step that has merged anew since is not undone by what its attempt before had merged.
+            last = self._last_merge(undone)
+            if last is not None and last.name == fact.data["undoes"]:
+                self._move(undone, fact.place, standing.taken_back(self._now(undone)))
+
+    def _follow(self, course: Course, fact: Fact, step: str) -> None:
+        before, data, place = self._now(step), fact.data, fact.place
+        match fact.kind:
+            case "step_scheduled":
+                self._begun(course, fact, is_ask=False)
+                later = standing.scheduled(before, data, place)
+                later = replace(later, brought=self._still_brought(step, place))
+            case "decision_requested":
+                if data["reason"] in {"ask", "in_flight"}:
+                    self._begun(course, fact, is_ask=True)
+                later = standing.requested(before, data, place)
+            case "attempt_started" | "verification_recorded":
+                if not self._is_under_way(fact) or before.is_ask:
+                    message = f"{fact.kind} of an attempt that is not under way."
+                    self.record.strays.append((fact.seq, step, message))
+                    return
+                if fact.kind == "attempt_started":
+                    return
+                later = replace(before, checks=tuple(data["checks"]))
+            case "attempt_ended":
+                if not self._ends(fact, step):
+                    return
+                later = standing.ended(before, data)
+            case "workspace_captured":
+                later = replace(before, captured=data) if self._is_of_now(fact) else before
+            case "merge_applied" if data.get("undoes") is None:
+                later = replace(before, brought=data)
+            case "retry_planned":
+                later = standing.retried(before, data, place)
+            case "subagent_event":
+                later = standing.permitted(before, data)
+            case "checkpoint_decided":
+                self._close(step, fact)
+                later = standing.decided(before, data, place)
+            case "step_held":
+                later = standing.held(before, data)
+            case "decision_recorded":
+                later = standing.spoken(before, data)
+            case _:
+                return
+        self._move(step, place, later)
+
+    def _still_brought(self, step: str, place: int) -> dict[str, Any] | None:
+        """What the step last merged, where that and all it was made of still stand: it is not merged twice."""
+        last = self._last_merge(step)
+        if last is None or not last.stands(place):
+            return None
+        brought = last.fact.data
+        attempts = brought["attempts"].items()
+        return brought if all(self._now(n).attempt == a for n, a in attempts) else None
+
+    def _last_merge(self, step: str) -> Merge | None:
+        """The last merge that a step made."""
+        merges = reversed(self.record.ledger.merges)
+        return next((m for m in merges if m.fact.data["step"] == step and m.undoes is None), None)
+
+    def _begun(self, course: Course, fact: Fact, *, is_ask: bool) -> None:
+        step, data = fact.data["step"], fact.data
+        attempt = Attempt(step, data["attempt"], course, fact.place, data["timeout_ms"], is_ask)
+        self.record.attempts.append(attempt)
+        self.open[step] = self.last[step] = attempt
+
+    def _is_under_way(self, fact: Fact) -> bool:
+        attempt = self.open.get(fact.data["step"])
+        return attempt is not None and attempt.number == fact.data["attempt"]
+
+    def _is_of_now(self, fact: Fact) -> bool:
+        return bool(self._now(fact.data["step"]).attempt == fact.data["attempt"])
+
+    def _ends(self, fact: Fact, step: str) -> bool:
+        if self._is_under_way(fact):
+            attempt = self.open.pop(step)
+            attempt.ended, attempt.over = fact, fact.place
+            if fact.data["status"] == "detached":
+                self.record.threads.append(attempt)
+            return True
+        last = self.last.get(step)
+        if last is not None and last.number == fact.data["attempt"] and last.ended is not None:
+            message = f"Attempt {last.number} had ended before."
+            self.record.doubles.append((fact.seq, step, message))
+        else:
+            message = "An attempt ended that was not under way."
+            self.record.strays.append((fact.seq, step, message))
+        return False
+
+    def _close(self, step: str, fact: Fact) -> None:
+        """A question is over with its verdict."""
+        asked = self.open.get(step)
+        if asked is not None and asked.is_ask:
+            asked.over = fact.place
+            del self.open[step]
+
+    def _now(self, step: str) -> Standing:
+        found = self.record.timeline.get(step)
+        return found[1][-1] if found else NEW
+
+    def _move(self, step: str, place: int, later: Standing) -> None:
+        places, found = self.record.timeline.setdefault(step, ([], []))
+        places.append(place)
+        found.append(later)

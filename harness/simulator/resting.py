@@ -1,0 +1,54 @@
+"""Whether a run has come to rest once nobody interferes: nothing changes any more, or it goes round as it must."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.simulator.world import World
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.planning.plan import Plan
+
+_READY: Final = "checkpoint_ready"
+_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "permission_denied", "reference_missing"})
+"""Failures that come of no attempt, so that no later one can mend them."""
+
+
+def statuses(found: RunOutcome) -> dict[str, str]:
+    """Step to checkpoint status."""
+    return {step.step_id: str(step.checkpoint_status) for step in found.steps}
+
+
+def is_same(world: World, now: dict[str, str], before: dict[str, str] | None) -> bool:
+    """Whether nothing changed. Under `on_failure: stop` who fails first may alternate: then what is ready counts."""
+    if before is None or world.workflow.get("on_failure") != "stop":
+        return now == before
+    return {k for k, v in now.items() if v == _READY} == {
+        k for k, v in before.items() if v == _READY
+    }
+
+
+def has_no_rest(plan: Plan, run: RunState) -> bool:
+    """Whether some step may be done anew for ever: then to have been completed, or to go round, is all that can be asked."""
+    # Where a thread that was left outlasts the run's own time-out, every other course waits for it in vain.
+    has_left = any(
+        error["kind"] == "detached" for state in run.steps.values() for error in state.errors
+    )
+    if has_left and plan.workflow.timeout is not None:
+        return True
+    # What was solved is asked again where the step failed after all: it begins anew from files that clash.
+    has_clashed = any(state.clash is not None for state in run.steps.values())
+    return has_clashed or any(step.spec.reuse == "never" for step in plan.steps)
+
+
+def is_at_rest(world: World, found: RunOutcome) -> bool:
+    """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
+    if found.ids("needs_orchestrator") and not world.is_comparable:
+        return False
+    return all(
+        step.attempt >= len(world.behaviours.get(step.step_id) or [{}])
+        for step in found.steps
+        if step.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
+        and step.kind != "decision"
+        and (step.error or {}).get("kind") not in _WITHOUT_AN_ATTEMPT
+    )

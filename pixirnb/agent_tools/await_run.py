@@ -1,0 +1,101 @@
+"""Staying with a run that a tool started, and ending it when its agent is gone.
+
+Runs on any loop, the engine's too, so nothing here blocks: what does is done in a thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.engine.live_run import LiveRun
+from pixirnb.engine.services import in_thread
+from pixirnb.operations.run import Run
+
+_TICK_S: Final = 0.05
+_LOOK_S: Final = 0.2
+"""How often the log of a run is looked at that another process drives."""
+_ENDING_S: Final = 30.0
+"""How long a run may take to end and record that; its steps have five seconds to do so politely."""
+
+
+async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool) -> dict[str, Any]:
+    """Wait for a run to come to rest, or for as long as its agent wants to; the outcome's document.
+
+    A run that is `ours`, started or continued by this call, is ended when the agent goes, and, where it ends what it started,
+    when it stops waiting. What becomes of it is told to the agent's session.
+    """
+    limit = asker.patience_s if wait_s is None else wait_s
+    if is_ours:
+        _tell(asker, run, "started", "running", "")
+    try:
+        with anyio.move_on_after(limit):
+            await _until_rest(run)
+        if is_ours and asker.ends_what_it_started and run.is_live_here:
+            await _ended(run)
+    except anyio.get_cancelled_exc_class():
+        if is_ours:
+            with anyio.CancelScope(shield=True):
+                await _ended(run)
+                await _said(asker, run)
+        raise
+    return await _said(asker, run) if is_ours else await in_thread(_document, run)
+
+
+async def _until_rest(run: Run) -> None:
+    """Until nobody drives it any more, here or elsewhere."""
+    if run.live is not None:
+        await _gone(run.live)
+        return
+    while True:
+        if not await in_thread(_is_driven, run):
+            return
+        await anyio.sleep(_LOOK_S)
+
+
+async def _ended(run: Run) -> None:
+    """Interrupt it, and wait until that is recorded."""
+    live = run.live
+    if live is None or live.ended.is_set():
+        return
+    await in_thread(live.stop, "interrupt")
+    with anyio.move_on_after(_ENDING_S):
+        await _gone(live)
+
+
+async def _gone(live: LiveRun) -> None:
+    while True:
+        if live.ended.is_set():
+            return
+        await anyio.sleep(_TICK_S)
+
+
+async def _said(asker: Asker, run: Run) -> dict[str, Any]:
+    """The outcome, told to the session as well."""
+    document = await in_thread(_document, run)
+    status = str(document["status"])
+    event = "detached" if status == "running" else "finished"
+    _tell(asker, run, event, status, str(document["summary"]))
+    return document
+
+
+def _tell(asker: Asker, run: Run, event: str, status: str, summary: str) -> None:
+    data = {
+        "event": event,
+        "session_id": None,
+        "agent": None,
+        "run_id": run.id,
+        "status": status,
+        "summary": f"Run {run.id}: {status}. {summary}".strip(),
+    }
+    asker.tell("subagent_event", data)
+
+
+def _document(run: Run) -> dict[str, Any]:
+    return run.outcome.document()
+
+
+def _is_driven(run: Run) -> bool:
+    return run.status == "running"

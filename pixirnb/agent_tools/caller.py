@@ -1,0 +1,145 @@
+"""Who asks for a tool, and what follows from that: mode, depth, and the runs it has no say in. Source: contract.md §7."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.agent_tools.definitions import Tool, is_mutation
+from pixirnb.errors import Cannot, UnknownRun
+from pixirnb.history.events import Parent
+from pixirnb.history.run_state import fold
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.file_store import FileStore
+
+MAX_DEPTH: Final = 1
+"""Agents of runs at this depth or deeper may not start runs: a run that a person started is at 0."""
+_MODES: Final = ("read_only", "ask", "auto")
+_LINEAGE: Final = 16
+
+
+def _nobody_hears(_kind: str, _data: dict[str, Any]) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """An agent, and where it stands."""
+
+    workspace: Path
+    store: FileStore
+    permission_mode: str
+    by: str
+    """How the record names it where its word counts."""
+    parent: Parent | None = None
+    """The attempt it is; None for an agent outside any run."""
+    depth: int = 0
+    """Of its run; 0 outside of any."""
+    is_permitted: bool = False
+    """What it asks for now was allowed by whoever may: a person, or its mode."""
+    ends_what_it_started: bool = True
+    """A run it does not wait for any more is ended; otherwise it goes on, and can be looked at."""
+    patience_s: float | None = None
+    """How long it waits for a run unless it says so; None: to the end."""
+    tell: Callable[[str, dict[str, Any]], None] = _nobody_hears
+    """Keeps what became of a run it delegated to, in its session."""
+    started: set[str] = field(default_factory=set)
+    """Runs it started outside of any run: nothing else says that they are its own."""
+
+    @property
+    def run_id(self) -> str | None:
+        """The run it works in."""
+        return None if self.parent is None else self.parent["run_id"]
+
+    def require_permission(self, tool: Tool, args: Mapping[str, Any]) -> None:
+        """Raise Cannot (`permission_denied`) where its mode does not let it change anything."""
+        if not is_mutation(tool, args):
+            return
+        if self.permission_mode == "read_only":
+            raise Cannot(
+                f"`{tool.name}` changes things, and this agent may only read.",
+                fix="Report what should be run, or use dry_run."
+                if "dry_run" in tool.parameters["properties"]
+                else "Report what should be done; a person can do it.",
+                code="permission_denied",
+            )
+        if self.permission_mode != "auto" and not self.is_permitted:
+            raise Cannot(
+                f"`{tool.name}` was not allowed.",
+                fix="Go on without it, or report that it is needed.",
+                code="permission_denied",
+            )
+
+    def require_depth(self) -> None:
+        """Raise Cannot (`depth_exceeded`) where its run was itself delegated."""
+        if self.depth >= MAX_DEPTH:
+            raise Cannot(
+                f"An agent of a delegated run may not start runs (depth {self.depth}, at most {MAX_DEPTH}).",
+                fix="Do the work in this step, or report what should be run.",
+                code="depth_exceeded",
+                details={"current": self.depth, "max": MAX_DEPTH},
+            )
+
+    def require_modes(self, workflow: Workflow) -> None:
+        """Raise Cannot (`permission_exceeds`) where agents of a workflow would be allowed more than it is."""
+        most = _MODES.index(self.permission_mode)
+        for name, agent in workflow.agents.items():
+            if agent.permission_mode is not None and _MODES.index(agent.permission_mode) > most:
+                raise Cannot(
+                    f"The agent `{name}` would have the mode {agent.permission_mode}; yours is {self.permission_mode}.",
+                    fix=f"Give it at most {self.permission_mode}, or leave `permission_mode` out.",
+                    code="permission_exceeds",
+                    details={"agent": name, "asked": agent.permission_mode},
+                )
+
+    def require_other(self, run_id: str, *, deciding: bool) -> None:
+        """Raise Cannot where a run is its own, or one that its own came from."""
+        if run_id not in self._lineage():
+            return
+        if deciding:
+            raise Cannot(
+                f"{run_id} is the run you work in, or one it was delegated from: its decisions are not yours.",
+                fix="Report that a decision is needed; a person makes it.",
+                code="decision_by_agent",
+                details={"run_id": run_id},
+            )
+        raise Cannot(
+            f"{run_id} is the run you work in, or one it was delegated from: it goes on by itself.",
+            fix="End your turn with a report instead.",
+            code="own_run",
+            details={"run_id": run_id},
+        )
+
+    def require_delegated(self, run_id: str) -> None:
+        """Raise Cannot (`decision_by_agent`) where a run was started by anybody else, UnknownRun where there is none."""
+        if not self.has_delegated(run_id):
+            raise Cannot(
+                f"You did not start {run_id}: its decisions are a person's, or those of who did.",
+                fix="Report that a decision is needed; a person makes it.",
+                code="decision_by_agent",
+                details={"run_id": run_id},
+            )
+
+    def has_delegated(self, run_id: str) -> bool:
+        """Whether it started that run: an attempt of its step did, or this connection. Raises UnknownRun."""
+        parent = fold(self.store.read(run_id).events).parent
+        if run_id in self.started:
+            return True
+        if parent is None or self.parent is None:
+            return False
+        return all(parent.get(key) == self.parent[key] for key in ("run_id", "step"))
+
+    def _lineage(self) -> list[str]:
+        """Its run, and the runs that one came from."""
+        found: list[str] = []
+        run_id = self.run_id
+        while run_id is not None and run_id not in found and len(found) < _LINEAGE:
+            found.append(run_id)
+            try:
+                parent = fold(self.store.read(run_id).events).parent
+            except UnknownRun:
+                break  # it was pruned: what came before it is over
+            run_id = None if parent is None else str(parent.get("run_id"))
+        return found

@@ -1,0 +1,47 @@
+"""Where a tool is asked for: the arguments are checked, the agent's rights are, and it is done or refused. Never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.agent_tools import inspect_tools, run_tools
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.definitions import SURFACE, Tool
+from pixirnb.agent_tools.result import Result, bug_result, refusal_result
+from pixirnb.agent_tools.validate import validate_arguments
+from pixirnb.errors import InvalidArguments, PixirnbError
+
+_DONE_BY: Final[Mapping[str, Callable[[Mapping[str, Any], Asker], Awaitable[Result]]]] = {
+    "run_workflow": run_tools.run_workflow,
+    "resume_workflow": run_tools.resume_workflow,
+    "inspect_run": inspect_tools.inspect_run,
+    "decide_step": run_tools.decide_step,
+    "diagnose_run": inspect_tools.diagnose_run,
+    "workflow_checkpoint_save": run_tools.save_checkpoint,
+}
+
+
+async def use(name: str, args: Any, asker: Asker, tools: Sequence[Tool] = SURFACE) -> Result:
+    """Do what a tool is asked for. Only a cancellation comes through."""
+    try:
+        tool = find_tool(name, tools)
+        given = validate_arguments(tool, args)
+        asker.require_permission(tool, given)
+        return await _DONE_BY[name](given, asker)
+    except PixirnbError as error:
+        return refusal_result(error)
+    except Exception as error:  # noqa: BLE001 - our bug must not end the agent that met it
+        return bug_result(error)
+
+
+def find_tool(name: str, tools: Sequence[Tool] = SURFACE) -> Tool:
+    """The tool of that name. Raises InvalidArguments (`unknown_tool`)."""
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    raise InvalidArguments(
+        f"There is no tool `{name:.80}`.",
+        fix="There are: " + ", ".join(tool.name for tool in tools) + ".",
+        code="unknown_tool",
+    )

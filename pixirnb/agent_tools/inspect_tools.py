@@ -1,0 +1,50 @@
+"""The tools that only look: `inspect_run`, `diagnose_run`. What they show of a run is bounded, and marked as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.agent_tools.await_run import attend
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.result import Result, ok_result
+from pixirnb.agent_tools.text import outcome_text, step_text
+from pixirnb.engine.services import in_thread
+from pixirnb.errors import InvalidArguments
+from pixirnb.operations import housekeeping
+from pixirnb.operations.run import Run, load_run
+from pixirnb.views.run.housekeeping import diagnosis_text
+
+_TAIL: Final = 4_000
+
+
+async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
+    """How a run stands, now or after waiting for it; or one of its steps."""
+    run = await in_thread(load_run, asker.store, args["run_id"])
+    step, wait_s = args.get("step"), args.get("max_wait_s", 0)
+    document = await attend(run, asker, wait_s=wait_s, is_ours=False)
+    if step is None:
+        may_decide = await in_thread(asker.has_delegated, run.id)
+        return ok_result(outcome_text(document, may_decide=may_decide), document)
+    return await in_thread(_step, run, step, document)
+
+
+async def diagnose_run(args: Mapping[str, Any], asker: Asker) -> Result:
+    """What speaks against a run."""
+    found = await in_thread(housekeeping.diagnose, asker.store, args["run_id"])
+    document = found.document()
+    return ok_result(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
+
+
+def _step(run: Run, step: str, document: dict[str, Any]) -> Result:
+    found = next((each for each in document["steps"] if each["step_id"] == step), None)
+    if found is None:
+        raise InvalidArguments(
+            f"{run.id} has no step `{step}`.",
+            fix="Its steps: " + ", ".join(each["step_id"] for each in document["steps"][:8]) + ".",
+            code="unknown_step",
+        )
+    output, why = run.output(step), list(run.explain(step))
+    told = {**found, "explained": why, "output_tail": output[-_TAIL:]}
+    text = step_text(run.id, str(document["status"]), found, why, output)
+    return ok_result(text, {"run_id": run.id, "status": document["status"], "step": told})

@@ -1,0 +1,1 @@
+"""The tools of agents as an MCP server."""

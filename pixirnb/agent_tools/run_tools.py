@@ -1,0 +1,167 @@
+"""The tools that make runs go: `run_workflow`, `resume_workflow`, `decide_step`, and the checkpoint of one's own run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pixirnb.agent_tools.await_run import attend
+from pixirnb.agent_tools.caller import Asker
+from pixirnb.agent_tools.result import Result, ok_result
+from pixirnb.agent_tools.text import outcome_text, plan_text, resumption_text
+from pixirnb.engine.services import in_thread
+from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.machine.resume import Selection
+from pixirnb.operations import launch
+from pixirnb.operations.resume_plan import Edit, plan_resumption
+from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.workflow_source import (
+    adopt_roles,
+    notebook_functions,
+    read,
+    require_valid,
+    surroundings,
+)
+from pixirnb.planning.report import PlanReport, report
+from pixirnb.spec import loader
+from pixirnb.spec.problems import refusal
+from pixirnb.spec.workflow import Workflow
+from pixirnb.workspace.survey import survey
+
+Args = Mapping[str, Any]
+
+
+async def run_workflow(args: Args, asker: Asker) -> Result:
+    """Start a run and stay with it, or with `dry_run` say what it would do."""
+    if args.get("dry_run") is True:
+        plan = await in_thread(_planned, args, asker)
+        return ok_result(plan_text(plan.document()), plan.document())
+    asker.require_depth()
+    run = await in_thread(_begun, args, asker)
+    asker.started.add(run.id)
+    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=True)
+    return ok_result(await in_thread(_outcome_text, document, asker), document)
+
+
+async def resume_workflow(args: Args, asker: Asker) -> Result:
+    """Go on with a run, or with `dry_run` say what would become of each step."""
+    run_id = args["run_id"]
+    selection = Selection(args.get("from"), args.get("only"), args.get("until"))
+    if args.get("dry_run") is True:
+        steps = await in_thread(_foreseen, run_id, selection, asker)
+        document = {"run_id": run_id, "steps": steps}
+        return ok_result(resumption_text(document), document)
+    asker.require_depth()
+    await in_thread(_require_other, run_id, asker, False)
+    run = await in_thread(_continued, run_id, selection, asker)
+    wait_s = args.get("max_wait_s")
+    document = await attend(run, asker, wait_s=wait_s, is_ours=run.live is not None)
+    text = await in_thread(_outcome_text, document, asker)
+    if run.is_no_op:
+        text = f"There was nothing to do: nothing has changed.\n\n{text}"
+    return ok_result(text, document)
+
+
+async def decide_step(args: Args, asker: Asker) -> Result:
+    """Record a decision of the agent's on a run it started, and stay with the run as it goes on."""
+    run_id = args["run_id"]
+    await in_thread(_require_other, run_id, asker, True)
+    await in_thread(asker.require_delegated, run_id)
+    asker.require_depth()
+    run, is_ours = await in_thread(_decided, args, asker)
+    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=is_ours)
+    return ok_result(await in_thread(_outcome_text, document, asker), document)
+
+
+async def save_checkpoint(args: Args, asker: Asker) -> Result:
+    """Save a named checkpoint of the agent's own run; an agent outside any names the run."""
+    run_id = asker.run_id or args.get("run_id")
+    if run_id is None:
+        raise Cannot(
+            "There is no run that you work in.", fix="Name one by run_id.", code="not_in_a_run"
+        )
+    name, note = args["name"], args.get("note", "")
+    await in_thread(lambda: load_run(asker.store, run_id).checkpoint(name, note))
+    text = f"Checkpoint `{name}` of {run_id} is saved."
+    return ok_result(text, {"ok": True, "run_id": run_id, "message": text})
+
+
+def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
+    """The workflow an agent hands in, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
+    if ("workflow" in args) == ("file" in args):
+        raise InvalidArguments(
+            "A workflow is given either inline or by its file.",
+            fix="Give `workflow` or `file`, one of the two.",
+            details={"reason": "argument_wrong" if "file" in args else "argument_missing"},
+        )
+    if "file" not in args:
+        # A text is never taken for a path here: what may be read is for `file` to say.
+        loaded = adopt_roles(
+            loader.load(args["workflow"], around=surroundings(asker.workspace)), asker.workspace
+        )
+        return require_valid(loaded, asker.workspace), asker.workspace
+    place = asker.workspace.resolve()
+    path = (place / args["file"]).resolve()
+    if not path.is_relative_to(place):
+        raise InvalidArguments(
+            f"`{args['file']}` leads out of the workspace.",
+            fix="Name a file in the workspace, or give the workflow inline.",
+            code="path_escapes",
+        )
+    return require_valid(read(path), path.parent), path.parent
+
+
+def _planned(args: Args, asker: Asker) -> PlanReport:
+    workflow, place = _written(args, asker)
+    if asker.permission_mode != "read_only":  # who may start nothing may still see what would be
+        asker.require_modes(workflow)
+    found = report(workflow, survey(workflow, place, notebook_functions(workflow)))
+    if not found.ok:
+        raise refusal(found.errors, workflow.places.source)
+    return found
+
+
+def _begun(args: Args, asker: Asker) -> Run:
+    workflow, place = _written(args, asker)
+    asker.require_modes(workflow)
+    live = launch.launch_start(
+        workflow,
+        args.get("inputs", {}),
+        workspace=place,
+        store=asker.store,
+        sources=notebook_functions(workflow),
+        parent=asker.parent,
+    )
+    return Run(live.scheduler.log.run_id, asker.store, live)
+
+
+def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[dict[str, Any]]:
+    reading, blobs = asker.store.read(run_id), asker.store.blobs(run_id)
+    return [dict(step) for step in plan_resumption(reading, blobs, Edit(), selection).preview()]
+
+
+def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
+    live = launch.launch_resume(asker.store, run_id, selection=selection)
+    return Run(run_id, asker.store, live, is_no_op=live is None)
+
+
+def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
+    """The run, and whether this call is what makes it go on."""
+    run = load_run(asker.store, args["run_id"])
+    was_driven = run.is_live_here
+    value, note = args.get("value"), args.get("note", "")
+    run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    return run, run.is_live_here and not was_driven
+
+
+def _require_other(run_id: str, asker: Asker, deciding: bool) -> None:
+    asker.require_other(run_id, deciding=deciding)
+
+
+def _outcome_text(document: dict[str, Any], asker: Asker) -> str:
+    may_decide = asker.has_delegated(document["run_id"])
+    text = outcome_text(document, may_decide=may_decide)
+    if document["status"] == "running" and not asker.ends_what_it_started:
+        return f"{text}\n\nIt goes on. Wait for it with inspect_run and max_wait_s."
+    return text

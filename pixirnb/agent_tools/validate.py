@@ -1,0 +1,110 @@
+"""What an agent hands in, held to the tool's schema: every mistake at once, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from pixirnb.agent_tools.definitions import Tool
+from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.spec.limits import NESTING, nests_too_deep
+from pixirnb.spec.schemas import validator
+
+if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
+    from jsonschema.exceptions import ValidationError
+
+
+def validate_arguments(tool: Tool, args: Any) -> dict[str, Any]:
+    """The arguments, as a mapping. Raises InvalidArguments with a `details.reason`, and each problem in `details.errors`."""
+    if not isinstance(args, Mapping):
+        raise InvalidArguments(
+            f"`{tool.name}` takes a mapping of arguments, not {_typed(args)}.",
+            fix=f"Give it {_names(tool)}.",
+            details={"reason": "argument_wrong"},
+        )
+    if nests_too_deep(args):
+        raise InvalidArguments(
+            f"The arguments of `{tool.name}` nest deeper than {NESTING} levels.",
+            fix="Flatten them.",
+            details={"reason": "argument_wrong"},
+        )
+    found = [
+        problem
+        for error in validator(tool.parameters).iter_errors(dict(args))
+        for problem in _problems(error, tool)
+    ]
+    if found:
+        raise InvalidArguments(
+            f"`{tool.name}` cannot be used like this: {found[0].message}",
+            fix=found[0].fix,
+            details={
+                "reason": found[0].code,
+                "errors": [problem.document() for problem in found],
+            },
+        )
+    return dict(args)
+
+
+def _problems(error: ValidationError, tool: Tool) -> list[Problem]:
+    path = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        known = tool.parameters["properties"]
+        return [_strange(str(name), tool) for name in error.instance if name not in known]
+    if error.validator == "required" and isinstance(error.instance, Mapping):
+        missing = [name for name in tool.parameters["required"] if name not in error.instance]
+        said = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
+        return [Problem("argument_missing", path, said, f"It takes {_names(tool)}.")]
+    argument = tool.parameters["properties"].get(str(error.absolute_path[0]), {})
+    fix = f"{str(argument.get('description', '')).partition('. ')[0].rstrip('.')}."
+    said = error.message
+    if error.validator == "type":
+        wanted = _wanted(error.validator_value)
+        said, fix = f"{_typed(error.instance)}, not {wanted}.", f"Give {wanted}. {fix}"
+    return [Problem("argument_wrong", path, f"`{path}`: {said}"[:400], fix)]
+
+
+_TYPES: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def _wanted(types: Any) -> str:
+    """What a schema asks for, in words."""
+    names = types if isinstance(types, list) else [types]
+    return " or ".join(str(_TYPES.get(name, name)) for name in names)
+
+
+def _typed(value: object) -> str:
+    """What a value is, in the same words."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return _TYPES["boolean"]
+        case int() | float():
+            return _TYPES["number"]
+        case str():
+            return _TYPES["string"]
+        case Mapping():
+            return _TYPES["object"]
+        case list() | tuple():
+            return _TYPES["array"]
+        case _:
+            return type(value).__name__
+
+
+def _strange(name: str, tool: Tool) -> Problem:
+    near = get_close_matches(name, list(tool.parameters["properties"]), 1)
+    meant = f"Did you mean `{near[0]}`?" if near else f"It takes {_names(tool)}."
+    return Problem("argument_unknown", name, f"`{name}` is no argument of it.", meant)
+
+
+def _names(tool: Tool) -> str:
+    return ", ".join(f"`{name}`" for name in tool.parameters["properties"])

@@ -1,0 +1,162 @@
+"""One command line: parses, performs, shows, and says by its exit code what came of it. Source: contract.md §9.
+
+With `--json` stdout carries exactly one JSON document, error or answer; everything else goes to stderr. An interrupt
+(Ctrl-C, or a polite SIGTERM) ends the run in good order first: its log says so, and it can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from types import FrameType
+from typing import Any, Final, TextIO
+
+from cyclopts.exceptions import CycloptsError
+
+from pixirnb.cli.render import Screen, Unheard
+from pixirnb.cli.tail import Tail
+from pixirnb.engine.engine import engine
+from pixirnb.errors import (
+    EXIT_CANNOT,
+    EXIT_COMPLETED,
+    InternalError,
+    InvalidArguments,
+    PixirnbError,
+    RunInterrupted,
+)
+from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import event_document as document_of
+from pixirnb.verbs.app import build
+from pixirnb.verbs.usage_errors import slip, verb_of
+
+_POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+def perform(tokens: Sequence[str]) -> int:
+    """One command, start to end; its exit code."""
+    screen = Screen(is_json="--json" in tokens)
+    # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
+    aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()
+    try:
+        with aside:
+            return _perform(tokens, screen)
+    except Unheard:
+        # Whoever read our output has gone, or the disk behind it is full; there is nobody left to tell.
+        for stream in (sys.stdout, sys.stderr):
+            _forget(stream)
+        return EXIT_CANNOT
+
+
+def _forget(stream: TextIO | None) -> None:
+    """Let what a stream still holds go nowhere if it cannot go where it should."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _perform(tokens: Sequence[str], screen: Screen) -> int:
+    for number in _POLITE:
+        signal.signal(number, _interrupt)
+    tail = Tail(screen)
+    desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
+    try:
+        result = build(desk)(tokens or ["--help"], exit_on_error=False, print_error=False)
+        return EXIT_COMPLETED if result is None else _show(result, screen, tail)
+    except CycloptsError as error:
+        return _refuse(_usage(error), screen)
+    except PixirnbError as error:
+        return _refuse(error, screen)
+    except KeyboardInterrupt:
+        fix = "A run that this command drove is ended and recorded, any other goes on: see `pixirnb runs`."
+        return _refuse(RunInterrupted("Interrupted before there was an answer.", fix), screen)
+    except Unheard:
+        raise  # by `perform`, as when it is an error that cannot be told
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
+        return _refuse(_bug(error), screen)
+    finally:
+        _farewell()
+
+
+def _is_attended() -> bool:
+    """Whether a person sits at the terminal: one can say `pixirnb approve` in another."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _farewell() -> None:
+    """End what is live and let it record that. It is bounded, so that a third Ctrl-C need not, and must not, tear it."""
+    kept = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_POLITE)}
+    engine().close()
+    for number, handler in kept.items():
+        signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _show(result: Result, screen: Screen, tail: Tail) -> int:
+    match result:
+        case Answer():
+            screen.answer(result)
+            return result.exit_code
+        case Following():
+            return _follow(result, screen)
+        case Underway():
+            return _attend(result, screen, tail)
+
+
+def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
+    """Stay with a run to its rest; an interrupt ends it and is its outcome."""
+    run = underway.run
+    screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
+    try:
+        tail.attend(run, is_tailed=underway.is_tailed, is_attended=_is_attended())
+    except KeyboardInterrupt:
+        screen.note("Interrupted: ending the run …")
+        if run.is_live_here:
+            run.interrupt()
+        run.wait(timeout=60)
+    run.wait()
+    answer = outcome_answer(run, is_json=underway.is_json)
+    screen.answer(answer)
+    return answer.exit_code
+
+
+def _follow(following: Following, screen: Screen) -> int:
+    events: list[dict[str, Any]] = []
+    for event in following.run.follow():
+        if following.is_json:
+            events.append(document_of(event))
+        else:
+            screen.event(event)
+    if following.is_json:
+        document = {"run_id": following.run.id, "events": events, "damage": None}
+        screen.answer(Answer("log", document, is_json=True))
+    return EXIT_COMPLETED
+
+
+def _refuse(error: PixirnbError, screen: Screen) -> int:
+    screen.error(error.document())
+    return error.exit_code
+
+
+def _usage(error: CycloptsError) -> InvalidArguments:
+    verb = verb_of(error) or "VERB"
+    return InvalidArguments(slip(error), fix=f"See `pixirnb --help`, or `pixirnb {verb} --help`.")
+
+
+def _bug(error: Exception) -> InternalError:
+    if os.environ.get("PIXIRNB_DEBUG"):
+        traceback.print_exception(error)
+    return InternalError(
+        f"pixirnb failed: {type(error).__name__}: {error}",
+        fix="Set PIXIRNB_DEBUG=1 to see where, and please report it. Logs on disk are sound.",
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt

@@ -1,0 +1,130 @@
+"""How many agents may work at a time in one engine, whatever runs they belong to: first come, first served.
+
+    AgentSlots   the limit, and who waits
+    Slot         one agent's: taken before its session begins, lent while it waits for a run of its own, given back at its end
+
+An agent that waits for a run it started holds no slot, so that the agents of that run can work. Source: contract.md §7.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.protocols.ports import Stop
+
+VARIABLE: Final = "PIXIRNB_MAX_AGENTS"
+STANDARD: Final = 6
+_MOST: Final = 1000
+
+
+def agent_limit(environment: Mapping[str, str]) -> int:
+    """How many agents may work at a time here. Raises InvalidArguments (`bad_setting`)."""
+    text = environment.get(VARIABLE, "").strip()
+    if not text:
+        return STANDARD
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0
+    if not 1 <= limit <= _MOST:
+        raise InvalidArguments(
+            f"{VARIABLE} is `{text:.40}`, which is no number of agents.",
+            fix=f"Set it to a whole number from 1 to {_MOST}, or leave it out for {STANDARD}.",
+            code="bad_setting",
+        )
+    return limit
+
+
+class AgentSlots:
+    """Belongs to the engine's thread."""
+
+    def __init__(self, limit: int = STANDARD) -> None:
+        self._limit = limit
+        self._taken = 0
+        self._queue: deque[anyio.Event] = deque()
+
+    @property
+    def taken(self) -> int:
+        """How many agents work now."""
+        return self._taken
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return len(self._queue)
+
+    def resize(self, limit: int) -> None:
+        """Change the limit; who holds a slot keeps it."""
+        self._limit = limit
+        self._pass_on()
+
+    async def take(self) -> None:
+        """Return when it is the caller's turn."""
+        turn = anyio.Event()
+        self._queue.append(turn)
+        self._pass_on()
+        try:
+            await turn.wait()
+        except BaseException:
+            if turn in self._queue:
+                self._queue.remove(turn)
+            else:
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """The caller's slot is free."""
+        self._taken -= 1
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        while self._queue and self._taken < self._limit:
+            self._taken += 1
+            self._queue.popleft().set()
+
+
+class Slot:
+    """One agent's slot."""
+
+    def __init__(self, slots: AgentSlots) -> None:
+        self._slots = slots
+        self._is_held = False
+        self._calls = 0
+
+    async def take(self, stop: Stop) -> bool:
+        """Wait for a slot; False where the end is wanted first."""
+        async with anyio.create_task_group() as group:
+
+            async def give_up() -> None:
+                await stop.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(give_up)
+            await self._take()
+            group.cancel_scope.cancel()
+        return self._is_held and stop.reason is None
+
+    def give(self) -> None:
+        """Give it back, if it is held. Safe to call twice."""
+        if self._is_held:
+            self._is_held = False
+            self._slots.give()
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[None]:
+        """While this is entered others may work in its place; it is left with the slot taken again."""
+        self._calls += 1
+        self.give()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._calls == 0:
+                await self._take()
+
+    async def _take(self) -> None:
+        await self._slots.take()
+        self._is_held = True

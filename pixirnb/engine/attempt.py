@@ -1,0 +1,408 @@
+"""One attempt from intent to facts: resolve the work, run it, look at what it left, make its checks, say how it ended.
+
+Nothing here decides anything: what an end means is the machine's business. An attempt never raises; a bug of ours becomes an
+`internal_error` of the step, with its traceback in the details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from pixirnb.engine import isolation, merge, undeclared_writes
+from pixirnb.engine.agent_slots import Slot
+from pixirnb.engine.agent_text import extract_message, marker_of
+from pixirnb.engine.artifacts import Artifacts, Kept
+from pixirnb.engine.attempt_result import (
+    Payload,
+    Results,
+    bug,
+    check_payload,
+    error_of,
+    loggable_report,
+)
+from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
+from pixirnb.engine.check_output import Overheard
+from pixirnb.engine.folders import isolated_place
+from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.resolve_work import Assignment, assign, shell_text
+from pixirnb.engine.run_context import Attempt, RunContext
+from pixirnb.engine.session import Session
+from pixirnb.engine.session_continuation import continue_session, is_continued
+from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
+from pixirnb.history.events import CheckResult, EventDraft, StoredValue
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.planning.plan import Kind
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.trees import Checkout
+from pixirnb.protocols.work import (
+    AgentWork,
+    Ended,
+    Output,
+    Progress,
+    PythonWork,
+    Report,
+    RunnerEvent,
+    ShellWork,
+    Started,
+    Told,
+    Work,
+    WorkRefused,
+)
+from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
+from pixirnb.runners.output.mask import mask_here
+
+
+async def perform_attempt(
+    attempt: Attempt, state: StepState, around: RunContext
+) -> list[EventDraft]:
+    """Run the attempt to its end; the facts are `verification_recorded` (if checks were made) and `attempt_ended`."""
+    performance = _Performance(attempt, state, around)
+    try:
+        if attempt.step.kind == "agent" and not await performance.turn():
+            facts = [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
+        else:
+            facts = await performance.run()
+    except (LogWriteFailed, StateUnusable) as error:
+        said = f"The disk did not take what it left: {sentence(error.message)}"
+        facts = await performance.broken_off(Ended("failed", "output_not_kept", said))
+    except PixirnbError as error:
+        facts = await performance.broken_off(Ended("failed", error.code, error.sentences()))
+    except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
+        facts = await performance.broken_off(bug(error))
+    finally:
+        performance.close()
+        left = await performance.leave()
+    return [*left, *facts]
+
+
+class _Performance:
+    def __init__(self, attempt: Attempt, state: StepState, around: RunContext) -> None:
+        self.attempt = attempt
+        self.state = state
+        self.around = around
+        self.step = attempt.step
+        self.name = attempt_name(self.step.id, attempt.number)
+        self.report: dict[str, Any] | None = None
+        self.capture: Capture | None = None
+        self.session: Session | None = None
+        self.place = around.place
+        self.given: Checkout | None = None
+        """The folders of its own that it works in."""
+        self.artifacts: Artifacts | None = None
+        self.slot = Slot(around.slots)
+        self.mask = mask_here({})
+
+    async def turn(self) -> bool:
+        """Wait for an agent's turn in the engine; False where its end is wanted first."""
+        if not await self.slot.take(self.attempt.stop):
+            return False
+        self.around.on_begun(self.attempt)
+        return True
+
+    async def broken_off(self, ended: Ended) -> list[EventDraft]:
+        """The facts of an attempt that we could not bring to its end; its session is closed as far as the disk lets us."""
+        told = [] if self.session is None else [await self.session.break_off(ended)]
+        return [*told, self.ended(ended)]
+
+    async def run(self) -> list[EventDraft]:
+        if self.step.kind == "merge":
+            facts, ended = await self.around.offload(
+                merge.merger_of(self.around).of_step, self.attempt, self.state
+            )
+            return [*facts, self.ended(ended)]
+        if self.step.workspace == "isolated":
+            given = await self.around.offload(isolation.give, self.attempt, self.state, self.around)
+            if not isinstance(given, Checkout):
+                facts, ended = given
+                return [*facts, self.ended(ended)]
+            self.given = given
+            self.place = isolated_place(self.around.run, self.around.roots, given)
+            return await self._run()
+        if self.around.files is None or not undeclared_writes.is_watched(self.step):
+            return await self._run()
+        watch = await self.around.offload(undeclared_writes.begin, self.attempt, self.around)
+        facts = await self._run()
+        outside = await self.around.offload(
+            undeclared_writes.find_undeclared, watch, self.attempt, self.around, self.mask
+        )
+        if outside is not None:
+            facts[-1].data["outside"] = outside
+        return facts
+
+    async def _run(self) -> list[EventDraft]:
+        try:
+            if self.step.references or (self.step.kind == "agent" and self.step.depends_on):
+                # A value may have to be read from a blob.
+                assignment = await self.around.offload(self._assign)
+            else:
+                assignment = self._assign()
+        except WorkRefused as refused:
+            return [self.ended(Ended("failed", refused.kind, str(refused)))]
+        assignment = await self._continued(assignment)
+        self.mask = mask_here(assignment.env)
+        self.capture = Capture(
+            self._log_path(),
+            self.around.log.blobs,
+            self.mask,
+            self._live,
+            has_value=self.step.kind != "python" or looks_at_output(self.step.spec.verify),
+        )
+        if isinstance(assignment.work, AgentWork):
+            self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)
+        if self.step.spec.artifacts:
+            ground = self.place.ground(assignment.cwd, kept=True)
+            self.artifacts = Artifacts(self.step.spec.artifacts, ground, self.around.log.blobs)
+            await self.around.offload(self.artifacts.look)
+        job = self._job(assignment.work, assignment, self._hear)
+        ended = await self._performed(job)
+        taken = await self._take()
+        self.capture.finish()
+        if self.capture.refusal and ended.status == "completed":
+            said = f"The disk did not take what it printed: {self.capture.refusal}."
+            ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
+            return [*taken, *await self.broken_off(ended)]
+        return [*taken, *await self._conclude(ended, assignment)]
+
+    async def _take(self) -> list[EventDraft]:
+        """What it left in folders of its own, before any check looks at them; the reason why not ends the attempt."""
+        if self.given is None:
+            return []
+        facts = await self.around.offload(isolation.take, self.given, self.attempt, self.around)
+        return [EventDraft(fact.kind, self.mask.data(fact.data)) for fact in facts]
+
+    async def leave(self) -> list[EventDraft]:
+        """Delete the folders of its own; a warning where they could not be."""
+        left: list[EventDraft] = []
+        if self.given is not None:
+            with anyio.CancelScope(shield=True):
+                left = await self.around.offload(
+                    isolation.drop, self.given, self.step.id, self.around
+                )
+        return left
+
+    async def _continued(self, assignment: Assignment) -> Assignment:
+        """The work of an agent whose attempt before waited for a permission: its session may go on."""
+        work, run, step = assignment.work, self.around.run, self.step.id
+        if not isinstance(work, AgentWork) or not is_continued(step, self.state, run):
+            return assignment
+        work = await self.around.offload(
+            continue_session, work, step, self.state, run, self.around.log
+        )
+        return replace(assignment, work=work)
+
+    async def _conclude(self, ended: Ended, assignment: Assignment) -> list[EventDraft]:
+        capture, step = self.capture, self.step
+        assert capture is not None
+        printed = capture.printed()
+        facts: list[EventDraft] = []
+        if self.session is not None:
+            told, shown = self.session.final_text, self.session.shown
+            printed, text = await self.around.offload(
+                extract_message, told, printed, assignment.work, shown
+            )
+            self.report = self.report or marker_of(text)
+            facts.append(await self.session.close(ended, text))
+        kept: Kept = {}
+        if self.artifacts is not None:
+            kept = await self.around.offload(self.artifacts.collect, ended.status == "completed")
+        results = Results(step, self.mask, self.report, self.around)
+        payload: Payload | None = None
+        checks: list[CheckResult] = []
+        if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
+            value = await self.around.offload(results.typed_value, ended)
+            payload = await check_payload(
+                step, value, printed, self._nested(assignment), self.around.offload
+            )
+            left = CheckInput(
+                ground=self.place.ground(assignment.cwd),
+                exit_code=ended.exit_code,
+                printed=printed,
+                value=value if payload is None else payload.value,
+                sources=dict(self.around.sources),
+                offload=self.around.offload,
+                is_json=payload is not None and payload.is_parsed,
+                merged_in=isolation.merged_in(step, self.around.run),
+            )
+            checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
+        output = await results.output(ended, printed, capture, payload)
+        if ended.status == "completed" and self.attempt.stop.reason is not None:
+            ended = Ended(self.attempt.stop.reason)  # what is done for it counts against its time
+        elif checks:
+            record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
+            facts.append(EventDraft("verification_recorded", self.mask.data(record)))
+        facts.append(self.ended(ended, output=output, kept=kept, payload=payload))
+        return facts
+
+    async def _performed(self, job: Job) -> Ended:
+        runner = self.around.runners[self.step.kind]
+        if self.session is None:
+            return await runner.perform(job)
+        async with self.session.kept():
+            return await runner.perform(replace(job, ask=self.session.answer))
+
+    # --- the job and its nested ones ----------------------------------------------------------------------------
+
+    def _assign(self) -> Assignment:
+        around = self.around
+        return assign(
+            self.step,
+            self.state,
+            around.run,
+            around.lookup,
+            self.place,
+            sources=around.sources,
+            depth=around.depth,
+            surface=() if around.delegate is None else around.delegate.definitions,
+        )
+
+    def _job(self, work: Work, assignment: Assignment, emit: Callable[[RunnerEvent], None]) -> Job:
+        return Job(
+            run_id=self.around.run.run_id,
+            step=self.step.id,
+            attempt=self.attempt.number,
+            work=work,
+            cwd=assignment.cwd,
+            workspace=assignment.workspace,
+            env=assignment.env,
+            stop=self.attempt.stop,
+            emit=emit,
+            on_thread_returned=lambda: self.around.on_thread_returned(self.step),
+            grace_s=self.around.grace_s,
+            draft=self.around.log.blobs.draft,
+            pace=None if self.session is None else self.session.pace,
+            state=self.around.state_folder,
+        )
+
+    def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
+        """Runs a check's command or function in the step's place, quietly: its output is evidence, not the step's."""
+
+        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
+            env = dict(assignment.env)
+            if isinstance(work, ShellWork) and isinstance(work.run, str):
+                work = ShellWork(shell_text(work.run, self.around.lookup, env))
+            overheard = Overheard(self.mask)
+
+            def hear(event: RunnerEvent) -> None:
+                self._stir(event)
+                if isinstance(event, Output):
+                    overheard.take(event)
+
+            job = self._job(work, replace(assignment, env=env), hear)
+            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
+            ended = await self.around.runners[kind].perform(job)
+            return ended, overheard.said()
+
+        return nested
+
+    # --- what it says while it runs -----------------------------------------------------------------------------
+
+    def _hear(self, event: RunnerEvent) -> None:
+        assert self.capture is not None
+        self._stir(event)
+        match event:
+            case Started(pid):
+                self.around.on_started(self.step, self.attempt.number, pid)
+            case Output():
+                self.capture.take(event)
+            case Progress(fraction, message):
+                data = {"fraction": fraction, "message": self.mask.text(message)}
+                self._publish(STEP_PROGRESS, data)
+            case Report("checkpoint", data):
+                self.report = loggable_report(data)
+                self._tell("checkpoint_reported", data)
+            case Report(_, data):
+                if self.session is not None:
+                    self.session.tell_tool(data)
+                self._publish(
+                    STEP_PROGRESS, {"fraction": None, "message": f"tool {data.get('name')}"}
+                )
+            case Told(kind, data):
+                self._tell(kind, data)
+
+    def _stir(self, event: RunnerEvent) -> None:
+        """Whatever is told is a sign of life."""
+        self.attempt.stir(self.around.clock.now(), is_output=isinstance(event, Output))
+
+    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+        if self.session is not None:
+            self.session.tell(kind, data)
+
+    def _live(self, stream: str, chunk: bytes) -> None:
+        text = chunk.decode("utf-8", errors="replace")
+        if self.session is not None and stream == "stdout":
+            self.session.hear(text)
+        self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
+
+    def _publish(self, topic: str, data: dict[str, Any]) -> None:
+        self.around.publish(Live(topic, self.step.id, self.attempt.number, data))
+
+    # --- what it left -------------------------------------------------------------------------------------------
+
+    def _log_path(self) -> Path | None:
+        folder = self.around.log.folder
+        return None if folder is None else folder / "output" / f"{self.name}.log"
+
+    def ended(
+        self,
+        ended: Ended,
+        *,
+        output: StoredValue | None = None,
+        kept: Kept | None = None,
+        payload: Payload | None = None,
+    ) -> EventDraft:
+        """The fact of the end."""
+        elapsed_ms = round((self.around.clock.now() - self.attempt.started) * 1000)
+        data: dict[str, Any] = {
+            "step": self.step.id,
+            "attempt": self.attempt.number,
+            "status": ended.status,
+            "error": error_of(ended, self.mask, self.attempt.timeout_ms, elapsed_ms),
+            "elapsed_ms": elapsed_ms,
+            "summary": self._summary(ended),
+            "exit_code": ended.exit_code,
+            "signal": ended.signal,
+        }
+        if output is not None:
+            data["output"] = output
+            # One text is held once: a short output is often its last line.
+            if output.get("value") == data["summary"]:
+                data["summary"] = output["value"]
+        if self.report is not None:
+            data["report"] = self.mask.data(self.report)
+        data |= self.mask.data(kept or {})
+        if payload is not None:
+            data["payload"] = self.mask.data(payload.record())
+        if ended.strays:
+            data["strays"] = ended.strays
+        if self.session is not None:
+            data["session_id"] = self.session.id
+        if self.capture is not None:
+            data["output_log"] = self.capture.record(f"output/{self.name}.log")
+            if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
+                data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
+        return EventDraft("attempt_ended", data)
+
+    def _summary(self, ended: Ended) -> str:
+        if self.report is not None and self.report.get("summary"):
+            return self.mask.text(str(self.report["summary"]))[:SUMMARY_LIMIT]
+        if self.step.kind == "python" and ended.value is not None:
+            value = ended.value.get("value")
+            if value is not None:
+                lines = self.mask.text(str(value)).strip().splitlines()
+                return lines[-1][:SUMMARY_LIMIT] if lines else ""
+        # Once more: what stood between the letters of a secret is not in a summary.
+        return "" if self.capture is None else self.mask.text(self.capture.summary())
+
+    def close(self) -> None:
+        """Give back the files, and the agent's turn."""
+        self.slot.give()
+        if self.capture is not None:
+            self.capture.close()
+        if self.session is not None:
+            self.session.give_back()

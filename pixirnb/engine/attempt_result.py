@@ -1,0 +1,232 @@
+"""What an attempt came to: its end in words, its report as a log can hold it, its declared output, and the value it left.
+
+What a stop means to a person stands in one place, for the log of the run and that of the session. Source: contract.md §1, §4.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from pixirnb import value_codec
+from pixirnb.engine.agent_text import declared_text
+from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.run_context import RunContext
+from pixirnb.history.codec import canonical
+from pixirnb.history.events import StoredValue
+from pixirnb.machine.fingerprint import digest
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.protocols.ports import Offload
+from pixirnb.protocols.work import Ended, LargeValue, PythonWork
+from pixirnb.runners.checks import (
+    JSON_PROBLEMS,
+    NOT_READ,
+    Nested,
+    find_schema_problems,
+    problems_found,
+    too_large,
+)
+from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.output.printed import Printed
+from pixirnb.sessions.json_values import plain_data
+
+_STOPPED: Final[dict[str, tuple[str, str]]] = {
+    "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
+    "cancelled": ("cancelled", "It was cancelled by the operator."),
+    "interrupted": ("interrupted", "It was interrupted by the operator."),
+}
+
+
+def bug(error: Exception) -> Ended:
+    """The end that a bug of ours makes, with the last of its traceback."""
+    trace = "".join(traceback.format_exception(error))[-2000:]
+    message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
+    return Ended("failed", "internal_error", message, {"traceback": trace})
+
+
+def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> Ended:
+    """The same end, with a kind and a sentence where the runner knew only that it was to stop."""
+    if ended.status in _STOPPED:
+        kind, sentence = _STOPPED[ended.status]
+        message = sentence.format(limit=f"{(timeout_ms or 0) / 1000:g} s")
+        if ended.status == "timed_out" and (timeout_ms is None or elapsed_ms < timeout_ms):
+            message = "The time-out of the whole run was over, and it was ended with it."
+        return replace(ended, error_kind=kind, message=message)
+    if ended.status == "detached":
+        message = ended.message or "Its thread cannot be ended and goes on by itself."
+        return replace(ended, error_kind="detached", message=message)
+    return ended
+
+
+def error_of(
+    ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int
+) -> dict[str, Any] | None:
+    """The error of an attempt as the log has it; None for a clean end."""
+    if ended.status == "completed":
+        return None
+    told = describe_stop(ended, timeout_ms=timeout_ms, elapsed_ms=elapsed_ms)
+    return {
+        "kind": told.error_kind or "failed",
+        "message": mask.beginning(told.message, SUMMARY_LIMIT),
+        "details": mask.data(dict(told.details)),
+    }
+
+
+def loggable_report(report: dict[str, Any]) -> dict[str, Any]:
+    """A structured report as the log holds it; where that is not what was reported, its limitations say so."""
+    kept: dict[str, Any] = plain_data(report)
+    if kept == report:
+        return kept
+    said = kept.get("limitations") or []
+    known = [str(each) for each in said] if isinstance(said, list) else [str(said)]
+    return {**kept, "limitations": [*known, "report_not_plain_json"]}
+
+
+_PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The verdict on a declared output."""
+
+    schema_id: str
+    provenance: str
+    problems: list[str]
+    value: Any
+    is_parsed: bool
+    """The value was read out of text, and is stored in its stead; NOT_READ: the text, which is stored as JSON."""
+
+    def record(self) -> dict[str, Any]:
+        """For `attempt_ended.payload`."""
+        return {
+            "schema_id": self.schema_id,
+            "provenance": self.provenance,
+            "validation": {"passed": not self.problems, "errors": self.problems},
+        }
+
+
+async def check_payload(
+    step: PlannedStep, value: Any, printed: Printed, nested: Nested, offload: Offload
+) -> Payload | None:
+    """Look at what a step left with its declared output in hand; None where it declares none.
+
+    `value`: NOT_READ for what was printed. Text that fits an event is read here, all other in a process that can be ended.
+    """
+    declared = step.spec.output
+    if declared is None:
+        return None
+    schema_id = declared if isinstance(declared, str) else digest("schema", declared)
+    provenance = _PROVENANCE.get(step.kind, "event_fold")
+    is_parsed = False
+    if value is NOT_READ:
+        if not printed.is_offered:
+            return Payload(schema_id, provenance, [too_large(printed)], value, is_parsed)
+        if printed.path is not None:
+            found = await problems_found(
+                JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
+            )
+            return Payload(schema_id, provenance, found, value, is_parsed=not found)
+        text = printed.text or ""
+        said = declared_text(text) if step.kind == "agent" else text
+        try:
+            value = from_json(said, allow_inf_nan=False)
+            canonical(value)  # 1e400 reads as infinity, which no log can hold
+            is_parsed = True
+        except (ValueError, RecursionError) as error:
+            return Payload(schema_id, provenance, [f"it is not JSON: {error}"], text, is_parsed)
+    if isinstance(declared, str):
+        problems = await _model_problems(declared, value, nested)
+    else:
+        problems = await find_schema_problems(value, dict(declared), nested, offload)
+    return Payload(schema_id, provenance, problems, value, is_parsed)
+
+
+def _declared(declared: Any) -> dict[str, Any]:
+    return {"model": declared} if isinstance(declared, str) else {"schema": dict(declared)}
+
+
+async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
+    """The user's model is imported and called where the user's code runs: as a step's function, not as ours."""
+    arguments = {"model": model, "value": value}
+    work = PythonWork("pixirnb.runners.user_models:problems", arguments, None, process=False)
+    ended, _ = await nested(work)
+    if ended.status != "completed":
+        return [ended.message or f"checking it against {model} ended as {ended.status}"]
+    found = None if ended.value is None else ended.value.get("value")
+    return list(found or [])
+
+
+_CHUNK: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Of one attempt."""
+
+    step: PlannedStep
+    mask: Mask
+    report: dict[str, Any] | None
+    around: RunContext
+
+    def typed_value(self, ended: Ended) -> Any:
+        """The value itself, for checks and a declared output; NOT_READ where it is what was printed. Blocking."""
+        if self.step.kind == "python":
+            if ended.value is None:
+                return None
+            key = value_codec.user_key() if ended.value["format"] == "pickle" else None
+            return value_codec.decode(ended.value, _bytes_of(ended.payload), key)
+        if self.report is not None and "output" in self.report:
+            return self.report["output"]
+        return NOT_READ
+
+    async def output(
+        self, ended: Ended, printed: Printed, capture: Capture, payload: Payload | None
+    ) -> StoredValue:
+        """The value as the log keeps it."""
+        is_parsed = payload is not None and payload.is_parsed
+        if payload is not None and is_parsed and payload.value is not NOT_READ:
+            return await self.stored(*value_codec.encode(payload.value))
+        if self.step.kind == "python":
+            if ended.value is None:
+                return {"format": "none"}
+            return await self.stored(ended.value, ended.payload)
+        if self.report is not None and "output" in self.report:
+            return await self.stored(*value_codec.encode(self.report["output"]))
+        if self.step.kind == "agent" and printed.text is not None:
+            return await self.stored(*value_codec.encode(printed.text))
+        if (short := capture.inline()) is not None:
+            return short
+        return await self.around.offload(capture.stored, "json" if is_parsed else "text")
+
+    async def stored(self, stored: StoredValue, data: bytes | LargeValue | None) -> StoredValue:
+        """A value with secrets masked, its bytes as a blob where they are too large for the log."""
+        if data is not None and not isinstance(data, bytes):
+            return {**stored, "blob": await self.around.offload(self._kept, stored, data)}
+        masked: StoredValue = self.mask.data(stored) if data is None else stored
+        if data is None:
+            return masked
+        if stored["format"] in {"text", "json"}:
+            data = self.mask.text(data.decode("utf-8")).encode("utf-8")
+        digest = await self.around.offload(self.around.log.blobs.put, data)
+        return {**stored, "blob": digest, "bytes": len(data)}
+
+    def _kept(self, stored: StoredValue, draft: LargeValue) -> str:
+        """Bytes that came as a draft, as a blob; of text and JSON they are masked on the way. Blocking."""
+        if stored["format"] not in {"text", "json"} or not self.mask.secrets or draft.path is None:
+            return draft.keep()
+        stream = self.mask.stream()
+        with self.around.log.blobs.draft() as masked, draft.path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                masked.write(stream.feed(chunk))
+            masked.write(stream.flush())
+            draft.drop()
+            return masked.keep()
+
+
+def _bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
+    if payload is None or isinstance(payload, bytes) or payload.path is None:
+        return payload if isinstance(payload, bytes) else None
+    return payload.path.read_bytes()

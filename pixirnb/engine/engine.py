@@ -1,0 +1,232 @@
+"""The engine of a process: one background thread with one event loop, on which all its live runs are driven.
+
+It never prints: output travels as news and in the logs. When the process ends in good order, live runs are interrupted and
+their end is recorded; when it is killed, the supervisor sees its lifeline end and takes every process tree with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import anyio
+from anyio.from_thread import BlockingPortal
+
+from pixirnb.engine.agent_slots import AgentSlots, agent_limit
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.folders import AttemptFolders
+from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
+from pixirnb.engine.scheduler import Scheduler
+from pixirnb.engine.services import Settings, SystemClock
+from pixirnb.engine.step_outputs import Outputs
+from pixirnb.errors import InternalError
+from pixirnb.history.events import EventDraft
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.board import Board, RunStop
+from pixirnb.machine.requests import Sender
+from pixirnb.planning.plan import Kind, Plan
+from pixirnb.protocols.ports import Delegate, Inbox, RunLog, Runner
+from pixirnb.protocols.trees import Files
+from pixirnb.runners.agents.runner import AgentRunner
+from pixirnb.runners.processes import ancestry as lineage
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.runners.shell import ShellRunner
+
+FAREWELL_S: Final = 10.0
+"""How long a process that ends waits for its live runs to record their interrupt."""
+
+
+class Engine:
+    """Drives runs on a thread of its own. Made on first use; `engine()` is the one of this process."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._lock = threading.Lock()
+        self._portal: BlockingPortal | None = None
+        self._thread: threading.Thread | None = None
+        self._runners: Mapping[Kind, Runner] = {}
+        self._supervisor: Supervisor | None = None
+        self.slots = AgentSlots()
+        """Of all agents of this process."""
+        self.delegate: Delegate | None = None
+        """Carries out what agents ask of the tool surface; set by whoever stands above."""
+        self._live: dict[str, LiveRun] = {}
+        self._detached: dict[str, dict[str, int]] = {}
+        """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
+
+    def launch(  # noqa: PLR0917 - all that a course is
+        self,
+        plan: Plan,
+        log: RunLog,
+        run: RunState,
+        opening: Sequence[EventDraft],
+        place: AttemptFolders,
+        listeners: Sequence[Listener] = (),
+        *,
+        stop: RunStop | None = None,
+        inbox: Inbox | None = None,
+        is_attended: bool = False,
+        files: Files | None = None,
+    ) -> LiveRun:
+        """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
+
+        `place`: the folders it works on; `files`: what keeps its isolated folders and does its merges.
+        `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it;
+        `is_attended`: a person is there to be asked for permissions.
+        """
+        limit = agent_limit(os.environ)
+        portal = self._running_portal()
+        portal.start_task_soon(_call, partial(self.slots.resize, limit))
+        clock = SystemClock()
+        board = Board(plan, run, clock.now())
+        board.stop = stop
+        scheduler = Scheduler(
+            plan=plan,
+            board=board,
+            log=log,
+            clock=clock,
+            runners=self._runners,
+            lookup=Outputs(run, log.blobs).lookup,
+            place=place,
+            files=files,
+            settings=self.settings,
+            inbox=inbox,
+            is_attended=is_attended,
+            delegate=self.delegate,
+            slots=self.slots,
+            post_from_thread=lambda call: self._post(portal, call),
+            on_returned=lambda step: self._thread_returned(log.run_id, step),
+        )
+        for step, attempt in self._detached.pop(log.run_id, {}).items():
+            if step in plan.index:
+                board.detached[plan.index[step]] = attempt
+        for listener in listeners:
+            scheduler.broadcast.listen(listener)
+        scheduler.durable.extend(log.reading.events)
+        live = LiveRun(scheduler, portal)
+        self._live[log.run_id] = live
+        portal.start_task_soon(self._drive, live, list(opening))
+        return live
+
+    def find(self, run_id: str) -> LiveRun | None:
+        """The live run of this process with that id."""
+        return self._live.get(run_id)
+
+    def live_runs(self) -> list[LiveRun]:
+        """All that this process drives now."""
+        return [live for live in list(self._live.values()) if not live.ended.is_set()]
+
+    def sender(self, pid: int) -> Sender:
+        """Whether a living process may speak for a person to the runs of this one: not below a step, as far as can be told."""
+        supervisor = self._supervisor
+        if supervisor is None:
+            return lineage.sender(pid)
+        found = lineage.sender(pid, supervisor.marks)
+        if found != "person":
+            return found
+        # Of a step that has killed who watched it, what it started may be anybody's child. Nobody watches steps in threads.
+        is_lost = supervisor.was_ever_lost or lineage.is_loose(pid, supervisor.guards_since)
+        return "unproven" if is_lost else found
+
+    def close(self) -> None:
+        """Interrupt what is live, let it record that, and end the supervisor. Bounded; safe to call twice."""
+        thread, portal = self._thread, self._portal
+        if thread is None or portal is None or not thread.is_alive():
+            return
+        live = self.live_runs()
+        for run in live:
+            run.stop("interrupt")
+        for run in live:
+            run.ended.wait(FAREWELL_S)
+        portal.start_task_soon(portal.stop, True)
+        thread.join(FAREWELL_S)
+
+    async def _drive(self, live: LiveRun, opening: list[EventDraft]) -> None:
+        scheduler = live.scheduler
+        try:
+            await scheduler.drive(opening)
+        except Exception as error:  # noqa: BLE001 - kept as the run's failure and raised where it is waited for
+            trace = "".join(traceback.format_exception(error))[-4000:]
+            live.failure = InternalError(
+                f"pixirnb's loop for {scheduler.log.run_id} broke: {error!r}.",
+                fix="Please report this. The log is sound: the run can be resumed.",
+                details={"traceback": trace},
+            )
+        finally:
+            self._live.pop(scheduler.log.run_id, None)
+            left = scheduler.board.detached.items()
+            if left:
+                names = {scheduler.plan.steps[i].id: attempt for i, attempt in left}
+                self._detached[scheduler.log.run_id] = names
+            live.leave()
+
+    def _thread_returned(self, run_id: str, step: str) -> None:
+        self._detached.get(run_id, {}).pop(step, None)
+        live = self._live.get(run_id)
+        if live is not None and step in live.scheduler.plan.index:
+            live.scheduler.release(step)
+
+    def _post(self, portal: BlockingPortal, call: Callable[[], None]) -> None:
+        """Have `call` made on the engine's thread, from any; the loop may be gone, and then nobody waits for the news."""
+        if threading.current_thread() is self._thread:
+            call()  # a portal refuses its own thread
+            return
+        try:
+            portal.start_task_soon(_call, call)
+        except RuntimeError:
+            return
+
+    def _running_portal(self) -> BlockingPortal:
+        with self._lock:
+            if self._portal is None or self._thread is None or not self._thread.is_alive():
+                ready = threading.Event()
+                self._thread = threading.Thread(
+                    target=anyio.run, args=(self._main, ready), name=ENGINE_THREAD, daemon=True
+                )
+                self._thread.start()
+                ready.wait()
+                atexit.register(self.close)
+            if self._portal is None:
+                raise InternalError("the engine's thread did not start.")
+            return self._portal
+
+    async def _main(self, ready: threading.Event) -> None:
+        try:
+            async with Supervisor() as supervisor, BlockingPortal() as portal:
+                self._supervisor = supervisor
+                shell = ShellRunner(supervisor)
+                python = PythonRunner(supervisor)
+                self._runners = {
+                    "shell": shell,
+                    "python": python,
+                    "agent": AgentRunner(supervisor),
+                }
+                self._portal = portal
+                ready.set()
+                await portal.sleep_until_stopped()
+        finally:
+            self._portal = None
+            ready.set()
+
+
+async def _call(call: Callable[[], None]) -> None:
+    call()
+
+
+_ENGINE: Engine | None = None
+_ENGINE_LOCK = threading.Lock()
+
+
+def engine() -> Engine:
+    """The engine of this process."""
+    global _ENGINE
+    with _ENGINE_LOCK:
+        if _ENGINE is None:
+            _ENGINE = Engine()
+        return _ENGINE

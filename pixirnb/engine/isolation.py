@@ -1,0 +1,347 @@
+"""An attempt in folders of its own: given before it starts, taken when it has ended, and what that means for the log.
+
+    merged files could not be made    `merge_conflicted`, a seam, and the attempt ends before it starts
+    else                              `workspace_captured`, whatever became of the attempt
+
+Source: contract.md §4, §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pixirnb.engine.run_context import Attempt, RunContext
+from pixirnb.errors import Cannot, sentence
+from pixirnb.history.events import EventDraft, warning
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.machine import merge_requests, seams
+from pixirnb.machine.merge_requests import ConflictResolution
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.roots import Roots
+from pixirnb.protocols.ports import Blobs
+from pixirnb.protocols.trees import (
+    Checkout,
+    CheckoutResult,
+    FileConflict,
+    Files,
+    MergeConflict,
+    MergeInput,
+    TreeEntry,
+    facts_of,
+    layers_of,
+)
+from pixirnb.protocols.work import Ended
+from pixirnb.workspace.errors import shown
+
+FILES_SHOWN: Final = 200
+PATHS_SHOWN: Final = 100
+CONFLICTS_SHOWN: Final = 50
+MARKED_LIMIT: Final = 256 * 1024
+
+
+def files_of(around: RunContext) -> Files:
+    """What keeps the files of the run. Raises Cannot where the store keeps no folders."""
+    if around.files is None:
+        raise Cannot(
+            "An isolated step and a merge need a state folder, and this run has none.",
+            fix="Run it in a workspace that can be written to.",
+            code="no_state_folder",
+        )
+    return around.files
+
+
+def give(
+    attempt: Attempt, state: StepState, around: RunContext
+) -> Checkout | tuple[list[EventDraft], Ended]:
+    """Folders for an attempt, with the changes of what it builds on merged in; where those clash, the facts and the end.
+
+    Blocking. Raises Cannot.
+    """
+    given = files_of(around).give(_order(attempt.step, state, around))
+    return _clashed(given, attempt, around) if isinstance(given, MergeConflict) else given
+
+
+def take(given: Checkout, attempt: Attempt, around: RunContext) -> list[EventDraft]:
+    """What an attempt left: `workspace_captured`. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
+    files = files_of(around)
+    try:
+        return _captured(given, files, attempt, around)
+    except Cannot as error:
+        aside = files.set_aside(given)
+        said, fix = _why_not_taken(error, given)
+        raise replace(error, message=f"{said} What it left lies in {aside}.", fix=fix) from error
+
+
+def _why_not_taken(error: Cannot, given: Checkout) -> tuple[str, str]:
+    """What kept the files of an attempt from being taken, and what to do: its folder is not there for a next attempt."""
+    path, why = str(error.details.get("path")), error.details.get("why")
+    if error.code != "snapshot_unreadable" or why is None:
+        return sentence(error.message), error.fix
+    for folder in given.folders.values():
+        path = path.removeprefix(f"{folder}/")
+    return (
+        f"The step left {shown(path)}, which cannot be read: {why}.",
+        "have the step leave its files readable for you (`chmod -R u+rwX`), or leave them out with `never_copy` or a "
+        ".gitignore; then run it again",
+    )
+
+
+def drop(given: Checkout, step: str, around: RunContext) -> list[EventDraft]:
+    """Delete what an attempt was given; a warning where it lies there still. Blocking."""
+    try:
+        files_of(around).drop(given)
+    except Cannot as error:
+        return [copy_left(error, step)]
+    return []
+
+
+def copy_left(refused: Cannot, step: str | None) -> EventDraft:
+    """The fact of a copy that could not be deleted: nothing else is the worse for it."""
+    return warning("copy_left", refused.sentences(), step)
+
+
+def _captured(
+    given: Checkout, files: Files, attempt: Attempt, around: RunContext
+) -> list[EventDraft]:
+    taken, step = files.take(given), attempt.step
+    data: dict[str, Any] = {
+        "step": step.id,
+        "attempt": attempt.number,
+        "roots": [
+            {
+                "root": root,
+                "folder": around.roots.named(root).folder,
+                "method": taken.methods[root],
+                "seen": given.seen[root],
+                "base": given.base[root],
+                "left": taken.trees[root],
+            }
+            for root in given.folders
+        ],
+        "built_on": list(dict.fromkeys(layer.step for layer in given.order.layers)),
+        "changes": changes_of(taken, around.roots, around.log.blobs),
+    }
+    outside = _outside(taken, step, around.roots)
+    if outside:
+        data["outside"] = path_list(outside)
+    if taken.left_behind:
+        data["left_behind"] = path_list(taken.left_behind)
+    solved = seams.after_building(around.run, step.id)
+    return [*solved, *_not_given(given, step.id), EventDraft("workspace_captured", data)]
+
+
+def _not_given(given: Checkout, step: str) -> list[EventDraft]:
+    """A warning where the user's files hold what no copy can."""
+    if not given.missing:
+        return []
+    names = ", ".join(map(shown, given.missing[:5]))
+    more = f" and {len(given.missing) - 5} more" if len(given.missing) > 5 else ""
+    said = f"it worked without {names}{more}: pipes, sockets and devices are not copied."
+    return [warning("not_copied", said, step)]
+
+
+def _clashed(
+    clash: MergeConflict, attempt: Attempt, around: RunContext
+) -> tuple[list[EventDraft], Ended]:
+    """What follows from files that could not be merged: the facts, and how the attempt ends before it starts. Blocking."""
+    captured = merge_requests.captures_before(around.plan, around.run, attempt.step.index)
+    facts = conflict_facts(
+        clash,
+        around.plan,
+        around.run,
+        around.roots,
+        around.log.blobs,
+        step=attempt.step.id,
+        attempt=attempt.number,
+        steps=[event["step"] for event in captured],
+    )
+    return facts, Ended("failed", CONFLICT, conflict_message(clash, around.roots))
+
+
+def merged_in(step: PlannedStep, run: RunState) -> str | None:
+    """The merge that stands and brought what an attempt of an isolated step changed into the user's files; the last such."""
+    standing = (m for m in reversed(run.merges) if not m["undone"] and m.get("undoes") is None)
+    is_own = step.workspace == "isolated"
+    return next((m["merge"] for m in standing if is_own and step.id in m["attempts"]), None)
+
+
+def conflict_message(clash: MergeConflict, roots: Roots) -> str:
+    """What clashes, in one line."""
+    paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
+    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    ours, theirs = clash.between
+    mine = "your files" if ours == "workspace" else f"`{ours}`"
+    return f"{mine} and `{theirs}` changed {shown} in different ways; nothing was changed."
+
+
+def conflict_facts(
+    clash: MergeConflict,
+    plan: Plan,
+    run: RunState,
+    roots: Roots,
+    blobs: Blobs,
+    *,
+    step: str | None = None,
+    attempt: int | None = None,
+    steps: Sequence[str] = (),
+    request_id: str | None = None,
+    undoes: str | None = None,
+) -> list[EventDraft]:
+    """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
+    shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
+    data = {
+        "step": step,
+        "attempt": attempt,
+        "steps": list(steps),
+        "between": list(clash.between),
+        "files": [
+            _conflicted(conflict, path, clash, blobs)
+            for conflict, path in zip(clash.conflicts, shown, strict=True)
+        ][:CONFLICTS_SHOWN],
+        "count": len(shown),
+        "roots": [
+            {"root": root, "seen": tree}
+            for root, tree in {clash.root: clash.seen, **clash.looked_at}.items()
+        ],
+        "solved": [
+            {"path": path, "chosen": _pair(chosen), "was": _pair(was)}
+            for path, (chosen, was) in clash.solved.items()
+        ],
+        "request_id": request_id,
+    }
+    if undoes is not None:
+        data["undoes"] = undoes
+    return [
+        EventDraft("merge_conflicted", data),
+        *seams.clash(plan, run, list(clash.between), shown[: seams.SHOWN], len(shown), step=step),
+    ]
+
+
+def changes_of(taken: CheckoutResult, roots: Roots, blobs: Blobs) -> dict[str, Any]:
+    """Changes as the log and a bundle hold them; patch and long lists are stored."""
+    files = [
+        {**fact, "path": roots.shown(root, fact["path"])}
+        for root, changes in taken.changes.items()
+        for fact in facts_of(changes)
+    ]
+    more, lines = None, {}
+    if len(files) > FILES_SHOWN:
+        more = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
+        lines = {key: sum(file[key] or 0 for file in files) for key in ("added", "deleted")}
+    found = {
+        "patch": blobs.put(taken.patch) if taken.patch else None,
+        "files": files[:FILES_SHOWN],
+        "count": len(files),
+        "more": more,
+        **lines,
+    }
+    if taken.leading_out:
+        links = [f"{path} -> {target}" for path, target in taken.leading_out.items()]
+        found["leads_out"] = path_list(links)
+    return found
+
+
+def path_list(paths: Sequence[str]) -> dict[str, Any]:
+    """A bounded list for the log."""
+    return {"paths": list(paths[:PATHS_SHOWN]), "count": len(paths)}
+
+
+def order_of(
+    run: RunState,
+    name: str,
+    roots: Sequence[str],
+    captured: Sequence[Mapping[str, Any]],
+    word: ConflictResolution,
+) -> MergeInput:
+    """What is wanted of files: the captures as layers, and a person's word on what conflicted."""
+    clash = word.clash
+    return MergeInput(
+        run.run_id,
+        name,
+        tuple(roots),
+        tuple(layer for event in captured for layer in layers_of(event["step"], event)),
+        sides=word.sides or None,
+        said_of=word.said_of,
+        held=word.held,
+        seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
+        solved={} if clash is None else _solved(clash.get("solved") or ()),
+    )
+
+
+def _solved(
+    told: Sequence[Mapping[str, Any]],
+) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
+    return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in told}
+
+
+def _pair(entry: TreeEntry | None) -> list[str] | None:
+    return None if entry is None else [entry.mode, entry.digest]
+
+
+def _entry(pair: Sequence[str] | None) -> TreeEntry | None:
+    return None if pair is None else TreeEntry(pair[0], pair[1])
+
+
+def _order(step: PlannedStep, state: StepState, around: RunContext) -> MergeInput:
+    captured = merge_requests.captures_before(around.plan, around.run, step.index)
+    known = {root["root"] for event in captured for root in event["roots"]}
+    order = order_of(
+        around.run,
+        attempt_name(step.id, state.attempt),
+        step.roots,
+        [event for event in captured if known & set(step.roots)],
+        merge_requests.word_on(around.run, state),
+    )
+    claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
+    kept, is_anew = _kept(step.id, around.run), state.reason == "selected"
+    return replace(order, claimed=claimed, carry=carry, kept=kept, is_anew=is_anew)
+
+
+def _kept(step_id: str, run: RunState) -> dict[str, dict[str, str]]:
+    """By root, how what other steps left there is kept."""
+    found: dict[str, dict[str, str]] = {}
+    for other, state in run.steps.items():
+        if other != step_id and state.captured is not None:
+            for root in state.captured["roots"]:
+                found.setdefault(root["root"], {})[other] = root["method"]
+    return found
+
+
+def _outside(taken: CheckoutResult, step: PlannedStep, roots: Roots) -> list[str]:
+    """Changed files that the step had not claimed; none for one that declares nothing."""
+    if step.posture == "undeclared" and not step.write_set:
+        return []
+    claims = roots.claims(step.write_set)
+    return sorted(
+        roots.shown(root, change.path)
+        for root, changes in taken.changes.items()
+        for change in changes
+        if not claims(root, change.path)
+    )
+
+
+def _conflicted(
+    conflict: FileConflict, path: str, clash: MergeConflict, blobs: Blobs
+) -> dict[str, Any]:
+    sides: list[tuple[str, TreeEntry | None]] = [
+        (clash.between[0], conflict.ours),
+        (clash.between[1], conflict.theirs),
+    ]
+    marked = conflict.marked
+    return {
+        "path": path,
+        "kind": conflict.kind,
+        "sides": [
+            {"name": name, "mode": None, "bytes": None}
+            if entry is None
+            else {"name": name, "mode": entry.mode, "bytes": clash.sizes.get(entry.digest)}
+            for name, entry in sides
+        ],
+        "marked": None if marked is None else blobs.put(marked[:MARKED_LIMIT]),
+    }

@@ -1,0 +1,62 @@
+"""The thread on which a run's log is written: groups in order, one at a time, while the loop goes on.
+
+A thread kept for a run, because every step waits for its group: asking a pool for a worker each time costs a step more than
+all its other bookkeeping. Nothing here decides what is written, or what a refusal means.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from pixirnb.history.events import Event
+from pixirnb.protocols.ports import RunLog
+from pixirnb.runners.processes.loop_mailbox import Mailbox
+
+
+@dataclass(slots=True, eq=False)
+class _Order:
+    events: Sequence[Event]
+    done: anyio.Event = field(default_factory=anyio.Event)
+    error: BaseException | None = None
+
+
+class LogWriter:
+    """Belongs to one loop. The thread starts with the first group and ends with `close`."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._mailbox: Mailbox | None = None
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Return when the group is durable; raises what `RunLog.append` raises. A cancellation waits until then."""
+        if self._mailbox is None:
+            self._mailbox = Mailbox()
+            name = f"pixirnb log {self._log.run_id}"
+            threading.Thread(
+                target=self._write, args=(self._mailbox,), name=name, daemon=True
+            ).start()
+        order = _Order(events)
+        self._orders.put(order)
+        # Whoever is told of a cancellation closes the log: never under a write.
+        with anyio.CancelScope(shield=True):
+            await order.done.wait()
+        if order.error is not None:
+            raise order.error
+
+    def close(self) -> None:
+        """Let the thread end. Safe to call twice; nothing may be appended afterwards."""
+        self._orders.put(None)
+
+    def _write(self, mailbox: Mailbox) -> None:
+        while (order := self._orders.get()) is not None:
+            try:
+                self._log.append(order.events)
+            except BaseException as error:  # noqa: BLE001 - raised on, where it was asked for
+                order.error = error
+            mailbox.post(order.done.set)

@@ -1,0 +1,293 @@
+"""Changes brought into the user's files: by a `merge` step, or because a person asks. One way for both.
+
+    merged or taken back    `merge_applied`, and the seams that this resolves
+    not possible            `merge_conflicted`, and a seam
+
+What was done lies beside the files until the log has it (`Files.recorded`). Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.engine.isolation import (
+    changes_of,
+    conflict_facts,
+    conflict_message,
+    files_of,
+    order_of,
+)
+from pixirnb.engine.run_context import Attempt, RunContext
+from pixirnb.history.events import Event, EventDraft, warning
+from pixirnb.history.file_events import CONFLICT, LEADS_OUT
+from pixirnb.history.kept_files import list_paths
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.machine import merge_requests, seams
+from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.roots import Roots
+from pixirnb.protocols.ports import Blobs
+from pixirnb.protocols.trees import Files, MergeConflict, MergeInput, Merging
+from pixirnb.protocols.work import Ended
+from pixirnb.runners.output.mask import mask_here
+
+
+class _Stopped(Exception):
+    """The attempt of a merge step is to end before it has touched anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Merges of one run."""
+
+    plan: Plan
+    run: RunState
+    roots: Roots
+    files: Files
+    blobs: Blobs
+
+    def of_step(self, attempt: Attempt, state: StepState) -> tuple[list[EventDraft], Ended]:
+        """Do what a merge step says. Blocking. Raises Cannot, LogWriteFailed."""
+        step = attempt.step
+        captured = merge_requests.captures_to_merge(self.plan, self.run, step.index)
+        steps = [event["step"] for event in captured]
+        if not captured:
+            return [], Ended("completed", message="Everything is merged already.")
+        order = order_of(
+            self.run,
+            attempt_name(step.id, attempt.number),
+            _roots_of(captured),
+            captured,
+            merge_requests.word_on(self.run, state),
+        )
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            if attempt.stop.reason is not None:
+                raise _Stopped  # the last moment at which nothing has been touched
+            return self._data(merging, order.name, captured, step=step.id, by=f"step {step.id}")
+
+        try:
+            done = self.files.merge(order, describe)
+        except _Stopped:
+            return [], Ended(attempt.stop.reason or "cancelled")
+        if isinstance(done, MergeConflict):
+            facts = conflict_facts(
+                done,
+                self.plan,
+                self.run,
+                self.roots,
+                self.blobs,
+                step=step.id,
+                attempt=attempt.number,
+                steps=steps,
+            )
+            return _masked(facts), Ended("failed", CONFLICT, conflict_message(done, self.roots))
+        back = taken_back(self.files, self.run.run_id)
+        return _masked([*back, *_applied(self.run, done[0])]), Ended("completed")
+
+    def of_wish(self, wish: MergeRequest) -> list[EventDraft]:
+        """Do what a person asks; no facts where there is nothing to do. Blocking. Raises Cannot, LogWriteFailed."""
+        return _masked(self._of_wish(wish))
+
+    def _of_wish(self, wish: MergeRequest) -> list[EventDraft]:
+        if wish.undoes is not None:
+            return self._undone(wish, wish.undoes)
+        captured = self._captured(wish)
+        if not captured:
+            return []
+        name = self._next_name()
+        order = order_of(
+            self.run,
+            name,
+            _roots_of(captured),
+            captured,
+            ConflictResolution(self._clash(), wish.sides),
+        )
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            return self._data(
+                merging, name, captured, step=None, by=wish.by, request_id=wish.request_id
+            )
+
+        done = self.files.merge(order, describe)
+        found = (
+            self._conflict(done, wish)
+            if isinstance(done, MergeConflict)
+            else _applied(self.run, done[0])
+        )
+        return [*taken_back(self.files, self.run.run_id), *found]
+
+    def preview(self, wish: MergeRequest) -> Merging | MergeConflict | None:
+        """What a person's wish would come to; None where there is nothing to do. Blocking. Raises Cannot."""
+        if wish.undoes is not None:
+            order, merge = self._backwards("preview", wish.undoes)
+            return self.files.preview_undo(order, merge)
+        captured = self._captured(wish)
+        if not captured:
+            return None
+        roots = _roots_of(captured)
+        return self.files.preview(
+            order_of(
+                self.run, "preview", roots, captured, ConflictResolution(self._clash(), wish.sides)
+            )
+        )
+
+    def _undone(self, wish: MergeRequest, undoes: str) -> list[EventDraft]:
+        name = self._next_name()
+        order, merge = self._backwards(name, undoes)
+
+        def describe(merging: Merging) -> dict[str, Any]:
+            return {
+                **self._data(merging, name, [], step=None, by=wish.by, request_id=wish.request_id),
+                "steps": list(merge["steps"]),
+                "attempts": dict(merge["attempts"]),
+                "undoes": undoes,
+            }
+
+        done = self.files.undo(order, merge, describe)
+        if isinstance(done, MergeConflict):
+            # No seam: the files stay as they are, and no two steps have to be made to fit.
+            return self._conflict(done, wish)[:1]
+        return [EventDraft("merge_applied", done[0]), *_led_out(done[0])]
+
+    def _backwards(self, name: str, undoes: str) -> tuple[MergeInput, dict[str, Any]]:
+        """What is wanted of files to take a merge back, and the merge."""
+        merge = next(m for m in self.run.merges if m["merge"] == undoes)
+        roots = [entry["root"] for entry in merge["roots"]]
+        return order_of(self.run, name, roots, [], ConflictResolution(self._clash(undoes))), merge
+
+    def _clash(self, undoes: str | None = None) -> dict[str, Any] | None:
+        """The conflict a person has met already: what was edited since is solved for that very wish, and for no other."""
+        clash = self.run.clash
+        return clash if clash is not None and clash.get("undoes") == undoes else None
+
+    def _captured(self, wish: MergeRequest) -> list[dict[str, Any]]:
+        indices = {self.plan.index[name] for name in wish.steps}
+        return merge_requests.captures(self.plan, self.run, indices)
+
+    def _next_name(self) -> str:
+        return f"m{len(self.run.merges) + 1}"
+
+    def _conflict(self, clash: MergeConflict, wish: MergeRequest) -> list[EventDraft]:
+        return conflict_facts(
+            clash,
+            self.plan,
+            self.run,
+            self.roots,
+            self.blobs,
+            steps=wish.steps,
+            request_id=wish.request_id,
+            undoes=wish.undoes,
+        )
+
+    def _data(
+        self,
+        merging: Merging,
+        name: str,
+        captured: Sequence[Mapping[str, Any]],
+        *,
+        step: str | None,
+        by: str,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        return {
+            "merge": name,
+            "step": step,
+            "by": by,
+            "steps": [event["step"] for event in captured],
+            "attempts": {event["step"]: event["attempt"] for event in captured},
+            "roots": [
+                {
+                    "root": root,
+                    "folder": self.roots.named(root).folder,
+                    "method": merging.taken.methods[root],
+                    "before": merging.before[root],
+                    "after": merging.after[root],
+                }
+                for root in merging.before
+            ],
+            "changes": changes_of(merging.taken, self.roots, self.blobs),
+            "undoes": None,
+            "solved": list(merging.solved),
+            "request_id": request_id,
+        }
+
+
+def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
+    """The facts of merges that were done when their process died, before the log had them; half-done ones are put back.
+
+    Blocking. Raises Cannot.
+    """
+    run_id = events[0].data["run_id"]
+    facts: list[EventDraft] = []
+    done = files.unrecorded(run_id)
+    if done:
+        run = fold(events)
+        known = {merge["merge"] for merge in run.merges}
+        for data in done:
+            if data["merge"] in known:
+                files.recorded(run_id, data["merge"])
+            else:
+                facts += _applied(run, data)
+    return _masked([*taken_back(files, run_id), *facts])
+
+
+def _applied(run: RunState, data: dict[str, Any]) -> list[EventDraft]:
+    resolved = seams.after_merge(
+        run, data["merge"], data["steps"], step=data["step"], by=data["by"]
+    )
+    return [EventDraft("merge_applied", data), *_led_out(data), *resolved]
+
+
+def _masked(facts: Sequence[EventDraft]) -> list[EventDraft]:
+    """As a log may hold them: names of files are masked like any text."""
+    mask = mask_here({})
+    return [EventDraft(fact.kind, mask.data(fact.data)) for fact in facts]
+
+
+def _led_out(data: Mapping[str, Any]) -> list[EventDraft]:
+    """A warning where a merge brought links that lead out: they are landed, as git does."""
+    links = data["changes"].get("leads_out")
+    if not links:
+        return []
+    said = f"merge {data['merge']} brought links that lead out of your folders: {list_paths(links)}; check where they lead."
+    return [warning(LEADS_OUT, said, data["step"])]
+
+
+def taken_back(files: Files, run_id: str) -> list[EventDraft]:
+    """The warnings of half-done merges that were put back for a run since that was asked last."""
+    return [_put_back(told, run_id) for told in files.taken_back()]
+
+
+def _put_back(told: Mapping[str, Any], run_id: str) -> EventDraft:
+    whose = "" if told["run_id"] == run_id else f" of {told['run_id']}"
+    count, edited = told["files"], told["edited"]
+    of_files = (
+        "1 file that it had changed is"
+        if count == 1
+        else f"{count:,} files that it had changed are"
+    )
+    what = f"{of_files} as before" if count else "it had changed nothing yet"
+    but = f"; {len(edited):,} that were edited since are left so" if edited else ""
+    message = f"A merge{whose} ({told['merge']}), cut off half way when its process died, was taken back: {what}{but}."
+    return warning("merge_taken_back", message, None)
+
+
+def merger_of(around: RunContext) -> Merger:
+    """The merges of an attempt's run. Raises Cannot where the store keeps no folders."""
+    return Merger(around.plan, around.run, around.roots, files_of(around), around.log.blobs)
+
+
+def _roots_of(captured: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The roots in which any of them changed something, in order."""
+    named = [
+        root["root"]
+        for event in captured
+        for root in event["roots"]
+        if root["base"] != root["left"]
+    ]
+    return list(dict.fromkeys(named))

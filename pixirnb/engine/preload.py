@@ -1,0 +1,84 @@
+"""What the engine hands the board, which may not read a disk: files that steps read, large outputs, long lists of changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pixirnb.errors import PixirnbError
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import Event
+from pixirnb.machine.board import Board
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.roots import Roots
+from pixirnb.protocols.ports import Blobs, Contents, Offload
+from pixirnb.spec.expressions.references import Reference
+from pixirnb.workspace.read_digest import read_digest
+
+
+@dataclass(slots=True, eq=False)
+class BlobPreloader:
+    """For one live run. Belongs to the engine's thread."""
+
+    plan: Plan
+    board: Board
+    blobs: Blobs
+    lookup: Callable[[Reference], Any]
+    offload: Offload
+    contents: Contents
+    roots: Roots
+    _wanted: frozenset[str] = field(init=False)
+    """Steps whose outputs a `when` asks for."""
+    _readers: tuple[int, ...] = field(init=False)
+    """Steps whose reuse depends on the files they read."""
+
+    def __post_init__(self) -> None:
+        asked = (step.when for step in self.plan.steps if step.when is not None)
+        references = [reference for when in asked for reference in when.references]
+        self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
+        self._wanted = frozenset(ref.name for ref in references if ref.source == "step")
+
+    async def look_at_reads(self) -> None:
+        """Digests of the files that ready steps with `reuse: reads` are about to read."""
+        for index in self._readers:
+            begins = index in self.board.ready or index in self.board.retrying
+            if begins and index not in self.board.reads:
+                read_set = self.plan.steps[index].read_set
+                digest = await self.offload(read_digest, self.contents, self.roots, read_set)
+                self.board.reads[index] = digest
+
+    async def load(self, events: Sequence[Event]) -> None:
+        """What these events name and do not hold, and the machine may ask for; at a resume what was kept, too."""
+        ended = {e.data["step"] for e in events if e.kind == "attempt_ended"}
+        captured = {e.data["step"] for e in events if e.kind == "workspace_captured"}
+        if any(event.kind == "run_resumed" for event in events):
+            ended |= self.board.run.steps.keys()
+            captured |= self.board.run.steps.keys()
+        for name in sorted(ended & self._wanted):
+            await self._load_value(name)
+        for name in sorted(captured):
+            await self._load_changes(name)
+
+    async def _load_value(self, name: str) -> None:
+        stored = stored_output(self.board.run.step(name))
+        if "blob" in stored and "printed" not in stored:
+            whole = Reference("step", name, "output", (), "", 0, 0)
+            try:
+                value = await self.offload(self.lookup, whole)
+            except PixirnbError:
+                return  # the board then reads it as nothing, and the step that needs it says so
+            self.board.values[name] = value
+
+    async def _load_changes(self, name: str) -> None:
+        captured = self.board.run.step(name).captured
+        more = None if captured is None else captured["changes"]["more"]
+        if more is None:
+            self.board.touched.pop(name, None)
+            return
+        try:
+            data = await self.offload(self.blobs.get, more)
+        except PixirnbError:
+            return  # a list that is lost: the seams are those of the files the event names
+        self.board.touched[name] = frozenset(file["path"] for file in json.loads(data))

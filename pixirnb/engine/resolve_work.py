@@ -1,0 +1,181 @@
+"""What a step is asked to do, resolved: references filled in, place and environment chosen, nothing pasted into a shell.
+
+A reference in a shell text travels as an environment variable, in an argv list as one argument, in a python step's `with` as
+the typed value. Source: contract.md §1 (references, environment), §5 (failure context).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.engine.agent_work import agent_work, failure_context
+from pixirnb.engine.folders import AttemptFolders
+from pixirnb.engine.session_continuation import with_grants
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.protocols.work import PythonWork, ShellWork, Work, WorkRefused
+from pixirnb.spec.expressions.references import (
+    SHELL_VARIABLE,
+    Reference,
+    as_text,
+    render_value,
+    shell_template,
+)
+from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
+
+REFERENCE_LIMIT: Final = 64 * 1024
+_HERE: Final = str(Path(sys.executable).parent)
+"""Where this Python and the tools installed beside it are found."""
+_FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
+"""What an agent's environment holds besides the names its spec passes on."""
+
+_GITS_OWN: Final = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_NAMESPACE",
+    }
+)
+"""Would lead the git of an isolated step to the user's repository."""
+
+Lookup = Callable[[Reference], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A step's work with everything filled in."""
+
+    work: Work
+    cwd: Path
+    workspace: Path
+    """The user's, or the copy that the attempt was given."""
+    env: dict[str, str]
+
+
+def assign(
+    step: PlannedStep,
+    state: StepState,
+    run: RunState,
+    lookup: Lookup,
+    place: AttemptFolders,
+    *,
+    sources: Mapping[str, str],
+    depth: int = 0,
+    surface: tuple[dict[str, Any], ...] = (),
+) -> Assignment:
+    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
+    try:
+        return _assign(
+            step, state, run, lookup, place, sources=sources, depth=depth, surface=surface
+        )
+    except (TypeError, ValueError) as error:
+        message = f"A value this step refers to cannot be written as text: {error}"
+        raise WorkRefused("reference_not_text", message) from error
+
+
+def _assign(
+    step: PlannedStep,
+    state: StepState,
+    run: RunState,
+    lookup: Lookup,
+    place: AttemptFolders,
+    *,
+    sources: Mapping[str, str],
+    depth: int,
+    surface: tuple[dict[str, Any], ...],
+) -> Assignment:
+    env = _environment(step)
+    if place.is_isolated:
+        for name in _GITS_OWN & env.keys():
+            del env[name]
+        env.setdefault(
+            "PYTHONDONTWRITEBYTECODE", "1"
+        )  # what Python compiles is no work of the step
+    env.update(place.variables())
+    env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
+    env["PIXIRNB_RUN_ID"] = run.run_id
+    if step.retry.include_failure_context and state.errors:
+        env["PIXIRNB_FAILURE_CONTEXT"] = failure_context(state)
+    spec = step.spec
+    work: Work
+    if isinstance(spec, ShellStep):
+        if isinstance(spec.run, str):
+            work = ShellWork(shell_text(spec.run, lookup, env))
+        else:
+            work = ShellWork([as_text(render_value(part, lookup)) for part in spec.run])
+    elif isinstance(spec, PythonStep):
+        work = PythonWork(
+            call=spec.call,
+            arguments=render_value(spec.arguments, lookup),
+            source=sources.get(spec.call),
+            process=step.process,
+        )
+    elif isinstance(spec, AgentStep):
+        cwd = _cwd(step, place, lookup)
+        locate = _locator(lookup)
+        told = agent_work(
+            step, state, run, lookup, locate, place, cwd=cwd, depth=depth, surface=surface
+        )
+        work = with_grants(told, step.id, run)
+    else:
+        raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
+    return Assignment(work, _cwd(step, place, lookup), place.workspace, env)
+
+
+def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
+    """The script of a shell text; its references go into `env`. Raises WorkRefused."""
+    template = shell_template(text)
+    for number, reference in enumerate(template.references, start=1):
+        value = as_text(lookup(reference))
+        if len(value.encode("utf-8", errors="replace")) > REFERENCE_LIMIT:
+            raise WorkRefused(
+                "reference_too_large",
+                f"{reference.text} is larger than 64 KiB; refer to its file with output_path instead.",
+            )
+        if "\0" in value:
+            raise WorkRefused(
+                "reference_has_nul", f"{reference.text} holds a NUL byte; use output_path instead."
+            )
+        env[f"{SHELL_VARIABLE}{number}"] = value
+    return template.script
+
+
+def _environment(step: PlannedStep) -> dict[str, str]:
+    inherited = dict(os.environ)
+    if step.kind == "agent":
+        passed = step.agent.pass_env if step.agent is not None else ()
+        inherited = {n: v for n, v in inherited.items() if n in {*_FOR_AGENTS, *passed}}
+    path = inherited.get("PATH", os.defpath)
+    if path.split(os.pathsep)[0] != _HERE:
+        inherited["PATH"] = _HERE + os.pathsep + path
+    return inherited
+
+
+def _locator(lookup: Lookup) -> Callable[[str], str | None]:
+    """Finds the file that a step's output lies in; None where the store keeps no files."""
+
+    def locate(name: str) -> str | None:
+        written = f"{{{{ steps.{name}.output_path }}}}"
+        try:
+            return str(lookup(Reference("step", name, "output_path", (), written, 0, len(written))))
+        except WorkRefused:
+            return None
+
+    return locate
+
+
+def _cwd(step: PlannedStep, place: AttemptFolders, lookup: Lookup) -> Path:
+    if step.spec.cwd is not None:
+        return place.step_folder(as_text(render_value(step.spec.cwd, lookup)))
+    if step.agent is not None and step.agent.cwd is not None:
+        return place.agent_folder(as_text(render_value(step.agent.cwd, lookup)))
+    return place.workspace

@@ -1,0 +1,129 @@
+"""What the attempts of a run share, and what the loop knows of one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from pixirnb.engine.agent_slots import AgentSlots
+from pixirnb.engine.broadcast import Live
+from pixirnb.engine.folders import AttemptFolders
+from pixirnb.history.run_state import RunState
+from pixirnb.planning.plan import Kind, Plan, PlannedStep
+from pixirnb.planning.roots import Roots
+from pixirnb.protocols.ports import Clock, Delegate, Offload, RunLog, Runner
+from pixirnb.protocols.trees import Files
+from pixirnb.protocols.work import StopReason
+from pixirnb.spec.expressions.references import Reference
+
+Permit = Callable[[str, int, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
+
+
+class StopSignal:
+    """The engine's wish that an attempt end; the first reason stands."""
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self._event = anyio.Event()
+
+    def set(self, reason: StopReason) -> None:
+        """Ask for the end. Asking again changes nothing."""
+        if self.reason is None:
+            self.reason = reason
+            self._event.set()
+
+    async def wait(self) -> StopReason:
+        """Return when the end is wanted."""
+        await self._event.wait()
+        assert self.reason is not None
+        return self.reason
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One attempt under way, as the loop sees it."""
+
+    step: PlannedStep
+    number: int
+    timeout_ms: int | None
+    started: float = 0.0
+    """Monotonic time its time counts from: set by `begin`."""
+    stop: StopSignal = field(default_factory=StopSignal)
+    last_output: float = 0.0
+    """Monotonic time of the last output; the start where there was none."""
+    last_activity: float = 0.0
+    """Of the last sign of life: output, a tool, a report, progress, a request, an event of its session."""
+    is_stalled: bool = False
+    """Said to be stalled since its last sign of life."""
+    said: str = ""
+    """What its agent has printed and not told as a message yet, masked."""
+    beside: list[PlannedStep] = field(default_factory=list)
+    """Steps that were under way at some time while it was."""
+    is_disturbed: bool = False
+    """Files were merged by a person while it ran."""
+    is_queued: bool = False
+    """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
+
+    def stir(self, now: float, *, is_output: bool = False) -> None:
+        """It gave a sign of life."""
+        self.last_activity = now
+        self.is_stalled = False
+        if is_output:
+            self.last_output = now
+
+    def begin(self, now: float) -> None:
+        """Its time counts from here on."""
+        self.started = now
+        self.stir(now, is_output=True)
+
+    def meet(self, others: Iterable[Attempt]) -> None:
+        """It begins beside these."""
+        for other in others:
+            other.beside.append(self.step)
+            self.beside.append(other.step)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What every attempt of a run shares."""
+
+    plan: Plan
+    run: RunState
+    place: AttemptFolders
+    """The user's own folders."""
+    log: RunLog
+    clock: Clock
+    runners: Mapping[Kind, Runner]
+    sources: Mapping[str, str]
+    lookup: Callable[[Reference], Any]
+    """The value of a reference, blobs included. May read the disk."""
+    publish: Callable[[Live], None]
+    on_started: Callable[[PlannedStep, int, int | None], None]
+    on_thread_returned: Callable[[PlannedStep], None]
+    grace_s: float
+    offload: Offload
+    permit: Permit
+    slots: AgentSlots
+    on_begun: Callable[[Attempt], None]
+    """Told when an agent's turn has come: from here on its time counts."""
+    files: Files | None = None
+    """Folders for isolated attempts, and merges; None where the store keeps no folders."""
+    delegate: Delegate | None = None
+    """Carries out the tool surface that agents are offered; None: they are offered none."""
+    depth: int = 0
+    """Of delegation: 0 for a run that a person started."""
+
+    @property
+    def state_folder(self) -> Path | None:
+        """The state folder its run is kept in; None where it is kept in none."""
+        return None if self.log.folder is None else self.log.folder.parent.parent
+
+    @property
+    def roots(self) -> Roots:
+        """The folders the run works on."""
+        return self.place.roots

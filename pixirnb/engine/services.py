@@ -1,0 +1,53 @@
+"""What an engine is given: settings, a clock (`pixirnb.testing` ships one that a test turns), threads for calls that block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+
+@dataclass(slots=True, eq=False)
+class Settings:
+    """What an engine may be set to, for all its runs."""
+
+    grace_s: float = 5.0
+    heartbeat_s: float = 30.0
+    stall_after_s: float = 45.0
+
+
+T = TypeVar("T")
+
+
+async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
+    """What the call returns, or raises. A cancellation waits until it is done."""
+    return await anyio.to_thread.run_sync(call, *arguments)
+
+
+class SystemClock:
+    """Monotonic time to measure with, wall time to show."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return time.monotonic()
+
+    def wall(self) -> str:
+        """UTC now, 27 characters. May go backwards: nothing is ordered or measured by it."""
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Return at or soon after monotonic `deadline`."""
+        await anyio.sleep(max(0.0, deadline - self.now()))
+
+    async def wait(self, event: anyio.Event, deadline: float | None) -> None:
+        """Return when the event is set or the deadline comes."""
+        if deadline is None:
+            await event.wait()
+            return
+        with anyio.move_on_after(max(0.0, deadline - self.now())):
+            await event.wait()

@@ -1,0 +1,295 @@
+"""The child session of one attempt, as the engine keeps it: what the agent tells goes to its log, what it asks is answered.
+
+Whatever becomes of the agent's process, its session is closed with evidence: `close` is called once, when nothing of the
+process is left. Secrets are masked before anything is kept or shown.
+Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from pixirnb.engine.agent_slots import Slot
+from pixirnb.engine.agent_text import LooseText, with_markers
+from pixirnb.engine.attempt_result import describe_stop
+from pixirnb.engine.broadcast import STEP_SESSION, Live
+from pixirnb.engine.run_context import Attempt, RunContext
+from pixirnb.errors import LogWriteFailed, PixirnbError
+from pixirnb.history.codec import storable
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.ids import attempt_name
+from pixirnb.planning.roots import WORKSPACE
+from pixirnb.protocols.ports import Caller, Question
+from pixirnb.protocols.work import AgentWork, Ended
+from pixirnb.runners.output.mask import Mask
+from pixirnb.sessions.json_values import plain_data, size_of
+from pixirnb.sessions.state import SessionState
+from pixirnb.sessions.unclean_end import closing, orphan_results
+
+_WAITING_LIMIT: Final = 1024 * 1024
+"""Bytes of what was told that may wait for the disk."""
+_KEEP_EVERY_S: Final = 0.25
+"""How long what was told may wait for the disk where nobody asked for it."""
+_TERMINAL: Final = {
+    "failed": "failed",
+    "detached": "failed",
+    "timed_out": "timed_out",
+    "interrupted": "interrupted",
+    "cancelled": "interrupted",
+}
+_DELEGATING: Final = frozenset({"run_workflow", "resume_workflow", "decide_step"})
+"""Tools that wait for a run: it may need the turn of who waits."""
+_EVENT: Final = {"completed": "finished"}
+
+
+class Session:
+    """Belongs to the engine's thread."""
+
+    def __init__(
+        self, attempt: Attempt, work: AgentWork, around: RunContext, mask: Mask, slot: Slot
+    ) -> None:
+        """Begins with `session_started`, what it goes on with, and the prompt."""
+        self.id = attempt_name(attempt.step.id, attempt.number)
+        self.state = SessionState()
+        self._attempt = attempt
+        self._work = work
+        self._around = around
+        self._mask = mask
+        self._slot = slot
+        self._closed: EventDraft | None = None
+        self._log = around.log.session(self.id)
+        self._seq = self._log.count
+        self._pending: list[Event] = []
+        self._waiting_bytes = 0
+        """Of what is pending, about."""
+        self._arrived = anyio.Event()
+        self._writing = anyio.Lock()
+        self._loose = LooseText()
+        """What the agent has printed and not told as a message, masked."""
+        self.shown: frozenset[str] = frozenset()
+        """Readiness that messages to it and its tools have shown it: see `readings.markers`."""
+        self._unanswered: set[str] = set()
+        """Ids of calls that wait for a person's leave."""
+        self.tell("session_started", dict(work.session))
+        for kind, data in work.history:
+            self.tell(kind, data)
+        origin = "prompt" if work.session["continues"] is None else "harness"
+        self.tell("user_message", {"text": work.prompt, "origin": origin})
+        self._loose = LooseText()  # what a session goes on with was printed in another
+
+    # --- what is told -------------------------------------------------------------------------------------------
+
+    def tell(self, kind: str, data: dict[str, Any]) -> None:
+        """Take in an event; on disk with the next `commit`, or soon."""
+        kept = self._mask.data(plain_data(data))
+        self._seq += 1
+        event = Event(self._seq, self._around.clock.wall(), kind, storable(kept))
+        self.state.apply(event)
+        if kind == "assistant_message":
+            self._loose.told(str(kept.get("text", "")))
+            self._attempt.said = self._loose.text
+        elif kind == "tool_result":
+            self.shown = with_markers(self.shown, str(kept.get("output", "")))
+        elif kind == "user_message":
+            self.shown = with_markers(self.shown, str(kept.get("text", "")))
+        self._pending.append(event)
+        self._waiting_bytes += size_of(kept)
+        self._arrived.set()
+        told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
+        step, number = self._attempt.step.id, self._attempt.number
+        self._around.publish(Live(STEP_SESSION, step, number, told))
+
+    def tell_tool(self, data: dict[str, Any]) -> None:
+        """A tool that a scripted agent pretends to have used."""
+        call_id = f"c{self._seq}"
+        name, result = str(data.get("name")), data.get("result")
+        self.tell("tool_call", {"call_id": call_id, "name": name, "args": data.get("args")})
+        said = result if isinstance(result, str) else "" if result is None else str(result)
+        self.tell("tool_result", {"call_id": call_id, "ok": True, "output": said})
+
+    def hear(self, text: str) -> None:
+        """The agent printed something, masked already."""
+        self._loose.hear(text)
+        self._attempt.said = self._loose.text
+
+    @property
+    def final_text(self) -> str | None:
+        """The final message that the agent told; None for one that only prints, and for a scripted one."""
+        return None if self._work.runner == "scripted" else self.state.final
+
+    # --- what is asked ------------------------------------------------------------------------------------------
+
+    async def answer(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+        """See `protocols.ports.Asking`."""
+        try:
+            if question == "commit":
+                await self.commit()
+                return {"ok": True}
+            if question == "permit":
+                return await self._permit(data)
+            return await self._call(data)
+        except PixirnbError as refused:
+            return refused.document()
+
+    async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
+        asked = self._mask.data(plain_data(data))
+        asked["agent"] = self._work.session["agent"]
+        waits = str(asked.get("call_id"))
+        self._unanswered.add(waits)  # stays there where the attempt ends before anybody answers
+        answer = await self._around.permit(self._attempt.step.id, self._attempt.number, asked)
+        self._unanswered.discard(waits)
+        request_id = answer["request_id"]
+        self.tell(
+            "permission_requested",
+            {
+                "request_id": request_id,
+                "call_id": asked.get("call_id"),
+                "tool": str(asked.get("tool")),
+                "args": asked.get("args"),
+            },
+        )
+        words = {key: answer[key] for key in ("verdict", "by", "note")}
+        self.tell("permission_decided", {"request_id": request_id, **words})
+        await self.commit()
+        return answer
+
+    async def _call(self, data: dict[str, Any]) -> dict[str, Any]:
+        delegate, around, said = self._around.delegate, self._around, self._work.session
+        if delegate is None:
+            return {"ok": False, "text": "This tool is not offered here.", "data": {}}
+        told: list[tuple[str, dict[str, Any]]] = []
+        """What the session was told meanwhile: the agent's own fold of it must have it too."""
+
+        def tell(kind: str, data: dict[str, Any]) -> None:
+            told.append((kind, self._mask.data(plain_data(data))))
+            self.tell(kind, data)
+
+        caller = Caller(
+            run_id=around.run.run_id,
+            step=self._attempt.step.id,
+            attempt=self._attempt.number,
+            session_id=self.id,
+            depth=around.depth,
+            permission_mode=str(said["permission_mode"]),
+            workspace=Path(self._work.roots.get(WORKSPACE, around.run.workspace)),
+            state=around.state_folder,
+            tell=tell,
+        )
+        tool, args = str(data.get("tool")), dict(data.get("args") or {})
+        if tool not in _DELEGATING:
+            return await delegate(tool, args, caller) | {"told": told}
+        async with self._slot.lent():
+            return await delegate(tool, args, caller) | {"told": told}
+
+    # --- keeping it ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """While this is entered, what is told reaches the disk by itself."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._keep)
+                yield
+                group.cancel_scope.cancel()
+        except ExceptionGroup as raised:
+            if len(raised.exceptions) == 1:  # what the runner raised is told by its own name
+                raise raised.exceptions[0] from None
+            raise
+
+    async def pace(self) -> None:
+        """Return when little of what was told waits for the disk: an agent tells no faster than that takes it."""
+        if self._waiting_bytes >= _WAITING_LIMIT:
+            with suppress(LogWriteFailed):  # `_keep` ends what cannot be kept
+                await self.commit()
+
+    async def commit(self) -> None:
+        """Return when all that was told is on disk. Raises LogWriteFailed."""
+        async with self._writing:
+            events = list(self._pending)
+            if events:
+                await self._around.offload(self._log.append, events)
+                del self._pending[: len(events)]  # not before: what is cancelled here is kept later
+                self._waiting_bytes = 0 if not self._pending else self._waiting_bytes
+
+    async def close(self, ended: Ended, text: str) -> EventDraft:
+        """Leave the evidence of how it ended, and what the run's log says of it. Raises LogWriteFailed."""
+        state = self.state
+        elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+        if ended.status == "completed" and state.turn != "completed":
+            for kind, data in orphan_results(state, "turn_ended", frozenset(self._unanswered)):
+                self.tell(kind, data)
+            # One whose last word was its report has said that: a final message is never empty for want of more.
+            said = text if text.strip() else str((state.report or {}).get("summary") or text)
+            self.tell("assistant_message", {"text": said, "partial": False, "final": True})
+        elif ended.status != "completed":
+            ended = describe_stop(ended, timeout_ms=self._attempt.timeout_ms, elapsed_ms=elapsed_ms)
+            reason = str(ended.details.get("reason") or ended.error_kind or ended.status)
+            drafts = closing(
+                state,
+                status=_TERMINAL[ended.status],
+                error_kind=ended.error_kind or ended.status,
+                message=ended.message,
+                details=ended.details,
+                reason=reason,
+                partial_text=self._loose.text,
+                timeout_ms=self._attempt.timeout_ms,
+                elapsed_ms=elapsed_ms,
+                barred=frozenset(self._unanswered),
+            )
+            for kind, data in drafts:
+                self.tell(kind, data)
+        await self.commit()
+        self._closed = self._terminal(ended, text, elapsed_ms)
+        return self._closed
+
+    async def break_off(self, ended: Ended) -> EventDraft:
+        """As `close` where it is not closed yet; never raises: the run's log has to know even what this one does not take."""
+        if self._closed is not None:
+            return self._closed
+        try:
+            return await self.close(ended, "")
+        except LogWriteFailed:
+            elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+            return self._terminal(ended, "", elapsed_ms)
+
+    def give_back(self) -> None:
+        """Nothing more is told."""
+        self._log.close()
+
+    def _terminal(self, ended: Ended, text: str, elapsed_ms: int) -> EventDraft:
+        failed = self.state.failed or {}
+        said = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
+        data: dict[str, Any] = {
+            "event": _EVENT.get(ended.status, ended.status),
+            "step": self._attempt.step.id,
+            "attempt": self._attempt.number,
+            "agent": self._work.session["agent"],
+            "runner": self._work.runner,
+            "session_id": self.id,
+            "turn": self.state.turn,
+            "status": ended.status,
+            "summary": self._mask.text(said)[:2000],
+            "elapsed_ms": elapsed_ms,
+            "timeout_ms": self._attempt.timeout_ms,
+            "reason": failed.get("reason"),
+            "next_actions": failed.get("next_actions", []),
+            "usage": dict(self.state.usage),
+        }
+        return EventDraft("subagent_event", data)
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                await self.commit()
+            except LogWriteFailed:
+                # What goes on cannot be kept: it ends here, and `close` says why.
+                self._attempt.stop.set("interrupted")
+                return
+            await self._arrived.wait()
+            self._arrived = anyio.Event()
+            await self._around.clock.sleep_until(self._around.clock.now() + _KEEP_EVERY_S)

@@ -1,0 +1,94 @@
+"""What an attempt takes over from earlier ones of its step: what a person has allowed, and the conversation that waited for it.
+
+A model's session goes on: what was said so far, then a word of ours that the person said yes. Any other agent starts anew, and
+what was allowed needs no leave any more. Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from pixirnb.errors import PixirnbError
+from pixirnb.history.agent_events import WANTED, prior_approvals
+from pixirnb.history.events import Event
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.protocols.ports import RunLog
+from pixirnb.protocols.work import AgentWork
+from pixirnb.sessions.events import CONVERSATION
+
+
+def is_continued(step_id: str, state: StepState, run: RunState) -> bool:
+    """Whether the attempt before this one parked for a permission that it has now."""
+    return bool(_answers(step_id, state, run))
+
+
+def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
+    """The work, with what a person has allowed the step as it is now."""
+    known = prior_approvals(run.permissions, step_id, run.step(step_id))
+    words = ("request_id", "by", "note")
+    granted = {digest: {key: known[digest][key] for key in words} for digest in sorted(known)}
+    return replace(work, granted=granted)
+
+
+def continue_session(
+    work: AgentWork, step_id: str, state: StepState, run: RunState, log: RunLog
+) -> AgentWork:
+    """The work, going on with the session that waited, where its kind of agent can. Reads the disk."""
+    answers = _answers(step_id, state, run)
+    if work.runner != "llm" or not answers:
+        return work
+    before = attempt_name(step_id, state.attempt - 1)
+    try:
+        session = log.session(before)
+        known = session.held
+        session.close()
+    except PixirnbError:
+        return work  # it cannot be read to its end: what was allowed is known all the same
+    history = _conversation(known)
+    if not history:
+        return work
+    return replace(
+        work,
+        session={**work.session, "continues": before},
+        history=history,
+        prompt=_told(answers),
+    )
+
+
+def _answers(step_id: str, state: StepState, run: RunState) -> list[dict[str, Any]]:
+    """The requests of the attempt before that were allowed; none where it ended for another reason."""
+    before = state.attempt - 1
+    last = state.errors[-1] if state.errors else {}
+    if last.get("attempt") != before or last.get("kind") != WANTED:
+        return []
+    return [
+        asked
+        for asked in prior_approvals(run.permissions, step_id, state).values()
+        if asked["attempt"] == before
+    ]
+
+
+def _conversation(events: Iterable[Event]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (event.kind, event.data)
+        for event in events
+        if event.kind in CONVERSATION and not event.data.get("partial")
+    ]
+
+
+def _told(answers: list[dict[str, Any]]) -> str:
+    lines = [
+        "A person has allowed what you asked for. Nothing was done about it yet: call it again, as it was."
+    ]
+    for asked in answers:
+        args = json.dumps(asked.get("args"), ensure_ascii=False, sort_keys=True)
+        lines.append(f"- `{asked.get('tool')}` with {args}")
+        if asked["note"]:
+            lines.append(f"  Their note: {asked['note']}")
+    lines.append("Then go on with the task, and report as you were told.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+"""Outputs of steps, read back: from the log where they are small, from blobs where they are not.
+
+What a reference stands for is defined here for a running step; `Board.lookup` answers the same question for the machine, which
+may not read a disk. Source: contract.md §1 (references), §3 (values).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pixirnb import value_codec
+from pixirnb.errors import Cannot
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import StoredValue
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.protocols.ports import Blobs
+from pixirnb.protocols.work import WorkRefused
+from pixirnb.spec.expressions.references import Reference, as_text, pick
+from pixirnb.spec.limits import OFFERED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs of one run."""
+
+    run: RunState
+    blobs: Blobs
+
+    def value(self, step: StepState, *, trust: bool = False) -> Any:
+        """The typed value a step left.
+
+        Raises Cannot (`output_too_large`, `output_cut`, `value_not_trusted`, `value_unreadable`) or LogDamaged.
+        """
+        stored = cast("StoredValue", stored_output(step))
+        if "printed" in stored:
+            raise self._too_large(stored)
+        data = self.blobs.get(stored["blob"]) if "blob" in stored else None
+        key = value_codec.user_key() if stored["format"] == "pickle" and not trust else None
+        return value_codec.decode(stored, data, key, trust=trust)
+
+    def lookup(self, reference: Reference) -> Any:
+        """What a reference stands for. Raises as `value` does, and WorkRefused where there is no file to name."""
+        if reference.source == "run":
+            return self.run.run_id
+        if reference.source == "input":
+            return _picked(self.run.inputs.get(reference.name), reference)
+        step = self.run.step(reference.name)
+        if reference.part == "summary":
+            return (step.ended or {}).get("summary", "")
+        if reference.part == "output_path":
+            return self._path(reference, step)
+        try:
+            return _picked(self.value(step), reference)
+        except Cannot as error:
+            if error.code not in {"output_too_large", "output_cut"}:
+                raise
+            raise WorkRefused(error.code, f"{reference.text}: {error.sentences()}") from error
+
+    def _path(self, reference: Reference, step: StepState) -> str:
+        stored = stored_output(step)
+        digest = stored.get("blob")
+        if stored.get("printed", 0) > stored.get("bytes", 0):
+            raise self._too_large(cast("StoredValue", stored))
+        if digest is None:
+            digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
+        path = self.blobs.path(digest)
+        if path is None:
+            raise WorkRefused(
+                "no_output_path", f"{reference.text} needs a run folder, and this store keeps none."
+            )
+        return str(path)
+
+    def _too_large(self, stored: StoredValue) -> Cannot:
+        """Why printed text is not handed on as a value, and where it lies."""
+        size, kept = stored["printed"], stored["bytes"]
+        details = {"printed": size, "kept": kept, "most": OFFERED_BYTES}
+        if size > kept:
+            said = f"it printed {size} bytes, and the first {kept} are kept."
+            fix = "Print less, or write a file."
+            return Cannot(said, fix=fix, code="output_cut", details=details)
+        path = self.blobs.path(stored["blob"])
+        return Cannot(
+            f"it printed {size} bytes, more than the {OFFERED_BYTES} that are handed on as a value.",
+            fix=f"Refer to its file with output_path{f', or read {path}' if path else ''}.",
+            code="output_too_large",
+            details=details,
+        )
+
+
+def _picked(value: Any, reference: Reference) -> Any:
+    try:
+        return pick(value, reference)
+    except LookupError as error:
+        raise WorkRefused("reference_missing", str(error)) from error

@@ -1,0 +1,194 @@
+"""What a run's log knows of files, folded: changes, merges and seams.
+
+Seams     `{id: {…data of seam_opened, "state": "open" | "resolved", "resolved_by", "resolution"}}`, in order of opening
+Merges    every `merge_applied`, in order; one that was taken back says `undone: true`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history.step_state import StepState, forget, reset
+from pixirnb.ids import attempt_name
+
+Seams = dict[str, dict[str, Any]]
+Merges = list[dict[str, Any]]
+
+
+@dataclass(slots=True, eq=False)
+class FileState:
+    """The part of a run's state that events about files change."""
+
+    steps: dict[str, StepState] = field(default_factory=dict)
+    requests: set[str] = field(default_factory=set)
+    """Ids of the requests that were handled: asked again, they change nothing."""
+    seams: Seams = field(default_factory=dict)
+    seams_opened: int = 0
+    """The number of the last: no name is given twice."""
+    merges: Merges = field(default_factory=list)
+    clash: dict[str, Any] | None = None
+    """Data of the last `merge_conflicted` of a merge that a person asked for, until one succeeds."""
+    seq: int = 0
+    """Of the last event."""
+
+    def step(self, step_id: str) -> StepState:
+        """The state of a step, idle if it has not spoken yet."""
+        state = self.steps.get(step_id)
+        if state is None:
+            state = self.steps[step_id] = StepState()
+        return state
+
+
+def last_merge(merges: Merges) -> dict[str, Any] | None:
+    """The merge that can be taken back: the last that stands, also where it left every file as it was."""
+    standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
+    return standing[-1] if standing else None
+
+
+def taken_back(merges: Merges, step: str, attempt: int) -> str | None:
+    """The merge that an attempt of a merge step did, where somebody took it back."""
+    name = attempt_name(step, attempt)
+    return name if any(m["merge"] == name and m["undone"] for m in merges) else None
+
+
+def open_seams(seams: Seams) -> list[dict[str, Any]]:
+    """Seams that nobody has resolved, oldest first."""
+    return [seam for seam in seams.values() if seam["state"] == "open"]
+
+
+def drop_seams(seams: Seams, step: str) -> None:
+    """A step begins anew: what was open of its last work is opened again by its next, or not at all."""
+    for name, seam in list(seams.items()):
+        if step in seam["between"] and step != seam.get("step"):
+            del seams[name]
+
+
+def obligations(seams: Seams) -> list[dict[str, Any]]:
+    """The seams of an outcome: `{id, between, paths, state, note, reason}`."""
+    return [
+        {
+            "id": seam["id"],
+            "between": seam["between"],
+            "paths": seam["paths"],
+            "state": seam["state"],
+            "note": seam["resolution"] if seam["state"] == "resolved" else seam["note"],
+            "reason": seam["reason"],
+        }
+        for seam in seams.values()
+    ]
+
+
+def paths_of(captured: dict[str, Any] | None) -> frozenset[str]:
+    """The files an attempt changed, as far as its event names them."""
+    files: Iterable[dict[str, Any]] = () if captured is None else captured["changes"]["files"]
+    return frozenset(file["path"] for file in files)
+
+
+def is_standing(run: FileState, merge: dict[str, Any] | None) -> bool:
+    """Whether all that a merge brought is still what its steps left: an attempt after it has nothing to bring."""
+    return merge is not None and all(
+        run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
+        for name, attempt in merge["attempts"].items()
+    )
+
+
+def take(run: FileState, kind: str, data: dict[str, Any]) -> None:
+    """Fold one event of these kinds."""
+    _HANDLERS[kind](run, data)
+    if data.get("request_id") is not None:
+        run.requests.add(data["request_id"])
+
+
+def _captured(run: FileState, data: dict[str, Any]) -> None:
+    step = run.step(data["step"])
+    if step.attempt == data["attempt"]:
+        step.captured = data
+        step.merged_by = None
+        if step.solution is not None and step.solved_at is None:
+            step.solved_at = {root["root"]: root["seen"] for root in data["roots"]}
+
+
+def _merged(run: FileState, data: dict[str, Any]) -> None:
+    undone = data.get("undoes")
+    run.merges.append({**data, "undone": False})
+    if data["step"] is None:
+        run.clash = None
+    if undone is None:
+        if data["step"] is not None:
+            run.step(data["step"]).brought = data
+        for name, attempt in data["attempts"].items():
+            if name in run.steps and run.steps[name].attempt == attempt:
+                run.steps[name].merged_by = data["merge"]
+        return
+    for merge in run.merges:
+        if merge["merge"] != undone:
+            continue
+        merge["undone"] = True
+        _reopen(run, merge["merge"])
+        for step in run.steps.values():
+            if step.merged_by == undone:
+                step.merged_by = None
+        if merge["step"] is not None:
+            undo_step(run.step(merge["step"]))
+
+
+def _reopen(run: FileState, merge: str) -> None:
+    """What a merge had resolved lies apart again once it is taken back."""
+    for name, seam in run.seams.items():
+        if seam["state"] == "resolved" and seam.get("merge") == merge:
+            opened = {"state": "open", "resolved_by": None, "resolution": "", "merge": None}
+            run.seams[name] = {**seam, **opened}
+
+
+def undo_step(step: StepState) -> None:
+    """What a merge step did was taken back: it is to be done again, and says so, also where a later attempt found it done."""
+    step.clash = step.solution = step.solved_at = (
+        None  # a person may want it otherwise: it asks again
+    )
+    if step.stage == "settled":
+        reset(step, "selected", may_keep=False)
+    elif step.kept is not None:
+        forget(
+            step
+        )  # set back by a course and not come to yet: an equal fingerprint keeps nothing any more
+    step.brought = None
+
+
+def _conflicted(run: FileState, data: dict[str, Any]) -> None:
+    if data["step"] is None:
+        run.clash = data
+    else:
+        step = run.step(data["step"])
+        step.clash, step.clash_seq = data, run.seq
+        step.solution = step.solved_at = None
+
+
+def _opened(run: FileState, data: dict[str, Any]) -> None:
+    # A workflow may have steps called like seams: numbers are passed over, and none is given twice.
+    number = data["id"].removeprefix("s")
+    last = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
+    run.seams_opened = max(run.seams_opened + 1, last)
+    run.seams[data["id"]] = {**data, "state": "open", "resolved_by": None, "resolution": ""}
+
+
+def _resolved(run: FileState, data: dict[str, Any]) -> None:
+    seam = run.seams.get(data["id"])
+    if seam is not None and seam["state"] == "open":
+        told = {
+            "state": "resolved",
+            "resolved_by": data["by"],
+            "resolution": data["note"],
+            "merge": data.get("merge"),
+        }
+        run.seams[data["id"]] = {**seam, **told}
+
+
+_HANDLERS: Final[dict[str, Callable[[FileState, dict[str, Any]], None]]] = {
+    "workspace_captured": _captured,
+    "merge_applied": _merged,
+    "merge_conflicted": _conflicted,
+    "seam_opened": _opened,
+    "seam_resolved": _resolved,
+}

@@ -1,0 +1,367 @@
+"""What has happened, folded: the state of a run is this function of its events and nothing else.
+
+`fold(events)` is total: unknown kinds are passed over, an event without the shape of its kind is named in `unread` and changes
+nothing else, and no event raises.
+`RunState.apply` is the same fold one event at a time, for the engine and for live followers. Nothing here knows the plan:
+what an event means for steps that have not spoken yet is the machine's business. Source: contract.md §3, §4, §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history import file_state
+from pixirnb.history.agent_events import WANTED, Permissions, end_grants, take_permission
+from pixirnb.history.events import Event
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_state import FileState, drop_seams
+from pixirnb.history.step_state import StepState, forget, reset
+from pixirnb.history.validation import fits
+
+
+@dataclass(slots=True, eq=False)
+class RunState(FileState):
+    """All that is known of a run."""
+
+    run_id: str = ""
+    workflow: str = ""
+    spec: dict[str, Any] = field(default_factory=dict)
+    spec_digest: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    workspace: str = ""
+    source: str | None = None
+    sources: dict[str, str] = field(default_factory=dict)
+    owners: list[dict[str, Any]] = field(default_factory=list)
+    """Who drove each of its courses, and since when: `at`."""
+    started_at: str | None = None
+    ended_at: str | None = None
+    finished: dict[str, Any] | None = None
+    """Data of the `run_finished` that ends the present course; None while it is open."""
+    elapsed_ms: int = 0
+    """Of all finished courses together."""
+    courses: int = 0
+    """1 for the start, 1 more for each resume."""
+    flags: dict[str, Any] = field(default_factory=dict)
+    """Of the last resume."""
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    decided_after_end: bool = False
+    """A decision was recorded since the run came to rest, and no resume followed."""
+    permissions: Permissions = field(default_factory=dict)
+    """What agents asked to be allowed, by request id: data of `permission_requested`, and `verdict` (None: open) `by note`."""
+    repos: dict[str, str] = field(default_factory=dict)
+    """Where each of `repos` lies, from the workspace."""
+    parent: dict[str, Any] | None = None
+    """The agent that started it by its tool surface; None for a run that a person started."""
+    forked: dict[str, Any] | None = None
+    """Data of `run_forked`: the run and the checkpoint this one goes on from."""
+    at: str | None = None
+    """Time of the last event."""
+    unread: list[int] = field(default_factory=list)
+    """Sequence numbers of events whose data could not be read."""
+
+    @property
+    def depth(self) -> int:
+        """Of delegation: 0 for a run that a person started."""
+        return 0 if self.parent is None else int(self.parent["depth"]) + 1
+
+    def open_permissions(self, step_id: str | None = None) -> list[dict[str, Any]]:
+        """Requests for permissions that wait for a person's word, oldest first; of one step, or of all."""
+        return [
+            self.permissions[request]
+            for name, step in self.steps.items()
+            if step_id in {None, name}
+            for request in step.open_requests
+        ]
+
+    def apply(self, event: Event) -> bool:
+        """Take one more event into account. False where it has not the shape of its kind: then only `unread` grew."""
+        self.seq = event.seq
+        self.at = event.at
+        handler = _HANDLERS.get(event.kind)
+        if handler is None:
+            return True
+        if not fits(event.kind, event.data):
+            self.unread.append(event.seq)
+            return False
+        handler(self, event.data, event)
+        return True
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """The state after `events`, from nothing."""
+    state = RunState()
+    apply = state.apply
+    for event in events:
+        apply(event)
+    return state
+
+
+def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.run_id = data["run_id"]
+    run.workflow = data["workflow"]
+    run.workspace = data["workspace"]
+    run.source = data["source"]
+    run.started_at = event.at
+    run.parent = data.get("parent")
+    run.repos = data.get("repos") or {}
+    _pin(run, data, event)
+
+
+def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
+    # What came before happened in another run: its time and its warnings are not this one's.
+    run.forked = data
+    run.started_at = event.at
+    run.finished = None
+    run.ended_at = None
+    run.decided_after_end = False
+    run.elapsed_ms = 0
+    run.courses = 0
+    run.warnings = []
+    # What is open was asked of that run, and is answered there.
+    run.permissions = {i: asked for i, asked in run.permissions.items() if asked["verdict"]}
+    end_grants(run.permissions)
+    for step in run.steps.values():
+        step.open_requests = []
+
+
+def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.flags = data["flags"]
+    _pin(run, data, event)
+    run.finished = None
+    run.ended_at = None
+    run.decided_after_end = False
+    for entry in data["steps"]:
+        step = run.step(entry["step_id"])
+        step.tried_before = step.attempt
+        action, reason = entry["action"], entry["reason"]
+        step.is_selected = reason != "not_selected"
+        if reason == "selected":
+            end_grants(
+                run.permissions, entry["step_id"]
+            )  # a person wants it done anew: it asks again
+        is_held = step.checkpoint_status == "held"
+        if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
+            reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
+            if step.kept is None:
+                drop_seams(run.seams, entry["step_id"])
+    for removed in run.steps.keys() - {entry["step_id"] for entry in data["steps"]}:
+        run.step(removed).open_requests = []  # nobody is left to be allowed what it asked for
+
+
+def _pin(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.courses += 1
+    run.spec = data.get("spec") or run.spec
+    run.spec_digest = data["spec_digest"]
+    run.inputs = data["inputs"]
+    run.sources = data.get("sources") or run.sources
+    run.owners.append({**data["owner"], "at": event.at})
+
+
+AGAIN: Final = frozenset({WANTED, CONFLICT})
+"""Classes of a retry that a person's word brings about: the step had come to rest."""
+_MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
+"""Reasons of a rerun that an equal fingerprint ends."""
+
+
+def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    if step.recheck:
+        forget(step)
+    step.stage = "scheduled"
+    step.is_lost = False
+    step.scheduled_seq = step.confirmed_seq = event.seq
+    step.attempt = data["attempt"]
+    step.wave = data["wave"]
+    step.timeout_ms = data["timeout_ms"]
+    step.fingerprint = data["fingerprint"]
+    step.subagent_status = "queued"
+    step.checkpoint_status = None
+    step.ended = None
+    step.checks = []
+    step.retry = None
+    step.pid = None
+    step.held_by = None
+    step.open_requests = []
+    step.is_permitted = False
+    step.captured = None
+    step.merged_by = None
+    if not file_state.is_standing(run, step.brought):
+        step.brought = None
+    drop_seams(run.seams, data["step"])
+
+
+def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    if step.stage == "scheduled" and step.attempt == data["attempt"]:
+        step.stage = "running"
+        step.subagent_status = "running"
+        step.pid = data["pid"]
+
+
+def _attempt_ended(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    step.ended_seq = event.seq
+    step.stage = "ended"
+    step.ended = data
+    step.subagent_status = data["status"]
+    if (data["error"] or {}).get("kind") != WANTED:
+        step.open_requests = []
+
+
+def _verification_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.step(data["step"]).checks = data["checks"]
+
+
+def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.stage = "retrying"
+    step.retry = data
+    if data["retry_class"] not in AGAIN:
+        _remember(step, data["error"])
+        return
+    # It had settled, and begins anew because a person allowed what it needed, or solved what it clashed over: no failed try.
+    step.tried_before = min(step.tried_before + 1, step.attempt)  # after a resume none was counted
+    if data["retry_class"] == CONFLICT:
+        step.solution, step.decision, step.decided = step.decision, None, False
+        step.solved_at = None
+    step.kept = None
+    step.checkpoint_status = None
+    step.request = None
+    step.is_permitted = False
+
+
+def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    step.stage = "settled"
+    step.kept = None
+    step.held_by = None
+    step.retry = None
+    step.is_lost = False
+    step.decided = step.decision is not None
+    step.checkpoint_status = data["status"]
+    if data.get("reused"):
+        step.confirmed_seq = event.seq
+        return
+    step.settled_seq = event.seq
+    step.subagent_status = data["subagent_status"]
+    step.error = data["error"]
+    step.limitations = data["limitations"]
+    step.digest = data["digest"]
+    _remember(step, data["error"])
+
+
+def _remember(step: StepState, error: dict[str, Any] | None) -> None:
+    if error is not None:
+        tail = (step.ended or {}).get("tail", "")
+        step.errors.append(
+            {
+                "attempt": step.attempt,
+                "kind": error["kind"],
+                "message": error["message"],
+                "tail": tail,
+            }
+        )
+
+
+def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    step = run.step(data["step"])
+    step.stage = "settled"
+    step.checkpoint_status = "held"
+    step.held_by = data["held_by"]
+    step.kept_subagent = step.subagent_status
+    if step.kept is None:
+        # A word on what it was then is no word on what it will be.
+        step.request = step.decision = None
+        step.decided = False
+    step.subagent_status = (
+        "cancelled" if data["held_by"]["kind"] == "cancelled" else "not_applicable"
+    )
+
+
+def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> None:
+    step = run.step(data["step"])
+    if data["reason"] in {"ask", "in_flight"}:
+        if step.recheck:
+            forget(step)
+        step.stage = "asking"
+        step.confirmed_seq = event.seq
+        step.timeout_ms = data["timeout_ms"]
+        step.fingerprint = data["fingerprint"]
+        step.subagent_status = "not_applicable"
+        step.checkpoint_status = "needs_orchestrator"
+    step.request = data
+    step.attempt = data["attempt"]
+
+
+def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.requests.add(data["request_id"])
+    step = run.step(data["step"])
+    if not step.awaits_human:
+        return  # said twice, or of a step that has gone on meanwhile: the first word stands
+    step.decision = data
+    step.decided = False
+    step.open_requests = []
+    step.is_lost = False
+    run.decided_after_end = run.finished is not None
+
+
+def _checkpoint_saved(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.checkpoints.append({**data, "seq": event.seq, "at": event.at})
+    if "request_id" in data:
+        run.requests.add(data["request_id"])
+
+
+def _warning_raised(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    run.warnings.append(data)
+
+
+def _subagent_event(run: RunState, data: dict[str, Any], event: Event) -> None:
+    del event
+    was_decided = take_permission(run.permissions, run.step(data["step"]), data)
+    if "request" in data:
+        run.requests.add(data["request"])
+    run.decided_after_end = run.decided_after_end or (was_decided and run.finished is not None)
+
+
+def _of_files(kind: str) -> Callable[[RunState, dict[str, Any], Event], None]:
+    return lambda run, data, _: file_state.take(run, kind, data)
+
+
+def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
+    run.finished = data
+    run.ended_at = event.at
+    run.elapsed_ms += data["elapsed_ms"]
+
+
+_HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] = {
+    "run_started": _run_started,
+    "run_resumed": _run_resumed,
+    "run_forked": _run_forked,
+    "step_scheduled": _step_scheduled,
+    "attempt_started": _attempt_started,
+    "attempt_ended": _attempt_ended,
+    "verification_recorded": _verification_recorded,
+    "retry_planned": _retry_planned,
+    "checkpoint_decided": _checkpoint_decided,
+    "step_held": _step_held,
+    "decision_requested": _decision_requested,
+    "decision_recorded": _decision_recorded,
+    "checkpoint_saved": _checkpoint_saved,
+    "subagent_event": _subagent_event,
+    "warning_raised": _warning_raised,
+    "run_finished": _run_finished,
+    "workspace_captured": _of_files("workspace_captured"),
+    "merge_applied": _of_files("merge_applied"),
+    "merge_conflicted": _of_files("merge_conflicted"),
+    "seam_opened": _of_files("seam_opened"),
+    "seam_resolved": _of_files("seam_resolved"),
+}

@@ -1,0 +1,350 @@
+"""What a person may ask of a run's files: to bring changes back, to take a merge back, to say which side of a conflict counts.
+
+Pure: whether it can be asked, and what exactly is asked. The engine carries it out. Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_state import last_merge, paths_of
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.next_actions import mergeable
+from pixirnb.planning.plan import Plan
+from pixirnb.spec.steps import MergeStep
+
+MINE = "workspace"
+"""The side of a conflict that is the user's own files."""
+
+_NAMED: Final = 8
+"""Files that an error names."""
+Sides = str | Mapping[str, str] | None
+"""Which side counts for files in conflict: for all of them, or by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Changes to bring into the user's files, or a merge to take back."""
+
+    steps: tuple[str, ...]
+    """Whose changes, in the order of the plan; empty: there is nothing to bring."""
+    sides: Sides
+    undoes: str | None
+    """The merge to take back."""
+    by: str
+    request_id: str
+
+
+def wish(
+    said: Mapping[str, Any], plan: Plan, run: RunState, *, by: str, request_id: str
+) -> MergeRequest:
+    """What is asked for by `{steps, undo, sides}`. Raises InvalidArguments."""
+    if said.get("undo"):
+        if said.get("sides"):
+            raise InvalidArguments(
+                "A merge is taken back as a whole: there are no sides to choose.",
+                fix="Leave the sides out. Where it conflicts, put the files right in your own folder first.",
+                code="not_a_side",
+            )
+        last = last_merge(run.merges)
+        if last is None:
+            raise InvalidArguments(
+                "No merge of this run stands, so there is none to take back.",
+                fix=f"See what was merged and taken back: `pixirnb diff {run.run_id}`.",
+                code="nothing_to_undo",
+            )
+        return MergeRequest((), None, last["merge"], by, request_id)
+    steps, sides = select_steps(said.get("steps"), plan, run), said.get("sides")
+    names = {MINE, *steps}
+    if steps and not _are_sides(sides, names):
+        raise _no_side(sides, names)
+    return MergeRequest(steps, sides, None, by, request_id)
+
+
+def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
+    """The steps whose changes are to be brought back: those named, or all that can be. Raises InvalidArguments.
+
+    What is merged already is left out: merging twice changes nothing.
+    """
+    possible = mergeable(plan, run)
+    if not named:
+        return tuple(possible)
+    wanted = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+    for name in wanted:
+        _require_changes(name, plan, run)
+    steps = tuple(name for name in possible if name in wanted)
+    for name in steps:
+        below = ((run.step(name).captured or {}).get("built_on")) or []
+        missing = [other for other in below if other in possible and other not in steps]
+        if missing:
+            listed = ", ".join(missing)
+            raise InvalidArguments(
+                f"`{name}` builds on changes of {listed}, which are not merged.",
+                fix=f"Merge {listed} with it, or all: `pixirnb merge {run.run_id}`.",
+                code="merge_incomplete",
+            )
+    return steps
+
+
+def _require_changes(name: str, plan: Plan, run: RunState) -> None:
+    if name not in plan.index:
+        raise InvalidArguments(
+            f"The run has no step `{name}`.",
+            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+            code="unknown_step",
+        )
+    state, step = run.step(name), plan.steps[plan.index[name]]
+    if step.workspace != "isolated":
+        raise InvalidArguments(
+            f"`{name}` works in the shared workspace: its changes are there already.",
+            fix="Merge isolated steps.",
+            code="merge_not_isolated",
+        )
+    if state.checkpoint_status != "checkpoint_ready":
+        stands, fix = _unready(name, run.run_id, state)
+        raise InvalidArguments(
+            f"`{name}` {stands}: only what is ready is merged.", fix=fix, code="merge_not_ready"
+        )
+
+
+def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
+    """How a step stands that is not ready, and what would make it so."""
+    again = f"Run it again: `pixirnb resume {run_id} --from {name}`."
+    accept = f"`pixirnb decide {run_id} {name} accept`"
+    match state.checkpoint_status:
+        case None:
+            is_begun = state.stage not in {"idle", "settled"}
+            return (
+                "has not ended" if is_begun else "has not run yet",
+                "Merge it when it is ready.",
+            )
+        case "failed":
+            return ("was rejected" if state.decided else "failed"), again
+        case "held":
+            holder = (state.held_by or {}).get("step")
+            if holder:
+                return (
+                    f"waits for `{holder}`",
+                    f"See to `{holder}` first: `pixirnb show {run_id} {holder}`.",
+                )
+            return "was held", f"See why: `pixirnb show {run_id} {name}`."
+        case "needs_orchestrator" if state.open_requests:
+            return (
+                "waits for a permission",
+                f"Give it: `pixirnb approve {state.open_requests[0]}`.",
+            )
+        case "needs_orchestrator" | "partial" if not state.awaits_human:
+            return "is decided and has not gone on", f"Resume the run: `pixirnb resume {run_id}`."
+        case "needs_orchestrator" if (state.error or {}).get("kind") == CONFLICT:
+            return (
+                "waits for a conflict to be solved",
+                f"Put the files right in your own folder, then {accept}.",
+            )
+        case "partial":
+            return "is partial", f"Accept it as it is: {accept}. Or run it again: `--from {name}`."
+        case _:
+            return "waits for a decision", f"Look at what it left, then accept it: {accept}."
+
+
+def require_sides(value: Any, state: StepState, run: RunState) -> None:
+    """Refuse what names no side of the conflict a step waits for, or a file that is not in it, or not changed by that side.
+
+    None: the files as the person has made them. Raises InvalidArguments.
+    """
+    clash = state.clash or {}
+    names = {MINE, *clash.get("between", ()), *clash.get("steps", ())}
+    if not _are_sides(value, names):
+        raise _no_side(value, names)
+    if isinstance(value, Mapping):
+        _require_in_conflict(value, clash)
+        for path, side in value.items():
+            _require_changed(side, [path], clash, run)
+    elif value:
+        told = [str(file["path"]) for file in clash.get("files") or ()]
+        if len(told) == clash.get("count"):
+            _require_changed(value, told, clash, run)
+
+
+def _require_changed(
+    side: str, paths: Sequence[str], clash: Mapping[str, Any], run: RunState
+) -> None:
+    """A step that left all of these files as they were has no side to take."""
+    known = [*clash["between"], *clash["steps"]]
+    possible = [n for n in known if n in clash["between"] or not _left_alone(n, paths, run)]
+    if side in {MINE, *possible}:
+        return
+    shown = ", ".join(f"`{path:.200}`" for path in paths[:_NAMED])
+    listed = "".join(f", `{name}`" for name in dict.fromkeys(possible) if name != MINE)
+    raise InvalidArguments(
+        f"`{side}` did not change {shown}.",
+        fix=f"A side of this conflict is `{MINE}`, your own files{listed}.",
+        code="not_a_side",
+    )
+
+
+def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
+    """Whether a step is known to have changed none of these files."""
+    captured = run.steps[step].captured if step in run.steps else None
+    if captured is None or captured["changes"]["more"] is not None:
+        return False
+    return not paths_of(captured) & set(paths)
+
+
+def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None:
+    """What was solved before may be named too: its side is chosen anew."""
+    told = [str(file["path"]) for file in clash.get("files") or ()]
+    if int(clash.get("count", 0)) > len(told):
+        return  # the log names the first files of so many: nobody can say which are not among the rest
+    known = {*told, *(str(file["path"]) for file in clash.get("solved") or ())}
+    strange = next((path for path in paths if path not in known), None)
+    if strange is None:
+        return
+    shown = ", ".join(f"`{path:.200}`" for path in told[:_NAMED])
+    more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+    raise InvalidArguments(
+        f"`{strange:.200}` is not in conflict.",
+        fix=f"In conflict: {shown}{more}. Name a side for these, for all of them at once, or for none.",
+        code="not_in_conflict",
+    )
+
+
+def _are_sides(value: Any, names: set[str]) -> bool:
+    if value is None or value in ("", {}):
+        return True
+    if isinstance(value, Mapping):
+        return all(isinstance(side, str) and side in names for side in value.values())
+    return isinstance(value, str) and value in names
+
+
+def _no_side(value: Any, names: set[str]) -> InvalidArguments:
+    wrong: list[tuple[Any, Any]] = [(None, value)]
+    if isinstance(value, Mapping):
+        wrong = [(path, side) for path, side in value.items() if side not in sorted(names)]
+    path, side = wrong[0]
+    of = "" if path is None else f", named for `{path}`,"
+    said = f"`{side}`" if isinstance(side, str) else "What was given"
+    listed = ", ".join(f"`{name}`" for name in sorted(names - {MINE}))
+    steps = f", or a step whose changes are brought: {listed}" if listed else ""
+    return InvalidArguments(
+        f"{said:.200}{of:.200} is no side of this merge.",
+        fix=f"A side is `{MINE}`, your own files{steps}. It is said for all files, or as PATH=SIDE for one; or not at all.",
+        code="not_a_side",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MergeReport:
+    """What a merge came to, or would come to."""
+
+    run_id: str
+    status: Literal["merged", "clean", "nothing", "conflict", "undone"]
+    """Done · a preview that could be done · all is merged already · two sides changed a file in different ways · taken back."""
+    steps: list[str]
+    merge: str | None = None
+    """Its name in the run; None where nothing was changed."""
+    undoes: str | None = None
+    preview: bool = False
+    changes: dict[str, Any] = field(default_factory=lambda: {"patch": None, "files": []})
+    """Of the user's files, as a bundle has them."""
+    between: list[str] = field(default_factory=list)
+    """The sides that clash."""
+    conflicts: list[dict[str, Any]] = field(default_factory=list)
+    """Each file in conflict: `{path, kind, sides, marked_text}`."""
+    unmatched: list[str] = field(default_factory=list)
+    """Files for which a side was named and that are not in conflict."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands against it."""
+        return self.status != "conflict"
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON, as `--json` prints it."""
+        return {"ok": self.ok, **{name: getattr(self, name) for name in self.__slots__}}
+
+    def __repr__(self) -> str:
+        return f"<MergeReport {self.run_id}: {self.status}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictResolution:
+    """What a person has said of a conflict, as far as it holds for the merge to come."""
+
+    clash: Mapping[str, Any] | None = None
+    """The `merge_conflicted`: what was edited since is solved; None: nothing was met, or it is out of date."""
+    sides: Sides = None
+    said_of: Mapping[str, str] | None = None
+    """By root: the user's files that a side was named for. It counts where they are still so; None: it was said just now."""
+    held: Mapping[str, str] | None = None
+    """By root: the user's files that a person said are right as they are. Edits count where they are still so; None: now."""
+
+
+def word_on(run: RunState, state: StepState) -> ConflictResolution:
+    """What was said of the conflict that a step met, as far as it is still about the same two sides, also after a resume.
+
+    A side is named for a file as the conflict found it. That what was edited is right is said of the files as the attempt
+    after the word finds them; a later attempt knows these only where that one told what it began from.
+    """
+    clash, said = state.clash, state.solution
+    if clash is None or _is_past(clash, state.clash_seq, run):
+        return ConflictResolution()
+    if said is None:
+        return ConflictResolution(
+            {**clash, "roots": []}
+        )  # nobody has said that what was edited is what is meant
+    seen = {root["root"]: root["seen"] for root in clash["roots"]}
+    is_first = state.attempt <= int(said["attempt"]) + 1
+    held = None if is_first else state.solved_at or {}
+    return ConflictResolution(clash, said.get("value") or None, seen, held)
+
+
+def _is_past(clash: Mapping[str, Any], seq: int, run: RunState) -> bool:
+    """Whether a side is no longer what it was: its step began anew since, or its changes are in the user's files."""
+    states = {name: run.steps.get(name) or StepState() for name in clash["steps"]}
+    return any(
+        state.scheduled_seq > seq or (name in clash["between"] and state.merged_by is not None)
+        for name, state in states.items()
+    )
+
+
+def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+    """The `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's files.
+
+    Those that others build on come first.
+    """
+    return captures(plan, run, _before(plan, plan.steps[index].depends_on))
+
+
+def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+    """The same of the steps that a merge step names."""
+    spec = plan.steps[index].spec
+    assert isinstance(spec, MergeStep)
+    return captures(plan, run, {plan.index[name] for name in spec.merge})
+
+
+def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[str, Any]]:
+    """The changes of these steps that are ready and not in the user's files, those that others build on first."""
+    found: list[dict[str, Any]] = []
+    for step in sorted((plan.steps[i] for i in indices), key=lambda s: (s.wave, s.index)):
+        state = run.steps.get(step.id)
+        if state is None or state.captured is None or state.merged_by is not None:
+            continue
+        if state.checkpoint_status == "checkpoint_ready" and state.captured["changes"]["count"]:
+            found.append(state.captured)
+    return found
+
+
+def _before(plan: Plan, start: Iterable[int]) -> set[int]:
+    reached: set[int] = set()
+    pending = list(start)
+    while pending:
+        index = pending.pop()
+        if index not in reached:
+            reached.add(index)
+            pending.extend(plan.steps[index].depends_on)
+    return reached

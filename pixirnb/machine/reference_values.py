@@ -1,0 +1,52 @@
+"""What a step is given: the value a reference stands for, as the run's state has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.run_state import RunState
+from pixirnb.spec.expressions.references import Reference, pick
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class ValueNotLoaded(LookupError):
+    """Raised for a value that lies in a blob the engine has not handed over."""
+
+
+class ValueNotOffered(LookupError):
+    """Raised for printed text that is more than is handed on as a value."""
+
+
+def value_of(
+    run: RunState,
+    reference: Reference,
+    *,
+    inputs: Mapping[str, Any],
+    values: Mapping[str, Any] = NOTHING,
+) -> Any:
+    """The value a reference stands for. `values`: large outputs that were handed over.
+
+    Raises LookupError where there is none, ValueNotLoaded where it lies in a blob, ValueNotOffered where it is too large.
+    """
+    if reference.source == "input":
+        return pick(inputs.get(reference.name), reference)
+    if reference.source == "run":
+        return run.run_id
+    step = run.steps.get(reference.name)
+    if step is None:
+        raise LookupError(f"{reference.text}: there is no such step.")
+    if reference.part == "summary":
+        return (step.ended or {}).get("summary", "")
+    stored = stored_output(step)
+    if "printed" in stored:
+        raise ValueNotOffered(
+            f"{reference.text}: {stored['printed']} bytes were printed, more than is handed on as a value."
+        )
+    if "blob" in stored:
+        if reference.name not in values:
+            raise ValueNotLoaded(reference.name)
+        return pick(values[reference.name], reference)
+    return pick(stored.get("value"), reference)

@@ -1,0 +1,1 @@
+"""Workflows and steps defined in cells."""

@@ -1,0 +1,205 @@
+"""A workflow as the cells of a notebook write it so far: what a `%%workflow` cell says, and its `%%step` cells.
+
+    Draft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
+          ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
+
+A Draft never changes: every cell that is run makes a new one, and the shelf keeps the last that is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.notebook.cells.step_cell import StepCell
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.report import PlanReport, problems_of, report
+from pixirnb.spec.loader import Loaded, load, load_mapping
+from pixirnb.spec.problems import refusal
+from pixirnb.spec.source_map import PathParts, Places
+from pixirnb.spec.steps import Step
+from pixirnb.spec.workflow import Workflow
+
+WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unreachable"})
+"""Mistakes of a step whose predecessor's cell may still come."""
+
+
+class HeaderPlaces(Places):
+    """Lines of a `%%workflow` cell, in a workflow that has steps of other cells too: those have no line here."""
+
+    __slots__ = ("_own",)
+
+    def __init__(self, places: Places, own: int) -> None:
+        super().__init__(places.text, places.source, places.finder, places.moved, places.notes)
+        self._own = own
+
+    def line(self, parts: PathParts) -> int | None:
+        """As for Places; None for steps behind the cell's own."""
+        match parts:
+            case ("steps", int(position), *_) if position >= self._own:
+                return None
+        return super().line(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowDraft:
+    """What the cells say so far."""
+
+    name: str
+    header: Workflow | None = None
+    """What the `%%workflow` cell wrote."""
+    has_own_steps: bool = False
+    """Whether the header wrote steps; one that did not has a stand-in."""
+    cells: Mapping[str, StepCell] = field(default_factory=dict)
+    """`%%step` cells by step, in the order they were first run."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every step, in order."""
+        own = dict.fromkeys(step.id for step in self.own_steps)
+        return tuple({**own, **dict.fromkeys(self.cells)})
+
+    @property
+    def waits(self) -> dict[str, list[str]]:
+        """Steps of cells that name steps nobody has written yet, and those."""
+        known = set(self.ids)
+        missing = {
+            cell.id: [step for step in cell.after if step not in known]
+            for cell in self.cells.values()
+        }
+        return {step: names for step, names in missing.items() if names}
+
+    @property
+    def _phases_wait(self) -> dict[str, list[str]]:
+        """As `waits`, for the phases of a `%%workflow` cell that leaves its steps to others."""
+        phases = () if self.header is None or self.has_own_steps else self.header.phases
+        known = set(self.ids)
+        missing = {phase.name: [s for s in phase.steps if s not in known] for phase in phases}
+        return {phase: names for phase, names in missing.items() if names}
+
+    def with_cell(self, cell: StepCell) -> WorkflowDraft:
+        """With one more `%%step` cell, or one in place of an earlier of its id. Raises InvalidArguments (`name_twice`)."""
+        for other in self.cells.values():
+            if other.id != cell.id and other.call == cell.call:
+                raise InvalidArguments(
+                    f"The cells of `{cell.id}` and `{other.id}` would make one function, `{cell.call[1:]}`.",
+                    fix="Give one of them an id that differs in more than - and _.",
+                    code="name_twice",
+                    line=1,
+                )
+        return replace(self, cells={**self.cells, cell.id: cell})
+
+    def with_header(self, header: Workflow, *, has_own_steps: bool) -> WorkflowDraft:
+        """With another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
+        draft = replace(self, header=header, has_own_steps=has_own_steps)
+        found = tuple(
+            Problem(
+                "step_twice",
+                f"steps[{position}].id",
+                f"`{step.id}` is written here and by the cell `%%step {step.id} --workflow {self.name}`",
+                "keep one of the two; a cell that is gone is forgotten when the kernel restarts",
+                header.places.line(("steps", position)),
+            )
+            for position, step in enumerate(draft.own_steps)
+            if step.id in self.cells
+        )
+        if found:
+            raise refusal(found, "this cell")
+        return draft
+
+    def workflow(self) -> Workflow:
+        """The whole. Raises InvalidSpec for what a step's options or the header say wrongly."""
+        return self._loaded(None).require()
+
+    def preview(self) -> Workflow:
+        """What there is so far, without what waits."""
+        return self._loaded(set(self.ids)).require()
+
+    def functions(self) -> dict[str, str]:
+        """Pinned sources of its cells: `{":name": text}`."""
+        return {cell.call: cell.source for cell in self.cells.values()}
+
+    def checked(
+        self, facts_of: Callable[[Workflow], Environment], cell: str | None = None
+    ) -> Workflow:
+        """The whole, looked at as a plan. Raises InvalidSpec with every mistake but those of steps that wait.
+
+        `cell`: the step whose `%%step` cell is being run; its mistakes stand on the first line of that cell.
+        """
+        loaded = self._loaded(None)
+        workflow, salvage = loaded.workflow, loaded.salvage
+        if workflow is not None:
+            errors = report(workflow, facts_of(workflow)).errors
+        else:
+            rest = None if salvage is None else salvage.workflow
+            errors = problems_of(loaded, None if rest is None else facts_of(rest))
+        waiting = {self.ids.index(step) for step in self.waits}
+        found = tuple(problem for problem in errors if not self._may_mend(problem, waiting))
+        if found or workflow is None:
+            told = found if cell is None else _seen_from(found, self.ids.index(cell))
+            # What stands in this cell first, then what follows from it elsewhere.
+            told = tuple(sorted(told, key=lambda p: (p.line is None, p.line or 0)))
+            raise refusal(told, "this cell")
+        return workflow
+
+    def so_far(
+        self, facts_of: Callable[[Workflow], Environment]
+    ) -> tuple[PlanReport, tuple[str, ...]]:
+        """The plan of what there is, and a line for each step that waits for a cell."""
+        notes = [_waiting(f"`{step}`", names) for step, names in self.waits.items()]
+        notes += [_waiting(f"phase `{name}`", names) for name, names in self._phases_wait.items()]
+        preview = self.preview()
+        return report(preview, facts_of(preview)), tuple(notes)
+
+    def _may_mend(self, problem: Problem, waiting: set[int]) -> bool:
+        """Whether a cell that is still to come may mend it. `waiting`: positions of steps that wait for one."""
+        if problem.code == "phase_unknown_step":
+            return not self.has_own_steps
+        if not waiting or problem.code not in WAITING:
+            return False
+        return problem.code == "unreachable" or any(
+            problem.path.startswith(f"steps[{position}]") for position in waiting
+        )
+
+    @property
+    def own_steps(self) -> tuple[Step, ...]:
+        """The steps that the `%%workflow` cell wrote."""
+        return self.header.steps if self.header is not None and self.has_own_steps else ()
+
+    def _loaded(self, known: set[str] | None) -> Loaded:
+        """All cells together; steps said to come after others than those `known` come first."""
+        if not self.cells and self.header is not None:
+            return load(self.header)
+        header = {} if self.header is None else self.header.canonical()
+        if known is not None and "phases" in header:
+            header["phases"] = [
+                {**phase, "steps": [step for step in phase.get("steps", ()) if step in known]}
+                for phase in header["phases"]
+            ]
+        inputs = header.get("inputs", {})
+        left = {step: cell.written(inputs, known) for step, cell in self.cells.items()}
+        own = [left.pop(s.id) if s.id in left else s.canonical() for s in self.own_steps]
+        loaded = load_mapping({**header, "name": self.name, "steps": [*own, *left.values()]})
+        if loaded.workflow is not None:
+            loaded.workflow.with_sources(self.functions())
+            if self.header is not None:
+                loaded.workflow.with_places(HeaderPlaces(self.header.places, len(own)))
+        return loaded
+
+
+def _waiting(who: str, names: list[str]) -> str:
+    what = "the cell that defines" if len(names) == 1 else "the cells that define"
+    return f"{who} waits for {what} {', '.join(f'`{name}`' for name in names)}."
+
+
+def _seen_from(found: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:
+    """Mistakes as the `%%step` cell at `steps[position]` sees them: its own are on its first line."""
+    prefix = f"steps[{position}]"
+    return tuple(
+        Problem(p.code, p.path.removeprefix(prefix).lstrip("."), p.message, p.fix, 1)
+        if p.path.startswith(prefix)
+        else p
+        for p in found
+    )

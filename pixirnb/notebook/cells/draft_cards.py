@@ -1,0 +1,59 @@
+"""What a cell that writes a part of a workflow shows: the plan so far, and in a line each what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pixirnb.notebook.cells.draft import WorkflowDraft
+from pixirnb.notebook.cells.step_cell import StepCell
+from pixirnb.notebook.cells.step_source import parameter
+from pixirnb.planning.environment import Environment
+from pixirnb.spec.workflow import Workflow
+from pixirnb.views.basics.html_cards import card
+from pixirnb.views.basics.markup import block
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.run.mimebundle import plan_bundle
+
+
+def draft_bundle(
+    draft: WorkflowDraft, facts_of: Callable[[Workflow], Environment], notes: Sequence[str] = ()
+) -> dict[str, str]:
+    """The plan of what the cells have written so far; `notes` are lines of the cell that shows it."""
+    if not draft.ids:
+        line = f"`{draft.name}` has no step yet: write one with %%step ID --workflow {draft.name}."
+        return _lines([line])
+    planned, waiting = draft.so_far(facts_of)
+    lines = [*waiting, *notes]
+    shown = plan_bundle(planned)
+    if not lines:
+        return shown
+    told = _lines(lines)
+    return {
+        "text/plain": f"{told['text/plain']}\n{shown['text/plain']}",
+        "text/html": told["text/html"] + shown["text/html"],
+    }
+
+
+def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: Mapping[str, Any]) -> list[str]:
+    """A line for each name the body uses that it will not see when it runs, and what makes it seen."""
+    outputs = {parameter(step): step for step in draft.ids if step != cell.id}
+    notes = []
+    for name, line in cell.unseen:
+        if name in outputs:
+            fix = f"add --after {outputs[name]}"
+        elif name == "inputs" or name not in notebook:
+            fix = "import it or define it in this cell"
+        elif callable(notebook[name]) or type(notebook[name]).__name__ == "module":
+            fix = "it is the notebook's: import it or define it in this cell"
+        else:
+            fix = f"it is the notebook's: add --use {name}"
+        notes.append(f"Line {line}: the step does not see `{name}`; {fix}.")
+    return notes
+
+
+def _lines(lines: Sequence[str]) -> dict[str, str]:
+    return {
+        "text/plain": "\n".join(map(plain, lines)),
+        "text/html": card("".join(f"<p>{block(line)}</p>" for line in lines)),
+    }

@@ -1,0 +1,107 @@
+"""What a notebook has defined and started. It survives `%reload_ext`: a live run must not be forgotten by its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb import api
+from pixirnb.errors import Cannot
+from pixirnb.notebook.cells.draft import WorkflowDraft
+from pixirnb.operations.resume_plan import called_sources
+from pixirnb.operations.run import Run
+from pixirnb.planning.digest import spec_digest
+from pixirnb.spec.inputs import resolve_inputs
+from pixirnb.spec.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a cell asks to be run."""
+
+    workflow: Workflow
+    inputs: Mapping[str, Any]
+    workspace: Path
+    state: Path
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Workflows by name, the cells they are made of, and the last run of each."""
+
+    workflows: dict[str, Workflow] = field(default_factory=dict)
+    drafts: dict[str, WorkflowDraft] = field(default_factory=dict)
+    """What the cells say so far, by the workflow's name."""
+    workspaces: dict[str, str] = field(default_factory=dict)
+    """Where the cell said so: the folder its workflow works in."""
+    runs: dict[str, Run] = field(default_factory=dict)
+    """The last run of each workflow, by the workflow's name."""
+
+    def draft(self, name: str) -> WorkflowDraft:
+        """What the cells of this notebook say of a workflow; an empty one where none does."""
+        return self.drafts.get(name) or WorkflowDraft(name)
+
+    def keep(self, draft: WorkflowDraft, workspace: str | None) -> None:
+        """A `%%workflow` cell has defined it."""
+        self.keep_step(draft)
+        if workspace is None:
+            self.workspaces.pop(draft.name, None)
+        else:
+            self.workspaces[draft.name] = workspace
+
+    def keep_step(self, draft: WorkflowDraft) -> None:
+        """A `%%step` cell has added to it."""
+        self.drafts[draft.name] = draft
+        if draft.ids:
+            self.workflows[draft.name] = draft.workflow()
+        else:
+            self.workflows.pop(draft.name, None)
+
+    def functions(self, workflow: Workflow, draft: WorkflowDraft | None = None) -> dict[str, str]:
+        """Sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
+
+        `draft`: cells that are not on the shelf yet.
+        """
+        ours = called_sources(workflow, (draft or self.draft(workflow.name)).functions())
+        return {**api.notebook_functions(workflow), **ours}
+
+    def take(self, run: Run) -> None:
+        """A cell has started or continued it."""
+        self.runs[run.compiled().workflow.name] = run
+
+    def run(self, run_id: str) -> Run | None:
+        """The run with that id, if it is one of this notebook's."""
+        return next((run for run in self.runs.values() if run.id == run_id), None)
+
+    def live(self, wish: RunRequest) -> Run | None:
+        """The live run that a cell which is run again attaches to; None where there is none of that name.
+
+        Raises Cannot where another workflow, or the same with other inputs, is live under the name.
+        """
+        run = self.runs.get(wish.workflow.name)
+        if run is None or not run.is_live_here:
+            return None
+        if self._is_same(run, wish):
+            return run
+        raise Cannot(
+            f"{run.id} is live under the name `{wish.workflow.name}`, and this cell asks for something else.",
+            fix=f"Let it end, or end it: %pixir cancel {run.id}",
+            code="still_live",
+            details={"run_id": run.id},
+        )
+
+    def _is_same(self, run: Run, wish: RunRequest) -> bool:
+        plan, state = run.compiled(), run.state
+        return (
+            spec_digest(plan.workflow) == spec_digest(wish.workflow)
+            and plan.sources == self.functions(wish.workflow)
+            and state.inputs == resolve_inputs(wish.workflow, wish.inputs)
+            and Path(state.workspace) == wish.workspace
+            and run.store.state == wish.state
+        )
+
+
+SHELF: Final = Shelf()
+"""The shelf of this kernel."""

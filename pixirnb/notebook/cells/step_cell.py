@@ -1,0 +1,273 @@
+"""A `%%step` cell: what its line asks and its body does, as an ordinary python step whose source is pinned.
+
+    line + body + notebook ──step_cell──▶ StepCell ──written──▶ {id, call, depends_on, with, …}
+
+Outputs of earlier steps and inputs reach the body as references, values of the notebook as data, copied when the cell is run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.ids import is_step_id
+from pixirnb.notebook.cells.step_source import function, parameter, step_source
+from pixirnb.spec import limits
+from pixirnb.spec.policies import CHECK_KINDS
+from pixirnb.spec.yaml.reader import read_yaml
+
+INPUTS: Final = "inputs"
+"""The name under which a body sees the workflow's inputs."""
+_OUT_OF_STEP: Final = (
+    "Make it in a step of its own and name that in --after: an output may be anything."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a `%%step` line, as written."""
+
+    id: str
+    workflow: str
+    after: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    timeout: str | None = None
+    verify: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepCell:
+    """One cell, compiled."""
+
+    id: str
+    workflow: str
+    after: tuple[str, ...]
+    source: str
+    """Pinned: a function; line n of it is line n of the cell."""
+    takes: frozenset[str]
+    """The function's parameters."""
+    used: Mapping[str, Any]
+    """Values of the notebook, as they were when the cell was run."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of the step: time-out, sets, checks."""
+    unseen: tuple[tuple[str, int], ...] = ()
+    """Names its body uses that nobody gives it, each with its line of the cell."""
+
+    @property
+    def call(self) -> str:
+        """What the step calls: the pinned function."""
+        return f":{function(self.id)}"
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The steps whose outputs the body uses, by the name it sees them under."""
+        return {name: step for step in self.after if (name := parameter(step)) in self.takes}
+
+    def written(
+        self, inputs: Iterable[str], known: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """The step in the spelling of a workflow. `inputs` are those its workflow declares.
+
+        `known`: leave out what is said of other steps than these, to draw what there is so far.
+        """
+        after = [step for step in self.after if known is None or step in known]
+        given = {
+            name: f"{{{{ steps.{step}.output }}}}"
+            for name, step in self.outputs.items()
+            if step in after
+        }
+        return {
+            "id": self.id,
+            "call": self.call,
+            "depends_on": after,
+            "with": {**self.given_inputs(inputs), **given, **self.used},
+            **self.options,
+        }
+
+    def given_inputs(self, inputs: Iterable[str]) -> dict[str, Any]:
+        """The argument `inputs`, where the body uses it."""
+        if INPUTS not in self.takes:
+            return {}
+        return {INPUTS: {name: f"{{{{ inputs.{name} }}}}" for name in inputs}}
+
+
+def step_cell(asked: Asked, body: str, notebook: Mapping[str, Any]) -> StepCell:
+    """Compile a cell. Raises InvalidArguments, InvalidSpec; what is wrong with an option's value its workflow will say."""
+    _check_names(asked)
+    offered = [INPUTS, *map(parameter, asked.after)]
+    used = {name: _recorded(asked.id, name, notebook) for name in asked.use}
+    source = step_source(asked.id, body, offered=offered, recorded=asked.use)
+    options = {
+        "timeout": asked.timeout,
+        "read_set": list(asked.read),
+        "write_set": list(asked.write),
+        "verify": [check(text) for text in asked.verify],
+    }
+    return StepCell(
+        asked.id,
+        asked.workflow,
+        asked.after,
+        source.text,
+        source.takes,
+        used,
+        {key: value for key, value in options.items() if value},
+        source.unseen,
+    )
+
+
+def check(text: str) -> dict[str, Any]:
+    """One --verify: `KIND:ARGUMENT`, `:function` of the notebook, or a mapping as in a workflow. Raises InvalidArguments."""
+    if text.startswith("{"):
+        value = _yaml(text)
+        if isinstance(value, dict):
+            return value
+    elif text.startswith(":"):
+        return {"python": text}
+    kind, colon, argument = text.partition(":")
+    if not colon or kind not in CHECK_KINDS:
+        raise InvalidArguments(
+            f"--verify {text[:80]}: this is no check.",
+            fix=f"Write KIND:ARGUMENT, with one of {', '.join(CHECK_KINDS)}; or a mapping in quotes.",
+            code="check_kind",
+            line=1,
+        )
+    return {kind: _yaml(argument) if kind in {"schema", "exit_code"} else argument}
+
+
+def _yaml(text: str) -> Any:
+    reading = read_yaml(text)
+    if reading.mistakes:
+        wrong = reading.mistakes[0]
+        raise InvalidArguments(
+            f"--verify {text[:80]}: {wrong.message}.", fix=wrong.fix, code=wrong.code, line=1
+        )
+    return reading.value
+
+
+def _check_names(asked: Asked) -> None:
+    for what, name in [
+        ("step", asked.id),
+        ("workflow", asked.workflow),
+        *(("step", step) for step in asked.after),
+    ]:
+        if not is_step_id(name):
+            raise InvalidArguments(
+                f"`{name[:80]}` cannot name a {what}.",
+                fix="Use 1 to 64 letters, digits, - and _, beginning with a letter or digit.",
+                code="bad_name",
+                line=1,
+            )
+    seen: dict[str, str] = {INPUTS: "the inputs"}
+    names = [(parameter(step), f"the output of `{step}`") for step in asked.after]
+    for name, what in [*names, *((name, "a value of the notebook") for name in asked.use)]:
+        if name in seen:
+            raise InvalidArguments(
+                f"In step `{asked.id}` the name `{name}` would stand for {seen[name]} and for {what}.",
+                fix="Rename one of them, or leave one out.",
+                code="name_twice",
+                line=1,
+            )
+        seen[name] = what
+
+
+def _recorded(step: str, name: str, notebook: Mapping[str, Any]) -> Any:
+    """A copy of a notebook's value, if it is plain data."""
+    if name not in notebook or not name.isidentifier():
+        raise InvalidArguments(
+            f"The notebook has no `{name[:80]}` that step `{step}` could use.",
+            fix="Run the cell that defines it first, or take it out of --use.",
+            code="use_missing",
+            line=1,
+        )
+    value = notebook[name]
+    wrong = _misfit(value, name, 1)
+    if wrong is None:
+        try:
+            return json.loads(json.dumps(value, allow_nan=False))
+        except (ValueError, RecursionError) as error:
+            wrong = (f"`{name}` cannot be written as JSON: {error}.", _OUT_OF_STEP)
+    raise InvalidArguments(wrong[0], fix=wrong[1], code="use_not_data", line=1)
+
+
+def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
+    """Why a value cannot be recorded as it is, as message and fix; None where it can."""
+    if depth > limits.NESTING:
+        return (
+            f"`{path[:80]}…` nests deeper than {limits.NESTING} levels, or holds itself.",
+            "Record something flatter.",
+        )
+    kind = type(value)
+    if value is None or kind in {bool, int}:
+        return None
+    if kind is float:
+        if math.isfinite(value):
+            return None
+        return f"`{path}` is {value}, which JSON cannot hold.", "Use None, or text."
+    if kind is str:
+        return _text_misfit(value, path)
+    if kind is list:
+        found = (_misfit(item, f"{path}[{place}]", depth + 1) for place, item in enumerate(value))
+        return next(filter(None, found), None)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return (
+                    f"`{path}` has the key {key!r:.40}, which is not text.",
+                    "Make its keys text.",
+                )
+            if (wrong := _misfit(item, f"{path}[{key!r:.40}]", depth + 1)) is not None:
+                return wrong
+        return None
+    if isinstance(value, tuple | set | frozenset):
+        fix = f"Make it a list: {path} = list({path})."
+    elif callable(value) or kind.__name__ == "module":
+        fix = "Import it, or define it, inside the step's cell."
+    elif hasattr(kind, "tolist"):  # an array, a column, and the number that summing one leaves
+        fix = f"Make it plain data: {path} = {path}.tolist()."
+    elif isinstance(value, str):
+        fix = f"Make it plain text: {path} = str({path})."
+    else:
+        fix = _OUT_OF_STEP
+    return (
+        f"`{path}` is of type {kind.__name__}; recorded are only None, booleans, numbers, text, lists and dicts.",
+        fix,
+    )
+
+
+def _text_misfit(value: str, path: str) -> tuple[str, str] | None:
+    if "{{" in value:
+        return (
+            f"`{path}` holds `{{{{`, which a workflow reads as the beginning of a reference.",
+            "Write the text inside the step's cell.",
+        )
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        return f"`{path}` holds half of a character (a lone surrogate).", "Write whole characters."
+    return None
+
+
+def split_list(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Values of an option that may be repeated and may hold several, with commas between; none twice."""
+    found: dict[str, None] = {}
+    for text in texts or ():
+        for item in _split(text):
+            if item:
+                found[item] = None
+    return tuple(found)
+
+
+def _split(text: str) -> list[str]:
+    """At commas, but not at those inside `{a,b}` or `[a,b]`."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "{[") - (character in "}]")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]

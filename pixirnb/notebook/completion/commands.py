@@ -1,0 +1,99 @@
+"""What a magic's line may hold, read off what parses it: options, flags and words in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from pixirnb.notebook.completion.context import Candidate
+from pixirnb.notebook.kernel.line_args import STAYING
+from pixirnb.verbs.answers import Desk
+from pixirnb.verbs.app import build
+
+MANY: Final = "steps"
+"""The positional word that may be said again and again: it comes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a line."""
+
+    names: tuple[str, ...]
+    about: str
+    is_flag: bool
+    is_repeatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MagicCommand:
+    """A magic, or a verb of one."""
+
+    words: tuple[str, ...]
+    """What its positional words are, in order: `run`, `step`, …"""
+    options: tuple[Option, ...]
+    about: str = ""
+
+    def option(self, name: str) -> Option | None:
+        """The option of that spelling."""
+        return next((option for option in self.options if name in option.names), None)
+
+    def left(self, said: Iterable[str]) -> list[Candidate]:
+        """The options that may still be written."""
+        said = set(said)
+        return [
+            Candidate(option.names[0], option.about)
+            for option in self.options
+            if option.is_repeatable or not said & set(option.names)
+        ]
+
+
+_STAY: Final = (
+    Option(("--wait",), "stay: the cell ends when the run does", True, False),
+    Option(("--expect",), "with --wait: ends that are no error beside completed", False, False),
+    Option(("--as",), "bind the run to a variable", False, False),
+)
+
+
+def magic(decorators: Iterable[Any]) -> MagicCommand:
+    """The command that IPython's `@argument(…)` decorators of a magic declare; the last of them is the first written."""
+    words: list[str] = []
+    options: list[Option] = []
+    for each in reversed([*decorators]):
+        names, said = getattr(each, "args", ()), getattr(each, "kwds", {})
+        about = said.get("help")
+        if not names or not isinstance(about, str) or about.startswith("=="):
+            continue  # no argument at all, or one that is not for people
+        if not names[0].startswith("-"):
+            words.append(names[0])
+            continue
+        action = said.get("action", "")
+        is_flag = str(action).startswith("store_")
+        options.append(Option(names, about.replace("%%", "%"), is_flag, action == "append"))
+    return MagicCommand(tuple(words), tuple(options))
+
+
+@cache
+def verbs() -> Mapping[str, MagicCommand]:
+    """The verbs of `%pixir`, from the grammar they are parsed by."""
+    app = build(Desk(), name="%pixir")
+    return {name: _verb(name, app[name]) for name in app if not name.startswith("-")}
+
+
+def _verb(name: str, app: Any) -> MagicCommand:
+    words: list[str] = []
+    options: list[Option] = []
+    for argument in app.assemble_argument_collection(parse_docstring=True):
+        if not argument.show:
+            continue
+        about = " ".join(str(argument.parameter.help or "").split())
+        if "POSITIONAL" in str(argument.field_info.kind):
+            is_many = "VAR" in str(argument.field_info.kind)
+            words.append(MANY if is_many else argument.name.removeprefix("--"))
+        else:
+            is_list = "list" in str(argument.hint)
+            options.append(Option((argument.name,), about, argument.hint is bool, is_list))
+    staying = _STAY if name in STAYING else ()
+    first = str(app.help or "").strip().partition("\n")[0]
+    return MagicCommand(tuple(words), (*options, *staying), first)

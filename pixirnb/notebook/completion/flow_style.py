@@ -1,0 +1,156 @@
+"""Flow style, half-written: `[a, {b: c` and all that may stand between brackets, over several lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from pixirnb.notebook.completion.tokens import MARK, Place, Quote
+
+_TOKEN: Final = re.compile(
+    r"""[ \t]*(?:
+        (?P<comma>,)
+      | (?P<colon>:(?=[\s,\[\]{}]|$))
+      | (?P<quote>["'])
+      | (?P<open>[\[{])
+      | (?P<close>[\]}])
+      | (?P<line>(?:(?<!\S)\#[^\n]*)?\n(?P<indent>[ ]*))
+      | (?P<remark>(?<!\S)\#[^\n]*)
+      | (?P<plain>[^\s,\[\]{}"'](?:[^,\[\]{}\n:\#]|:(?![\s,\[\]{}]|$)|(?<![ \t])\#)*)
+      | (?P<end>$))""",
+    re.VERBOSE,
+)
+_COLON: Final = re.compile(r"[ \t]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class InBrackets:
+    """The token that bears the mark."""
+
+    role: Literal["key", "node"]
+    path: Place
+    """Of the mapping whose key it is, or of the node."""
+    token: str
+    is_keyed: bool = False
+    """Whether a colon follows."""
+    is_quoted: bool = False
+
+
+@lru_cache(maxsize=8192)
+def closed_on_line(line: str) -> Any:
+    """The bracketed node a line begins with; None where it is not closed there.
+
+    Who types changes a line at a time: all others are read once.
+    """
+    found = Brackets(line, 0, 0, ())
+    value = found.read()
+    return None if found.stack else value
+
+
+class _Open:
+    """A bracket that is not closed yet."""
+
+    __slots__ = ("box", "is_pair", "is_valued", "key")
+
+    def __init__(self, box: Any, *, is_pair: bool = False) -> None:
+        self.box = box
+        self.key: Any = 0 if isinstance(box, list) else None
+        self.is_valued = False
+        """In a mapping: whether the colon of its current key is passed."""
+        self.is_pair = is_pair
+        """`[key: value]`: a mapping without braces, which ends with its pair."""
+
+
+class Brackets:
+    """A reader of one bracketed node. After `read`, `at` is where it ended and `spot` where the cursor stands in it."""
+
+    def __init__(self, text: str, at: int, indent: int, place: Place) -> None:
+        """The node begins at `at` and is indented further than `indent`; `place` is its path."""
+        self.text, self.at, self.indent, self.place = text, at, indent, place
+        self.stack: list[_Open] = []
+        self.spot: InBrackets | None = None
+
+    def read(self) -> Any:
+        """The value, as far as it is written."""
+        root: Any = [] if self.text[self.at] == "[" else {}
+        self.stack.append(_Open(root))
+        self.at += 1
+        while self.stack and (token := _TOKEN.match(self.text, self.at)):
+            kind = token.lastgroup
+            if kind == "end" or (kind == "line" and self.is_over(token)):
+                break
+            self.at = token.end()
+            if kind == "plain":
+                self.scalar(token["plain"].rstrip(" \t"))
+            elif kind == "colon":
+                self.colon()
+            elif kind == "comma":
+                self.comma()
+            elif kind == "quote":
+                quote = Quote.read(self.text, self.at - 1, self.indent)
+                self.at = quote.end
+                self.scalar(quote.text, is_quoted=True)
+            elif kind == "open":
+                self.open(token["open"])
+            elif kind == "close":
+                self.close()
+        return root
+
+    def is_over(self, line: re.Match[str]) -> bool:
+        """Whether the indentation has fallen back: somebody forgot to close, or has not come to it yet."""
+        following = self.text[line.end() : line.end() + 1]
+        return following not in {"", "\n", "]", "}", "#"} and len(line["indent"]) <= self.indent
+
+    def path(self) -> Place:
+        return (*self.place, *(each.key for each in self.stack))
+
+    def put(self, value: Any) -> None:
+        """A node, where one may stand."""
+        top = self.stack[-1]
+        if isinstance(top.box, list):
+            top.key = len(top.box)
+            top.box.append(value)
+        elif top.is_valued:
+            top.box[top.key] = value
+
+    def open(self, bracket: str) -> None:
+        box: Any = [] if bracket == "[" else {}
+        self.put(box)
+        self.stack.append(_Open(box))
+
+    def close(self) -> None:
+        while self.stack.pop().is_pair and self.stack:
+            pass
+
+    def comma(self) -> None:
+        while self.stack[-1].is_pair:
+            self.stack.pop()
+        top = self.stack[-1]
+        top.is_valued = False
+        top.key = len(top.box) if isinstance(top.box, list) else None
+
+    def colon(self) -> None:
+        top = self.stack[-1]
+        if isinstance(top.box, dict):
+            top.is_valued = top.key is not None
+        elif top.box and isinstance(top.box[-1], str):
+            name, top.key = top.box[-1], len(top.box) - 1
+            top.box[-1] = {name: None}
+            pair = _Open(top.box[-1], is_pair=True)
+            pair.key, pair.is_valued = name, True
+            self.stack.append(pair)
+
+    def scalar(self, text: str, *, is_quoted: bool = False) -> None:
+        top = self.stack[-1]
+        if isinstance(top.box, dict) and not top.is_valued:
+            if MARK in text:
+                is_keyed = _COLON.match(self.text, self.at) is not None
+                self.spot = InBrackets("key", self.path()[:-1], text, is_keyed, is_quoted)
+            top.key = text
+            top.box[text] = None
+            return
+        self.put(text)
+        if MARK in text:
+            self.spot = InBrackets("node", self.path(), text, is_quoted=is_quoted)

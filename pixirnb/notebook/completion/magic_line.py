@@ -1,0 +1,200 @@
+"""Completion on a magic's own line: `%%workflow`, `%%step` and `%pixir VERB`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from pixirnb.notebook.completion.commands import MANY, MagicCommand, verbs
+from pixirnb.notebook.completion.context import Candidate, CompletionContext
+from pixirnb.notebook.completion.outline import Outline
+from pixirnb.notebook.completion.paths import path_candidates
+from pixirnb.notebook.completion.yaml_body import NOTHING, Hints
+from pixirnb.notebook.kernel.line_args import STATUSES
+from pixirnb.operations.housekeeping import ON_REQUEST, PRUNABLE
+from pixirnb.spec.policies import CHECK_KINDS
+
+_WORD: Final = re.compile(r"""(?:"[^"]*(?:"|$)|'[^']*(?:'|$)|[^\s"'])+""")
+_SPECS: Final = (".yaml", ".yml")
+_VERDICTS: Final = (
+    Candidate("accept", "take it as it is; the run goes on"),
+    Candidate("reject", "give it up; what waits on it is held"),
+)
+_WAITING: Final = ("needs_orchestrator", "partial", "seam")
+_MINE: Final = Candidate("workspace", "your own files")
+
+
+@dataclass(slots=True)
+class MagicLine:
+    """What a magic's line says before the cursor."""
+
+    verb: str
+    """`workflow`, `step`, or the verb of `%pixir`."""
+    words: dict[str, str] = field(default_factory=dict)
+    """Positional words, by what they are."""
+    many: list[str] = field(default_factory=list)
+    """Positional words of the last kind, where there may be many."""
+    options: dict[str, str] = field(default_factory=dict)
+    """Options by name; of one that is repeated the last."""
+    turn: str | None = None
+    """What the word at the cursor is to be: an option's name, or a positional's."""
+    typed: str = ""
+
+
+def pixir_hints(before: str, world: CompletionContext) -> Hints:
+    """What may stand at the end of `before`, the text between `%pixir` and the cursor."""
+    said, typed = _split(before)
+    table = verbs()
+    if not said:
+        return typed, [Candidate(name, command.about) for name, command in table.items()]
+    command = table.get(said[0])
+    if command is None:
+        return NOTHING
+    return _hints(_read(said[0], command, said[1:], typed), command, world, None)
+
+
+def cell_hints(
+    magic: Literal["workflow", "step"],
+    before: str,
+    command: MagicCommand,
+    world: CompletionContext,
+    outline: Outline | None,
+) -> Hints:
+    """What may stand at the end of `before`, the text between a cell magic and the cursor; `outline` is of its body."""
+    said, typed = _split(before)
+    return _hints(_read(magic, command, said, typed), command, world, outline)
+
+
+def option_of(line: str, name: str) -> str | None:
+    """The value of an option on a line."""
+    found = re.search(rf"(?:^|\s){name}(?:=|\s+)({_WORD.pattern})", line)
+    return None if found is None else found[1].strip("\"'")
+
+
+def _split(before: str) -> tuple[list[str], str]:
+    """The words before the one at the cursor, and that one."""
+    found = [*_WORD.finditer(before)]
+    typed = found.pop()[0] if found and found[-1].end() == len(before) else ""
+    return [word[0].strip("\"'") for word in found], typed
+
+
+def _read(verb: str, command: MagicCommand, said: Iterable[str], typed: str) -> MagicLine:
+    line = MagicLine(verb)
+    names = [*command.words]
+    waiting: str | None = None
+    for word in said:
+        name, equals, value = word.partition("=")
+        option = command.option(name) if word.startswith("--") else None
+        if waiting is not None:
+            line.options[waiting], waiting = word, None
+        elif option is not None:
+            line.options[name] = value
+            waiting = None if option.is_flag or equals else name
+        elif not word.startswith("--") and names:
+            if names[0] == MANY:
+                line.many.append(word)
+            else:
+                line.words[names.pop(0)] = word
+    name, equals, value = typed.partition("=")
+    if waiting is None and equals and command.option(name) is not None:
+        waiting, typed = name, value
+    line.turn = waiting or (names[0] if names and not typed.startswith("-") else None)
+    line.typed = typed[1:] if typed[:1] in {'"', "'"} else typed
+    return line
+
+
+def _hints(
+    line: MagicLine, command: MagicCommand, world: CompletionContext, outline: Outline | None
+) -> Hints:
+    if line.turn is not None and line.turn.startswith("--"):
+        return _value(line, world, outline)
+    options = command.left(line.options)
+    if line.turn is None or line.typed.startswith("-"):
+        return line.typed, options
+    typed, found = _value(line, world, outline)
+    return typed, found + (options if typed == line.typed else [])
+
+
+def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -> Hints:
+    """Values of an option, or of a positional word."""
+    typed = line.typed
+    match line.turn:
+        case "--expect":
+            return _listed(typed, [Candidate(name, "status") for name in STATUSES])
+        case "--status":
+            named = (*PRUNABLE, *ON_REQUEST)
+            return _listed(typed, [Candidate(name, "status") for name in named])
+        case "--input":
+            return typed, _inputs(line, world, outline) if "=" not in typed else []
+        case "--workflow" | "name" if line.verb in {"workflow", "step"}:
+            return typed, [Candidate(name, "workflow") for name in world.workflow_names()]
+        case "--after":
+            steps = world.steps_in(line.options.get("--workflow", ""))
+            return _listed(typed, steps, but=line.words.get("id"))
+        case "id" if line.verb == "step":
+            return NOTHING
+        case "--use":
+            return _listed(typed, world.variables())
+        case "--read" | "--write":
+            return path_candidates(typed, world)
+        case "--verify":
+            checks = [Candidate(f"{kind}:", "check") for kind in CHECK_KINDS]
+            return typed, checks + [Candidate(f":{f.text}", f.about) for f in world.functions()]
+        case "--from" | "--only" | "--until" | "step":
+            return typed, _steps_of_run(line, world)
+        case "steps":
+            steps = [step for step in _steps_of_run(line, world) if step.text not in line.many]
+            return typed, steps
+        case "--side":
+            path, equals, side = typed.rpartition("=")
+            return (side if path and equals else typed), [_MINE, *_steps_of_run(line, world)]
+        case "--checkpoint":
+            return typed, [*world.checkpoints_of(line.words.get("run", ""))]
+        case "--resume" | "run" | "left" | "right":
+            runs = [run for run in world.runs() if run.text != line.words.get("left")]
+            return typed, runs
+        case "verdict":
+            return typed, [*_VERDICTS]
+        case "file" | "--spec":
+            name, files = path_candidates(typed, world, endings=_SPECS)
+            known = world.workflow_names() if name == typed else ()
+            return name, [Candidate(each, "workflow of this notebook") for each in known] + files
+        case "--workspace" | "--state" | "--to":
+            return path_candidates(typed, world, is_folder=line.turn != "--to")
+        case _:
+            return typed, []
+
+
+def _listed(typed: str, found: Iterable[Candidate], *, but: str | None = None) -> Hints:
+    """The next of several words with commas between them."""
+    *said, last = typed.split(",")
+    return last, [each for each in found if each.text not in said and each.text != but]
+
+
+def _steps_of_run(line: MagicLine, world: CompletionContext) -> list[Candidate]:
+    found = [*world.steps_of(line.words.get("run", ""))]
+    if line.verb == "decide":
+        found += world.seams_of(line.words.get("run", ""))
+        found.sort(key=lambda step: not step.about.startswith(_WAITING))
+    return found
+
+
+def _inputs(line: MagicLine, world: CompletionContext, outline: Outline | None) -> list[Candidate]:
+    """The inputs of the workflow that is meant, each with its sign of equality."""
+    if outline is not None:
+        return [Candidate(f"{each.text}=", each.about) for each in outline.names("inputs")]
+    sources: Mapping[str, Callable[[str], object]] = {
+        "file": world.workflow,
+        "run": world.workflow_of,
+    }
+    for word, lookup in sources.items():
+        workflow = lookup(line.words.get(word, ""))
+        declared = getattr(workflow, "inputs", {})
+        if declared:
+            return [
+                Candidate(f"{name}=", each.description or each.type)
+                for name, each in declared.items()
+            ]
+    return []

@@ -1,0 +1,194 @@
+"""Completion inside a `%%workflow` body: keys where a key is typed, values where a value is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pixirnb.notebook.completion import references
+from pixirnb.notebook.completion.context import Candidate, CompletionContext
+from pixirnb.notebook.completion.outline import Outline
+from pixirnb.notebook.completion.partial_yaml import Sketch, Spot, sketch
+from pixirnb.notebook.completion.paths import glob_candidates
+from pixirnb.notebook.completion.schema_keys import Shape, shape_at
+from pixirnb.notebook.completion.tokens import MARK, Place
+from pixirnb.spec import limits
+
+Hints = tuple[str, list[Candidate]]
+"""What is typed of a word, and what it may become."""
+NOTHING: Final[Hints] = ("", [])
+LONGEST: Final = 1024 * 1024
+"""Characters of a body that is read while somebody types."""
+
+_GLOBS: Final = frozenset(
+    {"write_set", "read_set", "artifacts", "file_exists", "git_changes", "carry", "never_copy"}
+)
+_FOLDERS: Final = frozenset({"cwd", "additional_paths", "repos"})
+_LAST_WORD: Final = re.compile(r"\S*$")
+
+
+def hints(body: str, offset: int, world: CompletionContext) -> Hints:
+    """What may stand at `offset` of a body. Never raises for what the body says."""
+    if len(body) > LONGEST:
+        return NOTHING
+    line = body[:offset].rpartition("\n")[2]
+    following = body[offset:].partition("\n")[0]
+    drawn = sketch(body, offset)
+    outline = Outline.of(drawn.value)
+    reference = references.reference_at(line)
+    if reference is not None:
+        return references.candidates(reference, following, outline, _step_on(body, offset, drawn))
+    spot = drawn.spot
+    if spot is None or len(spot.path) > limits.NESTING:
+        return NOTHING
+    if spot.role == "key":
+        return _keys(drawn, spot)
+    return _node(drawn, spot, outline, world)
+
+
+def _keys(drawn: Sketch, spot: Spot) -> Hints:
+    if shape_at(spot.path).nature == "map":
+        return spot.typed, _map_keys(drawn, spot)
+    ending = "" if spot.is_keyed else ": "
+    return spot.typed, _written(drawn, spot.path, lambda key: key + ending)
+
+
+def _map_keys(drawn: Sketch, spot: Spot) -> list[Candidate]:
+    """Free keys are the author's to name, but for those of a script, which are steps."""
+    ending = "" if spot.is_keyed else ": "
+    match spot.path:
+        case ("agents", str(agent), "script"):
+            said = _said(drawn, spot.path)
+            outline = Outline.of(drawn.value)
+            mine = [
+                name
+                for name, step in outline.steps.items()
+                if name not in said and "task" in step and step.get("agent") in {agent, None}
+            ]
+            return [Candidate(name + ending, outline.kind(name)) for name in mine] + (
+                [] if "*" in said else [Candidate(f'"*"{ending}', "every other step")]
+            )
+        case _:
+            return []
+
+
+def _written(drawn: Sketch, path: Place, spelled: Callable[[str], str]) -> list[Candidate]:
+    keys = shape_at(path).keys(_said(drawn, path))
+    return [Candidate(spelled(key.name), key.about) for key in keys.values()]
+
+
+def _said(drawn: Sketch, path: Place) -> set[str]:
+    """Keys of the mapping at `path`, but for the one that is being typed."""
+    found = drawn.at(path)
+    return {key for key in found if MARK not in key} if isinstance(found, dict) else set()
+
+
+def _node(drawn: Sketch, spot: Spot, outline: Outline, world: CompletionContext) -> Hints:
+    shape = shape_at(spot.path)
+    if shape.nature == "keys":
+        # A mapping begins here: on a line of its own by its first key, elsewhere by a brace.
+        brace = "" if spot.layout == "block" else "{"
+        return spot.typed, _written(drawn, spot.path, lambda key: f"{brace}{key}: ")
+    if shape.nature == "map" and spot.layout == "block":
+        return spot.typed, _map_keys(drawn, spot)
+    if shape.inner is not None and shape.inner.nature == "keys" and shape.nature == "list":
+        opening = "- " if spot.layout == "block" else "[{"
+        return spot.typed, _written(drawn, (*spot.path, 0), lambda key: f"{opening}{key}: ")
+    if shape.nature == "list":
+        item = (*spot.path, 0)
+        typed, found = _plain(spot, _values(item, spot.typed, drawn, outline, world))
+        if len(typed) != len(spot.typed):
+            return NOTHING  # a path goes on word by word, which a bracket cannot enclose yet
+        opening, closing = ("- ", "") if spot.layout == "block" else ("[", "]")
+        whole = [c for c in found if not c.text.endswith(("/", ":"))]
+        return typed, [Candidate(f"{opening}{c.text}{closing}", c.about) for c in whole]
+    return _plain(spot, _values(spot.path, spot.typed, drawn, outline, world))
+
+
+def _plain(spot: Spot, found: Hints) -> Hints:
+    """The same, in quotes where YAML would take the first character for a sign of its own."""
+    typed, candidates = found
+    if spot.typed or spot.is_quoted:
+        return found
+    return typed, [
+        Candidate(f'"{c.text}"', c.about) if c.text[:1] in {"*", ":"} else c for c in candidates
+    ]
+
+
+def _values(
+    path: Place, typed: str, drawn: Sketch, outline: Outline, world: CompletionContext
+) -> Hints:
+    """Values for a place that holds a scalar."""
+    shape = shape_at(path)
+    owner, key = _owner(path)
+    siblings = _siblings(drawn, path)
+    step = outline.step_at(path[1]) if path[:1] == ("steps",) and len(path) > 1 else None
+    if shape.nature in {"words", "flag"}:
+        words = [word for word in shape.words if word not in siblings]
+        return typed, [Candidate(word, _about_word(path, shape, word)) for word in words]
+    if shape_at(owner).nature != "keys":
+        if owner == ("repos",):
+            return glob_candidates(typed, outline, world, is_folder=True)
+        return typed, []
+    if (key in {"depends_on", "merge"} and owner[:1] == ("steps",)) or owner[:1] == ("phases",):
+        if key not in {"depends_on", "merge", "steps"}:
+            return typed, []
+        return typed, _steps(outline, step, siblings)
+    if key == "phase":
+        return typed, outline.phases()
+    if key == "agent":
+        return typed, outline.names("agents")
+    if key in {"call", "python"}:
+        return typed, [Candidate(f":{f.text}", f.about) for f in world.functions()]
+    if key in _GLOBS or key in _FOLDERS:
+        return glob_candidates(typed, outline, world, is_folder=key in _FOLDERS)
+    return typed, []
+
+
+def _owner(path: Place) -> tuple[Place, str]:
+    """The mapping a value belongs to and its key there; an item belongs to its list's."""
+    owner, key = path[:-1], path[-1] if path else ""
+    while isinstance(key, int) and owner:
+        owner, key = owner[:-1], owner[-1]
+    return owner, str(key)
+
+
+def _siblings(drawn: Sketch, path: Place) -> set[str]:
+    """The other items of the list."""
+    found = drawn.at(path[:-1]) if path and isinstance(path[-1], int) else None
+    return {i for i in found if isinstance(i, str)} if isinstance(found, list) else set()
+
+
+def _steps(outline: Outline, step: str | None, others: Iterable[str]) -> list[Candidate]:
+    """Steps that may be listed: not itself, none listed already, none that waits on it."""
+    out = {*others, *(() if step is None else {step, *outline.descendants(step)})}
+    return [Candidate(name, outline.kind(name)) for name in outline.steps if name not in out]
+
+
+def _about_word(path: Place, shape: Shape, word: str) -> str:
+    """A word among few needs no more than the key it answers."""
+    _, key = _owner(path)
+    first = " (default)" if shape.nature == "words" and _is_default(path, word) else ""
+    return f"{key}{first}"
+
+
+def _is_default(path: Place, word: str) -> bool:
+    owner, key = _owner(path)
+    for model in shape_at(owner).models:
+        field = model.model_fields.get(key)
+        if field is not None and field.default == word:
+            return True
+    return False
+
+
+def _step_on(body: str, offset: int, drawn: Sketch) -> str | None:
+    """The step whose text the cursor is in, wherever in it that is."""
+    spot = drawn.spot
+    outline = Outline.of(drawn.value)
+    if spot is not None and spot.path[:1] == ("steps",) and len(spot.path) > 1:
+        return outline.step_at(spot.path[1])
+    # In a text of several lines no token bears the mark: the step is the last that began above.
+    above = sketch(body[:offset], None).value
+    found = above.get("steps") if isinstance(above, dict) else None
+    return outline.step_at(len(found) - 1) if isinstance(found, list) and found else None

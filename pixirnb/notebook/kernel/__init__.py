@@ -1,0 +1,1 @@
+"""Cells that wait, and what the kernel and its front end allow."""

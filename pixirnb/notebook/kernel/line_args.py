@@ -1,0 +1,132 @@
+"""The words of a magic's line: split as a shell would, notebook values put in, options that mean staying taken out.
+
+`{run.id}` and `$name` stand for values of the notebook. A word that is JSON, as in `--input names='["a"]'`, is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from IPython.core.error import UsageError
+from IPython.utils.text import DollarFormatter
+
+from pixirnb.notebook.kernel.async_cell import AWAITED
+
+STATUSES: Final = (
+    "completed",
+    "partial",
+    "failed",
+    "timed_out",
+    "interrupted",
+    "needs_orchestrator",
+)
+"""How a run can end."""
+STAYING: Final = ("run", "resume", "decide")
+"""Verbs that set a run going, and so can be stayed with."""
+_REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Whether the cell stays with the run, and what it does then."""
+
+    is_waiting: bool = False
+    is_awaited: bool = False
+    expect: tuple[str, ...] = ()
+    """Statuses other than `completed` that are no error."""
+    variable: str | None = None
+    """Name to bind the run to."""
+
+    def __post_init__(self) -> None:
+        name = self.variable
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise UsageError(f"--as {self.variable}: this is no name for a variable.")
+        if self.expect and not self.is_waiting:
+            raise UsageError("--expect needs --wait: only a cell that waits sees the run end.")
+        for status in self.expect:
+            if status not in STATUSES:
+                raise UsageError(f"--expect {status}: a run ends as {', '.join(STATUSES)}.")
+
+
+def words(line: str, namespace: Mapping[str, Any]) -> list[str]:
+    """The line's words, expanded. Raises UsageError for a quote that is not closed."""
+    return [_expanded(word, namespace) for word in plain_words(line)]
+
+
+def fill_placeholders(line: str, namespace: Mapping[str, Any]) -> list[str]:
+    """The same, where every `{name}` or `{name.attribute}` that is a whole word must stand for something.
+
+    Raises UsageError for one that does not.
+    """
+    found = words(line, namespace)
+    for word in found:
+        if _REFERENCE.fullmatch(word):
+            name = word.strip("{}").partition(".")[0]
+            why = "" if name in namespace else f": there is no `{name}` in this notebook yet"
+            raise UsageError(
+                f"{word} was not filled in{why}. Run the cell that makes it first (`%pixir run FILE --as {name}`)."
+            )
+    return found
+
+
+def plain_words(line: str) -> list[str]:
+    """The line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{error}: {line}") from error
+
+
+def statuses(text: str | None) -> tuple[str, ...]:
+    """`partial,failed` as a tuple."""
+    return tuple(filter(None, (text or "").replace(" ", "").split(",")))
+
+
+def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
+    """What a `%pixir` line says of staying, and the words that are left for the verb."""
+    rest: list[str] = []
+    flags: set[str] = set()
+    given: dict[str, str] = {}
+    remaining = iter(tokens)
+    for token in remaining:
+        name, equals, value = token.partition("=")
+        if token in {"--wait", AWAITED}:
+            flags.add(token)
+        elif name in {"--expect", "--as"}:
+            said = value if equals else next(remaining, None)
+            if said is None:
+                raise UsageError(f"{name} needs a value.")
+            given[name] = said
+        else:
+            rest.append(token)
+    stay = Stay(
+        "--wait" in flags, AWAITED in flags, statuses(given.get("--expect")), given.get("--as")
+    )
+    verb = rest[0] if rest else ""
+    if verb not in STAYING and (flags or given):
+        option = min({*flags - {AWAITED}, *given})
+        raise UsageError(f"{option} goes with {', '.join(STAYING)}, not with `{verb}`.")
+    return stay, rest
+
+
+def _expanded(word: str, namespace: Mapping[str, Any]) -> str:
+    if not ("{" in word or "$" in word) or _is_json(word) or _is_json(word.partition("=")[2]):
+        return word
+    try:
+        return str(DollarFormatter().vformat(word, (), namespace))
+    except Exception:  # noqa: BLE001 - what cannot be expanded is taken as it is, as IPython does with every magic
+        return word
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The live view: its widget, what it is sent and what it asks."""

@@ -1,0 +1,103 @@
+"""What a view asks for when somebody opens it: the patch of a step, both sides of its conflict, a merge looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pixirnb.errors import InvalidArguments, PixirnbError
+from pixirnb.history.bundles import changes
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.merge_requests import MergeReport
+from pixirnb.notebook.live.snapshots import RunSnapshot
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.files.changes import changes_phrase, patch_text
+from pixirnb.views.files.conflicts import TEXT_ROOM, conflict_document, side_name
+from pixirnb.views.files.merge_report import merge_mark, merge_sentence
+from pixirnb.views.files.patch_parser import parse_patch, rename_files
+from pixirnb.views.live.panel_files import patch_document
+
+_CLASHES = 50
+
+
+def patch_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
+    """The patch of what a step changed, read. Raises InvalidArguments, LogDamaged (`blob_missing`)."""
+    seen.plan_with(step)
+    found = changes(seen.moment.run.steps.get(step) or StepState())
+    if found["patch"] is None:
+        return {"step": step, "files": [], "sentence": "It has changed nothing."}
+    text, left_out = patch_text(found["patch"], seen.run.store.blobs(seen.run.id).beginning)
+    return {
+        "step": step,
+        **patch_document(rename_files(parse_patch(text), found), left_out, found["patch"]),
+    }
+
+
+def conflict_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
+    """Both sides of the files in conflict that a step waits for. Raises InvalidArguments."""
+    seen.plan_with(step)
+    state = seen.moment.run.steps.get(step) or StepState()
+    if state.clash is None:
+        raise InvalidArguments(
+            f"`{line(step, 80)}` waits for no conflict.",
+            fix="Show the run again: it may have gone on.",
+            code="nothing_to_decide",
+        )
+    files = []
+    for file in state.clash["files"][:_CLASHES]:
+        text, cut = _marked(seen, file.get("marked"))
+        shown = conflict_document(file, text)
+        files.append({**shown, "cut": shown["cut"] + cut})
+    return {"step": step, "files": files, "count": state.clash["count"]}
+
+
+def merge_document(report: MergeReport) -> dict[str, Any]:
+    """A merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
+    told = report.document()
+    return {
+        "status": report.status,
+        "mark": merge_mark(told).document(),
+        "sentence": line(merge_sentence(told), 600),
+        "steps": [line(step, 80) for step in report.steps],
+        "phrase": changes_phrase(report.changes),
+        "patch": patch_document(
+            rename_files(parse_patch(report.changes.get("patch_text") or ""), report.changes),
+            report.changes.get("patch_cut") or 0,
+        ),
+        "between": [side_name(side) for side in report.between],
+        # What is taken back has no sides: a person puts the files right.
+        "sides": []
+        if report.undoes is not None
+        else [
+            {"name": line(side, 80), "words": side_name(side)}
+            for side in dict.fromkeys(["workspace", *report.between])
+        ],
+        "conflicts": [
+            conflict_document(each, each.get("marked_text")) for each in report.conflicts[:_CLASHES]
+        ],
+    }
+
+
+def sides_said(message: Mapping[str, Any]) -> Any:
+    """Whose version counts, as the message says it: a name, names by path, or nothing. Raises InvalidArguments."""
+    sides = message.get("sides")
+    if sides is None or isinstance(sides, str):
+        return sides or None
+    if isinstance(sides, Mapping) and all(isinstance(each, str) for each in sides.values()):
+        return dict(sides) or None
+    raise InvalidArguments(
+        "The view sent a message that cannot be read: its `sides` are no names.",
+        fix="Show the run again, so that page and kernel are of one version.",
+        code="message_unreadable",
+    )
+
+
+def _marked(seen: RunSnapshot, blob: Any) -> tuple[str | None, int]:
+    """A text with markers, and how many bytes of it are left out; None where there is none, or it cannot be read."""
+    if not isinstance(blob, str):
+        return None, 0
+    try:
+        data, size = seen.run.store.blobs(seen.run.id).beginning(blob, TEXT_ROOM)
+    except PixirnbError:
+        return None, 0  # the file is named all the same
+    return data.decode("utf-8", "replace"), size - len(data)

@@ -1,0 +1,104 @@
+"""Signs of life of the steps that run: how long since each did anything, whether it seems stuck, how far it says it is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pixirnb.engine.broadcast import (
+    STEP_HEARTBEAT,
+    STEP_OUTPUT,
+    STEP_PROGRESS,
+    STEP_SESSION,
+    STEP_STALLED,
+    Live,
+)
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.live.tape import Tape
+
+_STIRRED_EVERY_MS: Final = 1_000
+"""How often the moment of a step's last sign of life is told anew: its age is shown in seconds."""
+_ALIVE: Final = frozenset({STEP_OUTPUT, STEP_PROGRESS, STEP_SESSION})
+
+
+@dataclass(slots=True)
+class _Sign:
+    attempt: int
+    output_ms: int
+    """Moment of its last output."""
+    alive_ms: int
+    """Of its last sign of life: output, progress, an event of its session."""
+    is_stalled: bool = False
+    fraction: float | None = None
+    note: str = ""
+
+
+class Pulses:
+    """Gathers live news between two ticks. Moments are in ms since the run's first event."""
+
+    def __init__(self) -> None:
+        self._signs: dict[int, _Sign] = {}
+        self._is_new = False
+        self._told_ms = 0
+        self._has_stirred = False
+
+    def take(self, news: Live, tape: Tape) -> None:
+        """One piece of live news."""
+        place = tape.plan.index.get(news.step)
+        if place is None:
+            return
+        now = now_ms(tape)
+        sign = self._signs.get(place)
+        if sign is None or sign.attempt != news.attempt:
+            sign = self._signs[place] = _Sign(news.attempt, now, now)
+            self._is_new = True
+        if news.topic in _ALIVE:
+            self._is_new = self._is_new or sign.is_stalled
+            sign.alive_ms, sign.is_stalled = now, False
+            self._has_stirred = True
+        match news.topic:
+            case topic if topic == STEP_OUTPUT:
+                sign.output_ms = now
+            case topic if topic in {STEP_HEARTBEAT, STEP_STALLED}:
+                sign.output_ms = now - int(news.data["last_output_age_ms"])
+                sign.alive_ms = now - int(news.data["idle_ms"])
+                sign.is_stalled = topic == STEP_STALLED or sign.is_stalled
+                self._is_new = True
+            case topic if topic == STEP_PROGRESS:
+                sign.fraction = news.data.get("fraction")
+                sign.note = line(news.data.get("message") or "", 120)
+                self._is_new = True
+
+    def told(self, tape: Tape) -> dict[str, Any] | None:
+        """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}` where there is something to tell."""
+        gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
+        for place in gone:
+            del self._signs[place]
+        now = now_ms(tape)
+        is_due = self._has_stirred and now - self._told_ms >= _STIRRED_EVERY_MS
+        if not (self._is_new or gone or is_due):
+            return None
+        self._is_new = self._has_stirred = False
+        self._told_ms = now
+        signs = self._signs.items()
+        return {
+            "now": now,
+            "steps": {
+                str(p): [s.attempt, s.output_ms, s.is_stalled, s.fraction, s.note, s.alive_ms]
+                for p, s in signs
+            },
+        }
+
+
+def now_ms(tape: Tape) -> int:
+    """This moment, in ms since the run's first event; 0 before that."""
+    if not tape.began_ms:
+        return tape.ms
+    # A clock that was set back must not show a run before its own last event.
+    return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
+
+
+def _is_running(tape: Tape, place: int, attempt: int) -> bool:
+    state = tape.run.steps.get(tape.plan.steps[place].id)
+    return state is not None and state.stage == "running" and state.attempt == attempt

@@ -1,0 +1,246 @@
+"""A run in the page: a widget kept true while the run moves, beside a picture that the saved file keeps.
+
+    engine's thread ──news──▶ queue ──▶ ticks, ten a second at most ──▶ widget
+    browser ──▶ questions and wishes ──▶ a worker ──▶ answers
+
+One view a run, however often it is shown. The engine never waits for it; nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.display import DisplayHandle, display
+
+from pixirnb import api
+from pixirnb.engine.broadcast import Live, News
+from pixirnb.errors import PixirnbError
+from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.live.event_source import Source
+from pixirnb.notebook.live.heartbeats import Pulses, now_ms
+from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.session_followers import Transcripts
+from pixirnb.notebook.live.workflow_edits import is_edit, past_acts
+from pixirnb.operations.run import Run
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.live.header import heading
+from pixirnb.views.live.scene import look, scene
+from pixirnb.views.live.tape import Tape
+from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.mimebundle import mimebundle
+
+if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take a while
+    from pixirnb.notebook.live.widget import RunWidget
+
+TICK_S: Final = 0.1
+REST_S: Final = 1.0
+"""How often a run at rest is looked at: another process may take it up again."""
+_GIVES_WAY: Final = (
+    ".jp-OutputArea-child:has(.pixirnb-kept):has(+ .jp-OutputArea-child .pixirnb-window){display:none}"
+    ".jp-OutputArea-child:has(.pixirnb-kept) + .jp-OutputArea-child > .jupyter-widgets:not(:has(*)){display:none}"
+)
+"""The picture gives way to the live view after it; where that is gone, the complaint about it gives way to the picture."""
+WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+class LiveView:
+    """The live view of one run. `show` may be called again: each output is another window on the same state."""
+
+    def __init__(self, run: Run) -> None:
+        from pixirnb.notebook.live.widget import RunWidget
+
+        self.run = run
+        self._source = Source(run)
+        self._pulses = Pulses()
+        self._handles: list[tuple[str | None, DisplayHandle]] = []
+        """Outputs that show it, each with the cell it belongs to."""
+        self._lock = threading.RLock()
+        self._is_at_rest = not self._source.is_live()
+        self._closed = threading.Event()
+        self._stirred = threading.Event()
+        """Ends the long pause of a view at rest."""
+        self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._transcripts = Transcripts()
+        self._transcripts.join(self._source.said)
+        self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
+        self._tape = Tape(run.compiled())
+        self._past: list[dict[str, Any]] = []
+        """Its acts before the last edit of its workflow."""
+        self._take(self._source.poll())
+        self.widget: RunWidget = RunWidget(
+            look=look(),
+            scene=self._scene(),
+            tape=self._tape.entries,
+            past=self._past,
+            head=self._head(),
+            pulse={},
+        )
+        self.widget.on_msg(self._hear)
+        for name, work in (("ticks", self._tick), ("answers", self._answer)):
+            threading.Thread(target=work, name=f"pixirnb-view-{name}", daemon=True).start()
+
+    # --- what a cell does ---------------------------------------------------------------------------------------
+
+    def show(self, cell: str | None = None) -> None:
+        """Show it in the current cell."""
+        with self._lock:
+            handle = display(self._picture(), raw=True, display_id=True)
+            # An output of its own: a front-end that opens the file when the widget is gone would show nothing else of the two.
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
+            if handle is not None:
+                self._handles.append((cell, handle))
+
+    def forget(self, cell: str) -> bool:
+        """The output of a cell is gone. True while others show it."""
+        with self._lock:
+            self._handles = [entry for entry in self._handles if entry[0] != cell]
+            return bool(self._handles)
+
+    def take_up(self, run: Run) -> None:
+        """The run goes on: from now on its new course is followed, and a cell that wants the same run attaches to it."""
+        SHELF.take(run)
+        with self._lock:
+            self.run = run
+            self._source.leave()
+            self._source = Source(run)
+            self._transcripts.join(self._source.said)
+        self._stirred.set()
+
+    def settle(self) -> None:
+        """Bring everything up to date, the saved picture too."""
+        with self._lock:
+            self._refresh()
+
+    def close(self) -> None:
+        """Leave the final picture in every output and take the widget off the page."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+            self._stirred.set()
+            self._asked.put(None)
+            self._source.leave()
+            self._save()
+            self.widget.close()
+
+    # --- ticks --------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        while not self._closed.is_set():
+            self._stirred.wait(REST_S if self._is_at_rest else TICK_S)
+            self._stirred.clear()
+            try:
+                self._look()
+            except PixirnbError:
+                self._is_at_rest = True  # its folder was removed: what was seen stays to be seen
+            except Exception as error:  # noqa: BLE001 - a bug of ours: the view says that it stands still, and the run goes on
+                self._stand_still(error)
+                return
+
+    def _look(self) -> None:
+        if self._is_at_rest and (found := api.open_run(self.run.folder)).is_live_here:
+            self.take_up(found)  # continued by this process, though not from here
+        with self._lock:
+            if not self._closed.is_set():
+                self._refresh()
+
+    def _stand_still(self, error: Exception) -> None:
+        told = f"This view stopped following its run ({type(error).__name__}: {error}). Show the run again."
+        warning = {"text": line(told, 300), "step": None}
+        head = self.widget.head
+        self.widget.head = {**head, "warnings": [warning, *head["warnings"]], "live": ""}
+
+    def _refresh(self) -> None:
+        """Take what is new and tell the browser. Called with the lock held."""
+        news = self._source.poll()
+        is_live = self._source.is_live()
+        grown = len(self._tape.entries)
+        is_other = self._take(news)
+        if is_other:
+            with self.widget.hold_sync():
+                self.widget.scene, self.widget.past = self._scene(), self._past
+                self.widget.tape = self._tape.entries
+            grown = len(self._tape.entries)
+        if len(self._tape.entries) > grown:
+            self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
+        pulse = self._pulses.told(self._tape)
+        if pulse is not None:
+            self.widget.pulse = pulse
+        if stirred := self._transcripts.stirred():
+            self.widget.send({"stirred": stirred})
+        was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
+        if is_other or len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
+            if self._is_at_rest or was_at_rest:
+                self.widget.head = self._head()
+            if self._is_at_rest:
+                self._save()
+
+    def _take(self, news: list[News]) -> bool:
+        """Fold news in. True where the workflow itself changed, so that everything is to be drawn anew."""
+        is_other = False
+        for piece in news:
+            if isinstance(piece, Live):
+                self._pulses.take(piece, self._tape)
+                self._transcripts.hear(piece)
+                continue
+            if piece.seq <= self._tape.run.seq:
+                continue  # the log tells again what the loop had told
+            is_other = is_other or is_edit(piece)
+            self._tape.take(piece)
+        if is_other:
+            events = self.run.history()
+            self._tape = Tape(self.run.compiled())
+            self._tape.extend(events)
+            self._past = past_acts(self.run.id, events)
+        return is_other
+
+    # --- documents ----------------------------------------------------------------------------------------------
+
+    def _scene(self) -> dict[str, Any]:
+        return scene(self.run.id, self.run.compiled(), self.run.plan.document())
+
+    def _head(self) -> dict[str, Any]:
+        live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
+        return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
+
+    def _picture(self) -> dict[str, Any]:
+        """What the file keeps; hidden while the live view stands beneath it."""
+        outcome = self.run.outcome.document()
+        edges = edges_of(self.run.compiled())
+        drawn = mimebundle("outcome", outcome, edges, plan=self.run.plan.document())
+        kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
+        return {**drawn, "text/html": kept}
+
+    def _save(self) -> None:
+        """Bring the pictures up to date."""
+        try:
+            picture = self._picture()
+        except PixirnbError:
+            return  # its folder was removed: the last picture stays
+        for _, handle in self._handles:
+            handle.update(picture, raw=True)
+
+    # --- the browser's questions --------------------------------------------------------------------------------
+
+    def _hear(self, _widget: object, message: Any, _buffers: object) -> None:
+        # On the kernel's main thread or on a subshell's: neither may wait.
+        if isinstance(message, Mapping):
+            self._asked.put(message)
+
+    def _answer(self) -> None:
+        while (message := self._asked.get()) is not None:
+            if message.get("ask") == "tape":
+                self._tell_tape(message.get("from"))
+                continue
+            self.widget.send(self._inquiries.answer(message))
+
+    def _tell_tape(self, known: Any) -> None:
+        with self._lock:
+            entries = self._tape.entries
+            start = known if type(known) is int and 0 <= known <= len(entries) else 0
+            growth = {"from": start, "entries": entries[start:], "now": now_ms(self._tape)}
+        self.widget.send({"tape": growth})

@@ -1,0 +1,354 @@
+"""Answers what a browser asks about one run, and does what a person clicks there.
+
+    message ──▶ Inquiries.answer ──▶ {re, ok: True, answer} | {re, ok: False, error}
+
+Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it: neither the
+kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken
+or hostile. The shapes stand in docs/reference/live-view.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pixirnb import api
+from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
+from pixirnb.notebook.live.conversation_pages import conversation
+from pixirnb.notebook.live.file_details import conflict_of, merge_document, patch_of, sides_said
+from pixirnb.notebook.live.session_followers import Transcripts
+from pixirnb.notebook.live.snapshots import Readings
+from pixirnb.operations.run import Run
+from pixirnb.runners.output.mask import secret_values
+from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.status_marks import run_mark
+from pixirnb.views.live.controls import controls, forecast_document, log_document
+from pixirnb.views.live.panel import panel
+from pixirnb.views.session.entries import PAGE
+
+NAME_LIMIT: Final = 200
+NAMES: Final = 10_000
+"""Steps that a merge may name."""
+TEXT_LIMIT: Final = 64 * 1024
+"""Characters of a note or of a decision's value; what the run itself takes is less, and it says so."""
+EVENTS: Final = 200
+MOST_EVENTS: Final = 500
+
+_ID: Final = re.compile(r"[ -~]{0,64}")
+_CHOICE: Final = {"from": "from_", "only": "only", "until": "until", "checkpoint": "checkpoint"}
+
+Follow = Callable[[Run], None]
+
+
+class Inquiries:
+    """Answers about one run. `run` may be set to the same run taken up again."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        on_taken_up: Follow | None = None,
+        on_forked: Follow | None = None,
+        transcripts: Transcripts | None = None,
+    ) -> None:
+        """`on_taken_up`: called with the run once a wish has made this process drive it (again); `on_forked`: with a new run
+        that a wish has begun from a checkpoint. Both on the thread that called `answer`, before it returns.
+        `transcripts`: where live news of the run's sessions is heard, if anywhere.
+        """
+        self.run = run
+        self.on_taken_up = on_taken_up
+        self.on_forked = on_forked
+        self._readings = Readings()
+        self._transcripts = transcripts or Transcripts()
+        self._lock = threading.Lock()
+        self._asks: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+            "step": self._step,
+            "output": self._output,
+            "value": self._value,
+            "session": self._session,
+            "changes": self._changes,
+            "conflict": self._conflict,
+            "merge": self._preview,
+            "run": self._controls,
+            "forecast": self._forecast,
+            "events": self._events,
+        }
+        self._wishes: dict[str, Callable[[Mapping[str, Any]], Run]] = {
+            "cancel": self._cancel,
+            "drain": self._drain,
+            "checkpoint": self._checkpoint,
+            "decide": self._decide,
+            "approve": self._approve,
+            "deny": self._deny,
+            "resume": self._resume,
+            "merge": self._merge,
+        }
+        self._merged: dict[str, Any] | None = None
+
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one message, plain JSON. Never raises."""
+        replied: dict[str, Any] = {"re": None, "ok": True}
+        try:
+            replied["re"] = _id_of(message)
+            with self._lock:
+                self._keep_up()
+                answer = self._answered(message)
+            json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
+            return {**replied, "answer": answer}
+        except PixirnbError as error:
+            return {**replied, "ok": False, "error": _told(error)}
+        except Exception as error:  # noqa: BLE001 - the last line of defence of a thread that answers a browser
+            bug = InternalError(
+                f"pixirnb failed to answer: {type(error).__name__}: {error}",
+                fix="Please report it. The run and its log are not touched by this.",
+            )
+            return {**replied, "ok": False, "error": _told(bug)}
+
+    def _keep_up(self) -> None:
+        """A cell of this kernel may have taken the run up since: then its loop is asked, not its inbox."""
+        if self.run.is_live_here:
+            return
+        try:
+            found = api.open_run(self.run.folder)
+        except PixirnbError:
+            return  # gone, or not to be read: each question says so itself
+        if found.is_live_here:
+            self.run = found
+
+    def _answered(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(message, Mapping):
+            raise _unreadable("it is no object")
+        ask, wish = message.get("ask"), message.get("do")
+        if isinstance(ask, str) and ask in self._asks and wish is None:
+            return self._asks[ask](message)
+        if isinstance(wish, str) and wish in self._wishes and ask is None:
+            return self._done(self._wishes[wish], message)
+        raise _unreadable("it asks and wishes nothing that is known here")
+
+    # --- asks ---------------------------------------------------------------------------------------------------
+
+    def _step(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        step, seen = _name(message, "step"), self._readings.at(self.run, _place(message, "at"))
+        plan = seen.plan_with(step)
+        return panel(
+            plan,
+            seen.moment.run,
+            seen.moment.tries,
+            step,
+            is_live=seen.is_live,
+            is_past=seen.moment.is_past,
+            damage=seen.damage,
+            printed=seen.printed(step),
+            secrets=secret_values(os.environ),
+        )
+
+    def _output(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        seen = self._readings.at(self.run, _place(message, "at"))
+        return seen.output(_name(message, "step"), _place(message, "attempt"))
+
+    def _value(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        step, is_click = _name(message, "step"), _flag(message, "load", default=False)
+        seen = self._readings.at(self.run, None)
+        return {"step": step, **seen.value(step, load=is_click)}
+
+    def _session(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        seen = self._readings.at(self.run, _place(message, "at"))
+        return conversation(
+            seen,
+            self._transcripts,
+            _name(message, "step"),
+            _place(message, "attempt"),
+            since=_place(message, "since") or 0,
+            before=_place(message, "before"),
+            limit=_place(message, "limit") or PAGE,
+        )
+
+    def _changes(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return patch_of(self._readings.at(self.run, _place(message, "at")), _name(message, "step"))
+
+    def _conflict(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return conflict_of(
+            self._readings.at(self.run, _place(message, "at")), _name(message, "step")
+        )
+
+    def _preview(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        steps, undo = _names(message, "steps"), _flag(message, "undo", default=False)
+        report = self.run.merge(*steps, preview=True, undo=undo, sides=sides_said(message))
+        return merge_document(report)
+
+    def _controls(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        seen = self._readings.at(self.run, _place(message, "at"))
+        return controls(
+            seen.outcome().document(),
+            seen.moment.run,
+            live=seen.live,
+            is_past=seen.moment.is_past,
+            folder=str(self.run.folder),
+        )
+
+    def _forecast(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        choice = _choice(message)
+        return forecast_document(self.run.id, api.plan_resume(self.run.folder, **choice), choice)
+
+    def _events(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        first, limit = _place(message, "from"), _place(message, "limit")
+        events = self._readings.at(self.run, None).events
+        return log_document(
+            events, first or 1, min(EVENTS if limit is None else limit, MOST_EVENTS)
+        )
+
+    # --- wishes -------------------------------------------------------------------------------------------------
+
+    def _done(
+        self, wish: Callable[[Mapping[str, Any]], Run], message: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        driven, before = self.run.live, self.run.state.seq
+        after = wish(message)
+        is_new = after.id != self.run.id
+        if is_new and self.on_forked is not None:
+            self.on_forked(after)
+        if not is_new and after.live is not driven:
+            self.run = after
+            if self.on_taken_up is not None:
+                self.on_taken_up(after)
+        outcome = after.outcome
+        sentence = outcome.summary
+        if after.is_no_op:
+            sentence = after.nothing_done(before)
+        merged, self._merged = self._merged, None
+        return {
+            **({} if merged is None else {"merge": merged}),
+            "run_id": after.id,
+            "mark": run_mark(outcome.status).document(),
+            "sentence": line(sentence, 600),
+            "is_live": after.is_live_here,
+            "is_new": is_new,
+        }
+
+    def _cancel(self, message: Mapping[str, Any]) -> Run:
+        step = None if message.get("step") is None else _name(message, "step")
+        self.run.cancel(step)
+        return self.run
+
+    def _drain(self, _message: Mapping[str, Any]) -> Run:
+        self.run.cancel(drain=True)
+        return self.run
+
+    def _checkpoint(self, message: Mapping[str, Any]) -> Run:
+        self.run.checkpoint(_name(message, "name"), _text(message, "note"))
+        return self.run
+
+    def _decide(self, message: Mapping[str, Any]) -> Run:
+        value = message.get("value")
+        if len(json.dumps(value)) > TEXT_LIMIT:
+            raise _unreadable("its `value` is too long")
+        return self.run.decide(
+            _name(message, "step"),
+            _name(message, "verdict"),
+            value=value,
+            note=_text(message, "note"),
+            resume=_flag(message, "resume", default=True),
+            attended=True,
+        )
+
+    def _approve(self, message: Mapping[str, Any]) -> Run:
+        return self.run.approve(
+            _name(message, "request"), note=_text(message, "note"), attended=True
+        )
+
+    def _deny(self, message: Mapping[str, Any]) -> Run:
+        return self.run.deny(_name(message, "request"), note=_text(message, "note"), attended=True)
+
+    def _merge(self, message: Mapping[str, Any]) -> Run:
+        report = self.run.merge(
+            *_names(message, "steps"),
+            undo=_flag(message, "undo", default=False),
+            sides=sides_said(message),
+        )
+        self._merged = merge_document(report)
+        return self.run
+
+    def _resume(self, message: Mapping[str, Any]) -> Run:
+        return api.resume(self.run.folder, **_choice(message), attended=True)
+
+
+def _id_of(message: Any) -> int | str | None:
+    """What the reply answers to; None for what no reply can bear."""
+    asked = message.get("id") if isinstance(message, Mapping) else None
+    if isinstance(asked, int) and not isinstance(asked, bool) and abs(asked) < 2**53:
+        return asked
+    return asked if isinstance(asked, str) and _ID.fullmatch(asked) else None
+
+
+def _name(message: Mapping[str, Any], key: str) -> str:
+    found = message.get(key)
+    if not isinstance(found, str) or not 0 < len(found) <= NAME_LIMIT:
+        raise _unreadable(f"its `{key}` is no name")
+    return found
+
+
+def _names(message: Mapping[str, Any], key: str) -> list[str]:
+    found = message.get(key, [])
+    if not isinstance(found, list) or len(found) > NAMES or len({*map(type, found), str}) > 1:
+        raise _unreadable(f"its `{key}` are no names")
+    return found
+
+
+def _text(message: Mapping[str, Any], key: str) -> str:
+    found = message.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str) or len(found) > TEXT_LIMIT:
+        raise _unreadable(f"its `{key}` is no text, or too long")
+    return found
+
+
+def _place(message: Mapping[str, Any], key: str) -> int | None:
+    """A sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
+    found = message.get(key)
+    if found is None:
+        return None
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**53:
+        raise _unreadable(f"its `{key}` is no number that counts")
+    return max(found, 1)
+
+
+def _flag(message: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    found = message.get(key, default)
+    if not isinstance(found, bool):
+        raise _unreadable(f"its `{key}` is neither true nor false")
+    return found
+
+
+def _choice(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a resume is asked to take up, by the names `api.resume` has for it."""
+    return {
+        name: _name(message, key) for key, name in _CHOICE.items() if message.get(key) is not None
+    }
+
+
+def _unreadable(why: str) -> InvalidArguments:
+    return InvalidArguments(
+        f"The view sent a message that cannot be read: {why}.",
+        fix="Show the run again, so that page and kernel are of one version.",
+        code="message_unreadable",
+    )
+
+
+def _told(error: PixirnbError) -> dict[str, Any]:
+    """An error for the browser: its texts cleaned and bounded, its details where they are small."""
+    document = dict(error.document()["error"])
+    document["message"] = plain(document["message"], 2_000)
+    document["fix"] = plain(document["fix"], 2_000)
+    document["path"] = None if document["path"] is None else line(document["path"], 300)
+    try:
+        details = json.dumps(document["details"], allow_nan=False)
+        details.encode("utf-8")
+        document["details"] = json.loads(details) if len(details) <= 16_384 else {}
+    except (TypeError, ValueError, RecursionError):
+        document["details"] = {}
+    return document

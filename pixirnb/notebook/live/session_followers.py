@@ -1,0 +1,167 @@
+"""Child sessions as a view reads them: their logs, followed as they grow, and the words that are on the way to them.
+
+    step:session, step:output ──▶ hear ──▶ stirred(): steps whose session has more to show than was told
+    a browser's question      ──▶ told ──▶ the conversation, or the part of it that is new
+
+What is shown of a session is on disk; only the words of a message that is not yet whole come from the run's loop, and those are
+known only where this kernel drives the run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.engine.agent_text import LooseText
+from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live
+from pixirnb.errors import LogDamaged, StateUnusable
+from pixirnb.history.events import Event
+from pixirnb.ids import attempt_name
+from pixirnb.operations.run import Run
+from pixirnb.store.log_follower import LogFollower
+from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.session.entries import Dialogue
+
+WORDS: Final = 16_000
+"""Characters of a message on its way that are shown: the last ones."""
+_FOLLOWED: Final = 8
+"""Sessions whose conversation is kept between two questions."""
+_HEARD: Final = 256
+_STIR_S: Final = 0.25
+"""How often a browser is told at most that a session has more; the engine writes a session as often."""
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One session that was asked about."""
+
+    follower: LogFollower
+    dialogue: Dialogue = field(default_factory=Dialogue)
+    events: list[Event] = field(default_factory=list)
+    damage: str = ""
+    stirred_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the loop has told of a session."""
+
+    seq: int = 0
+    loose: LooseText = field(default_factory=LooseText)
+    told: tuple[int, int] = (0, 0)
+    """Its `seq`, and how many characters were heard, when a browser was last answered."""
+    characters: int = 0
+
+
+class Transcripts:
+    """The sessions of one run. `hear` is called by the thread that ticks, the rest by the one that answers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._followed: OrderedDict[str, _Followed] = OrderedDict()
+        self._heard: OrderedDict[str, _Heard] = OrderedDict()
+
+    def join(self, said: Mapping[str, str]) -> None:
+        """What agents were saying when the first news came, by the names of their sessions."""
+        with self._lock:
+            for name, words in said.items():
+                heard = self._of(name)
+                heard.characters += len(words)
+                heard.loose = LooseText()
+                heard.loose.hear(words)
+
+    def hear(self, news: Live) -> None:
+        """One piece of live news."""
+        if news.topic == STEP_OUTPUT:
+            if news.data.get("stream") == "stdout":
+                self._hear_words(news)
+        elif news.topic == STEP_SESSION:
+            with self._lock:
+                heard = self._of(attempt_name(news.step, news.attempt))
+                heard.seq = int(news.data["seq"])
+                if news.data["kind"] == "assistant_message":
+                    heard.loose.told(str(news.data["data"].get("text", "")))
+
+    def stirred(self) -> list[str]:
+        """Names of sessions that a browser asked about, and that have more to show than it was told."""
+        now, found = time.monotonic(), []
+        with self._lock:
+            for name, followed in self._followed.items():
+                heard = self._heard.get(name)
+                if heard is None or heard.told == (heard.seq, heard.characters):
+                    continue
+                if now - followed.stirred_at >= _STIR_S:
+                    followed.stirred_at = now
+                    found.append(name)
+        return found
+
+    def dialogue(self, run: Run, name: str, until: str | None = None) -> tuple[Dialogue, str]:
+        """The conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
+
+        Raises UnknownRun (`unknown_session`), StateUnusable.
+        """
+        with self._lock:
+            followed = self._followed.pop(name, None)
+        if followed is None:
+            followed = _Followed(run.store.follow_session(run.id, name))
+        try:
+            while events := followed.follower.poll():
+                followed.events += events
+                for event in events:
+                    followed.dialogue.take(event)
+        except LogDamaged as damage:
+            followed.damage = damage.message
+        except StateUnusable:
+            if not followed.events:
+                raise  # else its folder is gone since, and what was read stays to be seen
+        with self._lock:
+            self._followed[name] = followed
+            while len(self._followed) > _FOLLOWED:
+                self._followed.popitem(last=False)
+            heard = self._heard.get(name)
+            if heard is not None and until is None:
+                # What was told and is not on disk yet stays to be told.
+                heard.told = (min(heard.seq, followed.dialogue.seq), heard.characters)
+        if until is None:
+            return followed.dialogue, followed.damage
+        return _as_it_stood(followed.events, until), ""
+
+    def saying(self, name: str) -> dict[str, Any] | None:
+        """`{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
+        with self._lock:
+            heard = self._heard.get(name)
+            words = "" if heard is None else heard.loose.text.strip("\n")
+        if not words.strip():
+            return None
+        return {"text": plain(words[-WORDS:], 2 * WORDS), "is_cut": len(words) > WORDS}
+
+    def _hear_words(self, news: Live) -> None:
+        chunk = str(news.data.get("chunk", ""))
+        with self._lock:
+            heard = self._heard.get(attempt_name(news.step, news.attempt))
+            if heard is None:
+                return  # not an agent's: its session is told of before it says anything, or was joined
+            heard.characters += len(chunk)
+            heard.loose.hear(chunk)
+
+    def _of(self, name: str) -> _Heard:
+        heard = self._heard.get(name)
+        if heard is None:
+            heard = self._heard[name] = _Heard()
+            while len(self._heard) > _HEARD:
+                self._heard.popitem(last=False)
+        return heard
+
+
+def _as_it_stood(events: Sequence[Event], until: str) -> Dialogue:
+    """Up to a moment of the run's log, by the times in both: the same process wrote them."""
+    found = Dialogue()
+    for event in events:
+        if event.at > until:
+            break
+        found.take(event)
+    return found

@@ -1,0 +1,122 @@
+"""The widget of a run: synced traits for the browser to draw, and the browser's part of the code.
+
+    look, scene      constant: words and shapes; where each step stands
+    tape             the history as numbers; grown in place, so that a late view reads it whole
+    past             scene and tape of the acts before the workflow was edited
+    head, pulse      how the run stands; signs of life of what runs now
+
+What it means is in docs/adr/0012-the-live-view.md; the messages are in docs/reference/live-view.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+from ipywidgets import Layout
+
+from pixirnb.views.basics.style import CARD, PALETTE, PICTURE
+
+PARTS: Final = (
+    "elements.js",
+    "words.js",
+    "story.js",
+    "stage.js",
+    "camera.js",
+    "boxes.js",
+    "dust.js",
+    "conflicts.js",
+    "graph.js",
+    "marking.js",
+    "cells.js",
+    "wishes.js",
+    "offers.js",
+    "forecasts.js",
+    "tally.js",
+    "finder.js",
+    "controls.js",
+    "previews.js",
+    "output.js",
+    "turns.js",
+    "conversation.js",
+    "question.js",
+    "permission.js",
+    "seams.js",
+    "merging.js",
+    "changes.js",
+    "sections.js",
+    "grip.js",
+    "panel.js",
+    "courses.js",
+    "spells.js",
+    "landmarks.js",
+    "chronicle.js",
+    "axis.js",
+    "bars.js",
+    "timeline.js",
+    "player.js",
+    "replay.js",
+    "notice.js",
+    "view.js",
+)
+"""Joined in this order: a plain module each, without imports, so that nothing has to be built."""
+SHEETS: Final = (
+    "view.css",
+    "controls.css",
+    "panel.css",
+    "files.css",
+    "conversation.css",
+    "timeline.css",
+    "replay.css",
+    "notice.css",
+)
+"""After the palette and the looks that the saved pictures have too."""
+_STATIC: Final = Path(__file__).parents[1] / "static"
+
+
+@cache
+def browser_code() -> str:
+    """What the browser runs."""
+    return "\n".join((_STATIC / part).read_text(encoding="utf-8") for part in PARTS)
+
+
+@cache
+def style_sheet() -> str:
+    """How it looks: the palette of the saved pictures, and what only the live view has."""
+    own = (_STATIC / sheet for sheet in SHEETS)
+    return PALETTE + PICTURE + CARD + "\n".join(each.read_text(encoding="utf-8") for each in own)
+
+
+class RunWidget(anywidget.AnyWidget):
+    """One run in the browser. Everything is drawn from these traits; nothing is set by the browser."""
+
+    look = traitlets.Dict().tag(sync=True)
+    scene = traitlets.Dict().tag(sync=True)
+    tape = traitlets.Any().tag(sync=True)
+    past = traitlets.Any().tag(sync=True)
+    head = traitlets.Dict().tag(sync=True)
+    pulse = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, **state: Any) -> None:
+        self._esm = browser_code()
+        self._css = style_sheet()
+        super().__init__(
+            layout=Layout(width="100%"), **state
+        )  # outputs shrink what they hold otherwise
+        self._hear_while_busy()
+
+    def _hear_while_busy(self) -> None:
+        # ipykernel answers a comm where its last message came from: the main shell, which may be busy. The browser
+        # asked on a subshell, and is heard there at once. The attribute is private: without it cells have to be awaited.
+        if hasattr(self.comm, "_reply_subshell_for"):
+            self.comm._reply_subshell_for = lambda _data, asked: asked  # noqa: SLF001 - see above
+
+    def close(self) -> None:
+        """Take it off the page; its layout is a widget of its own, and goes too."""
+        layout = self.layout
+        super().close()
+        if layout is not None:
+            layout.close()

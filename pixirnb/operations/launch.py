@@ -1,0 +1,187 @@
+"""Hands courses to the engine of this process, and warns runs that may write the same files of each other.
+
+launch_start(…) launch_resume(…) launch_fork(…)   a run made ready and driven in the background
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pixirnb.engine.agent_slots import agent_limit
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.engine import engine
+from pixirnb.engine.live_run import LiveRun
+from pixirnb.engine.messages import HeldInbox
+from pixirnb.errors import HeldByAnother, PixirnbError
+from pixirnb.history.events import Parent
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.ids import attempt_name
+from pixirnb.machine.board import RunStop
+from pixirnb.machine.requests import Request, workspace_shared
+from pixirnb.machine.resume import Selection
+from pixirnb.operations import prepare
+from pixirnb.operations.prepare import PreparedRun
+from pixirnb.operations.request_delivery import post, request
+from pixirnb.operations.resume_plan import Edit, pinned_plan
+from pixirnb.operations.write_overlap import share_writes
+from pixirnb.planning.plan import Plan
+from pixirnb.spec.workflow import Workflow
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.inbox import FileInbox
+from pixirnb.store.lease import live_owner
+
+_NEIGHBOURS: Final = 32
+"""So many of the newest runs are looked at for one that another process drives in the same workspace."""
+
+
+def launch_start(
+    workflow: Workflow,
+    inputs: Mapping[str, object],
+    *,
+    workspace: Path,
+    store: FileStore,
+    sources: Mapping[str, str],
+    listeners: Sequence[Listener] = (),
+    parent: Parent | None = None,
+    is_attended: bool = False,
+) -> LiveRun:
+    """Start a new run in the background. Raises as `operations.prepare.first`, and LogWriteFailed.
+
+    `parent`: the agent that starts it; `is_attended`: a person is there to be asked for permissions.
+    """
+    agent_limit(os.environ)  # a mistake in it is told before anything is made
+    course = prepare.prepare_start(
+        workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
+    )
+    return _launch(store, course, listeners, is_attended=is_attended)
+
+
+def launch_resume(
+    store: FileStore,
+    run_id: str,
+    *,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    request: Request | None = None,
+    stop: RunStop | None = None,
+    take_over: bool = False,
+    recover: bool = False,
+    listeners: Sequence[Listener] = (),
+    is_attended: bool = False,
+) -> LiveRun | None:
+    """Resume a run in the background; None when there is nothing to do. `stop`: take it up only to end it.
+
+    Raises as `operations.prepare.further`.
+    """
+    agent_limit(os.environ)
+    _refuse_copy(store, run_id)
+    course = prepare.prepare_resume(
+        store,
+        run_id,
+        edit=edit,
+        selection=selection,
+        request=request,
+        take_over=take_over,
+        recover=recover,
+    )
+    if course is None:
+        return None
+    return _launch(store, course, listeners, stop, is_attended=is_attended)
+
+
+def launch_fork(
+    store: FileStore,
+    run_id: str,
+    checkpoint: str,
+    *,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    listeners: Sequence[Listener] = (),
+    is_attended: bool = False,
+) -> LiveRun:
+    """Start a new run from a named checkpoint of another, in the background. Raises as `operations.prepare.forked`."""
+    agent_limit(os.environ)
+    course = prepare.prepare_fork(store, run_id, checkpoint, edit=edit, selection=selection)
+    _copy_outputs(store.folder(run_id), course.log.folder, course.run)
+    return _launch(store, course, listeners, is_attended=is_attended)
+
+
+def _launch(
+    store: FileStore,
+    course: PreparedRun,
+    listeners: Sequence[Listener],
+    stop: RunStop | None = None,
+    *,
+    is_attended: bool,
+) -> LiveRun:
+    plan, log, run = course.plan, course.log, course.run
+    drafts = list(course.opening)
+    others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
+    workspace = run.workspace or drafts[0].data.get("workspace")
+    for other in others:
+        theirs = other.ask(lambda scheduler: scheduler.board.run.workspace)
+        if theirs == workspace and share_writes(plan, other.scheduler.plan):
+            drafts.append(workspace_shared(other.scheduler.log.run_id))
+            other.record([workspace_shared(log.run_id)])
+    here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
+    for run_id in store.run_ids()[:_NEIGHBOURS]:
+        if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
+            drafts.append(workspace_shared(run_id))
+            post(store, run_id, request("neighbour", run_id=log.run_id))
+    inbox = None
+    if log.folder is not None:
+        inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
+    stop = course.stop or stop
+    return engine().launch(
+        plan,
+        log,
+        run,
+        drafts,
+        course.place,
+        listeners,
+        files=course.files,
+        stop=stop,
+        inbox=inbox,
+        is_attended=is_attended,
+    )
+
+
+def _refuse_copy(store: FileStore, run_id: str) -> None:
+    """Of two folders that bear one id this process drives one at a time. Raises HeldByAnother."""
+    live = engine().find(run_id)
+    if live is None or live.ended.is_set() or live.scheduler.log.folder == store.folder(run_id):
+        return
+    raise HeldByAnother(
+        f"{run_id} is live in this process, in {live.scheduler.log.folder}; this is a copy of it.",
+        fix="Wait until that run has come to rest, or resume the copy in another process.",
+        details={"run_id": run_id},
+    )
+
+
+def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:
+    """Whether another process drives that run in the same workspace, with writers that overlap ours."""
+    try:
+        if live_owner(store.folder(run_id)) is None:
+            return False
+        theirs = fold(store.read(run_id).events)
+        return theirs.workspace == workspace and share_writes(plan, pinned_plan(theirs))
+    except PixirnbError:
+        return False  # a run that cannot be read is named where it is looked at, not where another starts
+
+
+def _copy_outputs(source: Path, target: Path | None, run: RunState) -> None:
+    """What the attempts of a forked history printed, for people to read: a fork stands alone."""
+    if target is None:
+        return
+    for step, state in run.steps.items():
+        for attempt in range(1, state.attempt + 1):
+            name = f"{attempt_name(step, attempt)}.log"
+            found = source / "output" / name
+            if found.is_file() and not found.is_symlink():
+                copied = target / "output" / name
+                shutil.copyfile(found, copied)
+                copied.chmod(0o600)

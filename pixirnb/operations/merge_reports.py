@@ -1,0 +1,154 @@
+"""What a merge of a run came to, or would come to, read from its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pixirnb.engine.folders import roots_of
+from pixirnb.engine.isolation import MARKED_LIMIT, changes_of, conflict_facts
+from pixirnb.engine.merge import Merger
+from pixirnb.errors import PixirnbError
+from pixirnb.machine.merge_requests import MergeReport, MergeRequest, Sides
+from pixirnb.operations.record import RunRecord
+from pixirnb.protocols.ports import Blobs
+from pixirnb.protocols.trees import MergeConflict
+from pixirnb.store.lease import live_owner
+from pixirnb.views.files.changes import patch_text
+from pixirnb.workspace.local_files import LocalFiles, require_workspace
+from pixirnb.workspace.merge.recovery import refuse_unfinished as refuse_unfinished_merges
+from pixirnb.workspace.merge.recovery import unfinished_merges
+
+
+def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> MergeReport:
+    """What became of a request: the events that bear its id; none where there was nothing to do. `sides`: as it was asked."""
+    run, blobs = record.state, record.store.blobs(record.id)
+    for merge in run.merges:
+        if merge.get("request_id") == request_id:
+            return MergeReport(
+                record.id,
+                "merged" if merge.get("undoes") is None else "undone",
+                list(merge["steps"]),
+                merge=merge["merge"],
+                undoes=merge.get("undoes"),
+                changes=merge["changes"],
+                unmatched=_unmatched(sides, merge.get("solved") or []),
+            )
+    for event in record.history():
+        if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
+            return _conflicted(record.id, event.data, blobs, sides=sides)
+    return MergeReport(record.id, "nothing", [])
+
+
+def refuse_unfinished(record: RunRecord) -> None:
+    """Raise Cannot (`merge_unfinished`) where a dead process left a merge of the run half done, or unrecorded."""
+    folder = record.store.folder(record.id)
+    known = {merge["merge"] for merge in record.state.merges}
+    merges = folder.parent.parent / "merges"
+    if unfinished_merges(merges, record.id, known) and live_owner(folder) is None:
+        # Asked again: who was at it may have come to an end in between.
+        known = {merge["merge"] for merge in record.state.merges}
+        refuse_unfinished_merges(merges, record.id, known)
+
+
+def preview_merge(record: RunRecord, wish: MergeRequest | None) -> MergeReport:
+    """What a merge would come to. The user's files are looked at and not touched. Raises Cannot."""
+    if wish is None or (wish.undoes is None and not wish.steps):
+        return MergeReport(record.id, "nothing", [], preview=True)
+    run, plan = record.state, record.compiled()
+    steps = list(wish.steps)
+    if wish.undoes is not None:
+        steps = next(list(m["steps"]) for m in run.merges if m["merge"] == wish.undoes)
+    roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
+    state: Path = record.store.folder(record.id).parent.parent
+    files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
+    require_workspace(files, run)
+    found = Merger(plan, run, roots, files, blobs).preview(wish)
+    if found is None:
+        return MergeReport(record.id, "nothing", [], preview=True)
+    if isinstance(found, MergeConflict):
+        facts = conflict_facts(found, plan, run, roots, blobs, steps=wish.steps, undoes=wish.undoes)
+        return _conflicted(record.id, facts[0].data, blobs, sides=wish.sides, preview=True)
+    changes = changes_of(found.taken, roots, blobs)
+    shown, left_out = None, 0
+    if changes["patch"] is not None:
+        shown, left_out = patch_text(changes["patch"], blobs.beginning)
+    changes = {**changes, "patch": None, "patch_text": shown, "patch_cut": left_out}
+    return MergeReport(
+        record.id,
+        "clean",
+        steps,
+        undoes=wish.undoes,
+        preview=True,
+        changes=changes,
+        unmatched=_unmatched(wish.sides, found.solved),
+    )
+
+
+def _unmatched(sides: Sides, paths: Iterable[str]) -> list[str]:
+    """Files for which a side was named, though they are not among those in conflict."""
+    named = list(sides) if isinstance(sides, Mapping) else []
+    known = set(paths)
+    return [path for path in named if path not in known]
+
+
+def _conflicted(
+    run_id: str, data: dict[str, Any], blobs: Blobs, *, sides: Sides, preview: bool = False
+) -> MergeReport:
+    return MergeReport(
+        run_id,
+        "conflict",
+        list(data["steps"]),
+        undoes=data.get("undoes"),
+        preview=preview,
+        between=list(data["between"]),
+        conflicts=[{**file, "marked_text": _text(file, blobs)} for file in data["files"]],
+        # Of a conflict with more files than are told, nobody can say which are not among them.
+        unmatched=_unmatched(sides, [file["path"] for file in data["files"]])
+        if data["count"] <= len(data["files"])
+        else [],
+    )
+
+
+def _text(file: dict[str, Any], blobs: Blobs) -> str | None:
+    digest = file.get("marked")
+    if digest is None:
+        return None
+    try:
+        return blobs.get(digest)[:MARKED_LIMIT].decode("utf-8", errors="replace")
+    except PixirnbError:
+        return None  # a lost blob: the file is named all the same
+
+
+class _Shown:
+    """The blobs of a run, and beside them, in memory, what is only shown."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._held: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        digest = f"shown:{len(self._held)}"
+        self._held[digest] = data
+        return digest
+
+    def put_file(self, path: Path) -> str:
+        return self.put(path.read_bytes())
+
+    def get(self, digest: str) -> bytes:
+        return self._held[digest] if digest in self._held else self._blobs.get(digest)
+
+    def beginning(self, digest: str, limit: int) -> tuple[bytes, int]:
+        """Its first bytes, and how many it has."""
+        data = self.get(digest)
+        return data[:limit], len(data)
+
+    def path(self, digest: str) -> Path | None:
+        return None if digest in self._held else self._blobs.path(digest)
+
+    def has(self, digest: str) -> bool:
+        return digest in self._held or self._blobs.has(digest)
+
+    def is_whole(self, digest: str) -> bool:
+        return digest in self._held or self._blobs.is_whole(digest)

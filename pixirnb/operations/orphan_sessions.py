@@ -1,0 +1,134 @@
+"""Child sessions that their engine cannot close any more: those that a dead owner left open get their evidence, before
+anything of the run begins again.
+
+Source: contract.md §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pixirnb.errors import LogWriteFailed, StateUnusable
+from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.run_state import RunState
+from pixirnb.ids import attempt_name
+from pixirnb.protocols.ports import RunLog, SessionLog
+from pixirnb.sessions.state import SessionState, fold_session
+from pixirnb.sessions.unclean_end import closing
+from pixirnb.store.private_files import read_output
+
+_PARTIAL_LIMIT: Final = 128 * 1024
+_WHY: Final = {
+    "owner_died": "The process that drove this session died.",
+    "owner_unreachable": "The host that drove this session is taken for dead; nobody can say what became of the agent.",
+}
+
+
+def close_left(
+    log: RunLog,
+    run: RunState,
+    known: Iterable[Event],
+    wall: Callable[[], str],
+    *,
+    is_elsewhere: bool,
+) -> list[EventDraft]:
+    """Close the session of every attempt that was under way, durably; what the run's log says of each.
+
+    Done again it adds nothing, and of a session whose end `known` tells nothing is told. `is_elsewhere`: the owner ran on
+    another host, where nothing can be ended from here. Raises LogWriteFailed.
+    """
+    reason = "owner_unreachable" if is_elsewhere else "owner_died"
+    ended = {e.data["session_id"] for e in known if e.kind == "subagent_event" and _is_end(e)}
+    told = []
+    for step, state in run.steps.items():
+        if state.stage in {"scheduled", "running"}:
+            found = _closed(log, attempt_name(step, state.attempt), wall, reason)
+            if found is not None and attempt_name(step, state.attempt) not in ended:
+                told.append(_terminal(found, step, state.attempt, state.timeout_ms, reason))
+    return told
+
+
+def _is_end(event: Event) -> bool:
+    return event.data.get("event") not in {ASKED, DECIDED} and "session_id" in event.data
+
+
+def _closed(
+    log: RunLog, session_id: str, wall: Callable[[], str], reason: str
+) -> SessionState | None:
+    """How the session stands, closed; None where it had not begun."""
+    try:
+        session = log.session(session_id)
+    except LogWriteFailed:
+        return SessionState(started={"session_id": session_id})  # damaged: it takes no evidence
+    try:
+        if not session.held:
+            return None
+        state = fold_session(session.held)
+        if not state.is_closed:
+            drafts = closing(
+                state,
+                status="interrupted",
+                error_kind=reason,
+                message=_WHY[reason],
+                reason=reason,
+                partial_text=_cut_off(log, session, session_id),
+                timeout_ms=(state.started or {}).get("timeout_ms"),
+            )
+            at = wall()
+            session.append(
+                [
+                    Event(session.count + n, at, kind, data)
+                    for n, (kind, data) in enumerate(drafts, 1)
+                ]
+            )
+            for kind, data in drafts:
+                state.take(kind, data)
+        return state
+    finally:
+        session.close()
+
+
+def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
+    """What the agent had printed after its last message, as far as its output log tells."""
+    if log.folder is None:
+        return ""
+    path = log.folder / "output" / f"{session_id}.log"
+    try:
+        printed = read_output(path)
+    except StateUnusable:
+        return ""
+    last = _last_message(session.held)
+    if last:
+        _, found, printed = printed.rpartition(last)
+        printed = printed if found else ""
+    return printed[-_PARTIAL_LIMIT:]
+
+
+def _last_message(events: Iterable[Event]) -> str:
+    said = [str(e.data.get("text", "")) for e in events if e.kind == "assistant_message"]
+    return said[-1] if said else ""
+
+
+def _terminal(
+    state: SessionState, step: str, attempt: int, timeout_ms: int | None, reason: str
+) -> EventDraft:
+    started: dict[str, Any] = state.started or {}
+    event = "detached" if reason == "owner_unreachable" else "interrupted"
+    data: dict[str, Any] = {
+        "event": event,
+        "step": step,
+        "attempt": attempt,
+        "agent": started.get("agent"),
+        "runner": str(started.get("runner", "")),
+        "session_id": attempt_name(step, attempt),
+        "turn": state.turn,
+        "status": event,
+        "summary": str((state.report or {}).get("summary") or "")[:2000],
+        "timeout_ms": timeout_ms,
+        "reason": reason,
+        "next_actions": ["inspect_session"],
+        "usage": dict(state.usage),
+    }
+    return EventDraft("subagent_event", data)

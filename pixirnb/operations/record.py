@@ -1,0 +1,335 @@
+"""`RunRecord`: what can be read of a run, live here, live elsewhere or long over.
+
+It holds no truth: it reads the log, or asks the loop. Reading executes nothing and needs no lock. `operations.run.Run`
+is a record that can also be watched and asked for something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pixirnb.engine.live_run import LiveRun
+from pixirnb.engine.step_outputs import Outputs
+from pixirnb.errors import InvalidArguments, UnknownRun
+from pixirnb.history.bundles import changes
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import attempt_name
+from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.operations import housekeeping
+from pixirnb.operations.first_event import read_started, require_beginning
+from pixirnb.operations.graphviz_file import publish
+from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import PlanReport, report
+from pixirnb.protocols.ports import Damage, LogContents
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.log import LOG_NAME
+from pixirnb.store.private_files import read_output
+from pixirnb.system import gc_pause
+from pixirnb.views.files.changes import diff_document
+from pixirnb.views.files.diff import Diff
+from pixirnb.views.picture.digraph import digraph
+from pixirnb.views.picture.dot import dot
+from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.picture.mermaid import mermaid
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.dataframe import frame
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.listings import History, Sentences
+from pixirnb.views.run.mimebundle import Bundle, unsafe_reason
+from pixirnb.views.session.session_view import Sessions, SessionView, Standing
+
+if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
+    import networkx as nx
+    import pandas as pd
+
+
+@dataclass(slots=True, eq=False)
+class RunRecord:
+    """One run as its log tells it, or, while this process drives it, as its loop does."""
+
+    id: str
+    store: FileStore
+    live: LiveRun | None = None
+    """Set while, and after, this process drives it."""
+    is_no_op: bool = False
+    """A resume found nothing to do: the run was completed and nothing has changed."""
+    _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
+    _mark: tuple[int, int, int] | None = field(default=None, repr=False)
+    """Inode, size and change of the log as it was when that was made of it."""
+
+    # --- how it stands ------------------------------------------------------------------------------------------
+
+    @property
+    @gc_pause.gc_paused()
+    def outcome(self) -> RunOutcome:
+        """How the run stands now, or ended."""
+        if (live := self._course()) is not None:
+            return live.outcome()
+        mark, reading = self._mark_of_log(), self._reading()
+        run, plan = self._folded(reading)
+        self._mark = mark
+        found = outcome(plan, run, is_live=reading.owner is not None)
+        return found if reading.damage is None else as_damaged(found, reading.damage)
+
+    @property
+    def status(self) -> str:
+        """One word: `running`, `completed`, `partial`, …"""
+        return self.outcome.status
+
+    @property
+    def state(self) -> RunState:
+        """The folded history. Read it, do not change it."""
+        if (live := self._course()) is not None:
+            return live.ask(lambda scheduler: fold(scheduler.durable))
+        return self._known_run()[0]
+
+    @property
+    @gc_pause.gc_paused()
+    def plan(self) -> PlanReport:
+        """The plan of the pinned workflow."""
+        return report(self.compiled().workflow, Environment())
+
+    @property
+    def damage(self) -> Damage | None:
+        """Where the log stops being what was written; None for a sound one."""
+        return None if self._course() is not None else self._reading().damage
+
+    @property
+    def folder(self) -> Path:
+        """The run folder: it can be zipped, moved and opened elsewhere."""
+        return self.store.folder(self.id)
+
+    @property
+    def is_live_here(self) -> bool:
+        """Whether this process drives it now."""
+        return self.live is not None and not self.live.ended.is_set()
+
+    def nothing_done(self, since: int) -> str:
+        """What a resume that found nothing to do is told as; `since`: the last event before it."""
+        told = [
+            str(event.data.get("message"))
+            for event in self.history()
+            if event.seq > since and event.kind == "warning_raised"
+        ]
+        if told:
+            return " ".join([*told, "Nothing else was to do: the run is completed."])
+        return "Nothing to do: the run is completed and nothing has changed."
+
+    def compiled(self) -> Plan:
+        """The plan the machine goes by."""
+        if (live := self._course()) is not None:
+            return live.scheduler.plan
+        return self._known_run()[1]
+
+    # --- what it left -------------------------------------------------------------------------------------------
+
+    def history(self) -> History:
+        """Every event on disk, in order: a list. Of a run driven here never more than `state` knows."""
+        if self.live is not None and not self.live.ended.is_set():
+            return self.live.ask(lambda scheduler: History(scheduler.durable))
+        return History(self._reading().events)
+
+    def value(self, step: str, *, trust: bool = False) -> Any:
+        """The typed value a step left. `trust=True` loads a pickle of another user: it can run code."""
+        state, run = self._step(step)
+        return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
+
+    def output(self, step: str) -> str:
+        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing.
+
+        Raises StateUnusable (`symlink_refused`) where a link stands in its place.
+        """
+        state, _ = self._step(step)
+        return read_output(self.folder / "output" / f"{step}.{state.attempt}.log")
+
+    def bundle(self, step: str) -> Bundle | None:
+        """The step's Checkpoint Bundle; None where it left nothing usable."""
+        self._step(step)
+        stands = self.outcome.step(step)
+        found = stands.checkpoint
+        return None if found is None else Bundle(found, unsafe_reason(stands.document()))
+
+    def changes(self, step: str) -> dict[str, Any]:
+        """The files a step changed apart from the user's, or brought into them: `{patch, files, count, more}`.
+
+        `files` are `{path, change, added, deleted}` and `mode` where it differs; `patch` names a blob that `git apply` takes.
+        """
+        state, _ = self._step(step)
+        return changes(state)
+
+    def diff(self, of: str | None = None, *more: str, stat: bool = False) -> Diff:
+        """What a step, or a merge such as `m1`, changed; without one, every isolated step that left changes. It shows itself.
+
+        `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged where a patch is missing.
+        """
+        if more or not isinstance(of, str | None):
+            raise InvalidArguments(
+                "`diff` shows one step, or all of them at once.",
+                fix="Give one id, such as run.diff('a'), or none: run.diff().",
+            )
+        plan, read = self.compiled(), self.store.blobs(self.id).beginning
+        try:
+            return Diff(diff_document(plan, self.state, of, read, with_patch=not stat))
+        except KeyError:
+            raise InvalidArguments(
+                f"{self.id} has no step and no merge `{of}`.",
+                fix=self._known(plan),
+                code="unknown_step",
+            ) from None
+
+    def session(self, step: str, attempt: int | None = None) -> SessionView:
+        """The session of an agent's attempt, of the step's last one where none is named; while it is written too.
+
+        Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) where it has no such session.
+        """
+        self._step(step)
+        known = self.store.session_ids(self.id)
+        attempts = sorted(
+            int(n) for whose, _, n in (i.rpartition(".") for i in known) if whose == step
+        )
+        number = attempt if attempt is not None else attempts[-1] if attempts else None
+        if number not in attempts:
+            whose = f"`{step}`" if number is None else f"attempt {number} of `{step}`"
+            raise UnknownRun(
+                f"{self.id} has no session of {whose}.",
+                fix=f"Its sessions: {', '.join(known[:8])}{' …' if len(known) > 8 else '.'}"
+                if known
+                else "No step of it was delegated to an agent yet.",
+                code="unknown_session",
+                details={"sessions": known[:100]},
+            )
+        return self._session(step, number)
+
+    def sessions(self) -> Sessions:
+        """The sessions of its agents, in the order of the steps: a list that shows itself."""
+        order = self.compiled().index
+        known = [name.rpartition(".") for name in self.store.session_ids(self.id)]
+        found = sorted(
+            (order.get(step, len(order)), step, int(number)) for step, _, number in known
+        )
+        return Sessions(self._session(step, number) for _, step, number in found)
+
+    def explain(self, step: str) -> Sentences:
+        """Why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
+        _, run = self._step(step)
+        is_live = self.outcome.status == "running"
+        return Sentences(explain(self.compiled(), run, step, is_live=is_live))
+
+    def diagnose(self) -> Diagnosis:
+        """What is sound and what is not: chain, blobs, lease, strays, evidence, each finding with what to do next."""
+        return housekeeping.diagnose(self.store, self.id)
+
+    # --- to go on with elsewhere --------------------------------------------------------------------------------
+
+    def to_mermaid(self) -> str:
+        """The run as a mermaid flowchart."""
+        return mermaid(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def to_dot(self) -> str:
+        """The run as a DOT graph."""
+        return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def to_svg(self) -> str:
+        """The run as the notebook draws it: an SVG document that loads nothing. Large runs are folded as they are there."""
+        return picture(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+
+    def save_picture(self, path: str | Path) -> Path:
+        """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, as the name ends.
+
+        A file of that name is replaced. Nothing is folded: thousands of steps take minutes. Raises InvalidArguments
+        (`picture_format`), Cannot (`dot_missing` where Graphviz is not installed, `picture_failed`, `file_unwritable`).
+        """
+        plan, told, edges = self.plan.document(), self.outcome.document(), edges_of(self.compiled())
+        return publish(path, lambda resolution: dot(plan, told, edges, resolution=resolution))
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The run as a networkx graph of step ids; see `views.picture.digraph`."""
+        return digraph(self.outcome.document(), edges_of(self.compiled()))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row a step: how it stands, attempt, times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
+        return frame(self.outcome.document())
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _session(self, step: str, attempt: int) -> SessionView:
+        name = attempt_name(step, attempt)
+
+        def is_open() -> bool:
+            state = self.state.steps.get(step)
+            if state is None or state.attempt != attempt:
+                return False
+            return state.stage in {"scheduled", "running"} and self.status == "running"
+
+        def standing() -> Standing:
+            run = self.state
+            state = run.steps.get(step)
+            if state is None or state.attempt != attempt:
+                return Standing()
+            asked = [run.permissions[request] for request in state.open_requests]
+            keys = ("request_id", "tool", "args")
+            return Standing(
+                state.checkpoint_status,
+                tuple({key: each.get(key) for key in keys} for each in asked),
+                tuple(self.outcome.step(step).next_actions),
+            )
+
+        def read() -> LogContents:
+            return self.store.read_session(self.id, name)
+
+        return SessionView(self.id, name, read, is_open, standing)
+
+    def _known(self, plan: Plan) -> str:
+        """What there is to look at by a name."""
+        told = f"Its steps: {', '.join(list(plan.index)[:8])}."
+        merges = [merge["merge"] for merge in self.state.merges][-8:]
+        return f"{told} Its merges: {', '.join(merges)}." if merges else told
+
+    def _course(self) -> LiveRun | None:
+        if (live := self.live) is not None and live.is_outdated():
+            live = self.live = None  # taken up again since, here or elsewhere: the log knows more
+        return live
+
+    def _reading(self) -> LogContents:
+        return read_started(self.store, self.id)
+
+    @gc_pause.gc_paused()
+    def _known_run(self) -> tuple[RunState, Plan]:
+        """The run as its log has it; read again only where that is another file by now, or a longer one."""
+        if self._cached is None or self._mark is None or self._mark != self._mark_of_log():
+            mark = self._mark_of_log()
+            found = self._folded(self._reading())
+            self._mark = mark
+            return found
+        return self._cached[1], self._cached[2]
+
+    def _mark_of_log(self) -> tuple[int, int, int] | None:
+        try:
+            found = (self.folder / LOG_NAME).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _folded(self, reading: LogContents) -> tuple[RunState, Plan]:
+        count = len(reading.events)
+        if self._cached is None or self._cached[0] != count:
+            require_beginning(self.id, reading.events)
+            run = fold(reading.events)
+            self._cached = (count, run, pinned_plan(run))
+        return self._cached[1], self._cached[2]
+
+    def _step(self, step: str) -> tuple[StepState, RunState]:
+        run = self.state
+        if step not in self.compiled().index:
+            raise InvalidArguments(
+                f"{self.id} has no step `{step}`.",
+                fix="Its steps: " + ", ".join(list(self.compiled().index)[:8]) + ".",
+                code="unknown_step",
+            )
+        return run.step(step), run

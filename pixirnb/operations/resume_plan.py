@@ -1,0 +1,190 @@
+"""What a resume would do with each step, and why, before anything runs: history and edited plan, compared.
+
+    pinned_plan(…)       the plan of the workflow a run has pinned
+    plan_resumption(…)   the resume of a history, planned
+    history_at(…)        the part of a history that leads to a named checkpoint: what a fork goes on from
+
+Nothing here writes. Source: contract.md §6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pixirnb import value_codec
+from pixirnb.errors import InvalidArguments, LogDamaged
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import Event, ResumeStep, StoredValue
+from pixirnb.history.run_state import RunState, fold
+from pixirnb.machine.required_steps import required_steps
+from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
+from pixirnb.planning.digest import spec_digest
+from pixirnb.planning.environment import Environment, PathFact
+from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import compile_plan, require
+from pixirnb.protocols.ports import Blobs, Contents, LogContents
+from pixirnb.spec.inputs import resolve_inputs
+from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.workflow import Workflow
+from pixirnb.system.process_marks import can_mark
+from pixirnb.workspace.read_digest import contents_digest, read_digest
+from pixirnb.workspace.survey import survey
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a resume changes of the pinned run; empty: nothing."""
+
+    workflow: Workflow | None = None
+    inputs: Mapping[str, Any] | None = None
+    sources: Mapping[str, str] | None = None
+    """Notebook functions as they are now; the pinned source stands in for those that are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlan:
+    """A resume, planned."""
+
+    plan: Plan
+    run: RunState
+    inputs: dict[str, Any]
+    steps: list[ResumeStep]
+    is_no_op: bool
+
+    def preview(self) -> list[ResumeStep]:
+        """The steps, as a person is shown them: those that would be asked about first say so."""
+        asks = asking(self.plan, self.run, self.steps)
+        return [
+            {**entry, "asks": True} if entry["step_id"] in asks else entry for entry in self.steps
+        ]
+
+
+def plan_resumption(
+    reading: LogContents,
+    blobs: Blobs,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    *,
+    contents: Contents = contents_digest,
+) -> ResumePlan:
+    """What a resume of a history would do. Raises LogDamaged, InvalidSpec, InvalidArguments."""
+    edit, selection = edit or Edit(), selection or Selection()
+    run = fold(sound_events(reading))
+    workflow = edit.workflow or require(load_mapping(run.spec))
+    sources = {**run.sources, **called_sources(workflow, edit.sources or {})}
+    facts = replace(pinned_facts(run), tells_children=can_mark())
+    if edit.workflow is not None:
+        facts = survey(workflow, Path(run.workspace), sources)
+    plan = compile_plan(workflow, facts, sources)
+    inputs = dict(run.inputs)
+    if edit.workflow is not None or edit.inputs:
+        kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
+        inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
+    steps = plan_resume(
+        plan,
+        run,
+        selection,
+        inputs=inputs,
+        untrusted=_untrusted(plan, run, blobs),
+        reads=_reads(plan, contents),
+    )
+    same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
+    finished = run.finished is not None and run.finished["status"] == "completed"
+    relevant = steps
+    if inputs == run.inputs and spec_digest(workflow) == run.spec_digest:
+        # What a false `when` holds would be held again: it was asked about the same spec and inputs.
+        needed = {plan.steps[index].id for index in required_steps(plan, run)}
+        relevant = [entry for entry in steps if entry["step_id"] in needed]
+    nothing = finished and same and selection.is_empty and is_no_op(relevant)
+    return ResumePlan(plan, run, inputs, steps, nothing)
+
+
+def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
+    """The events up to the last checkpoint of that name, itself included. Raises InvalidArguments, LogDamaged."""
+    events = sound_events(reading)
+    named = [event for event in events if event.kind == "checkpoint_saved"]
+    found = [event.seq for event in named if event.data.get("name") == checkpoint]
+    if not found:
+        names = dict.fromkeys(str(event.data.get("name")) for event in reversed(named))
+        raise InvalidArguments(
+            f"The run has no checkpoint `{checkpoint}`.",
+            fix="Its checkpoints, latest first: "
+            + (", ".join(list(names)[:8]) or "none yet")
+            + ".",
+            code="unknown_checkpoint",
+        )
+    return events[: found[-1]]
+
+
+def pinned_plan(run: RunState) -> Plan:
+    """The plan of the workflow a run has pinned; its paths are not looked up again."""
+    return compile_plan(load_mapping(run.spec).require(), pinned_facts(run), run.sources)
+
+
+def pinned_facts(run: RunState) -> Environment:
+    """Where the folders of a run lie, as it has pinned them; nothing is looked up, and so nothing complained of."""
+    workspace = os.path.realpath(run.workspace)
+    repos = {name: os.path.realpath(Path(workspace, path)) for name, path in run.repos.items()}
+    return Environment(workspace, repos={name: _there(folder) for name, folder in repos.items()})
+
+
+def _there(folder: str) -> PathFact:
+    return PathFact(
+        exists=True,
+        is_directory=True,
+        is_writable=True,
+        is_git=True,
+        is_inside=True,
+        resolved=folder,
+    )
+
+
+def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
+    """The sources a workflow calls for, of those that are known."""
+    names = {getattr(step, "call", "") for step in workflow.steps}
+    names |= {check.python or "" for step in workflow.steps for check in step.verify}
+    return {name: sources[name] for name in sorted(names) if name in sources}
+
+
+def sound_events(reading: LogContents) -> list[Event]:
+    """The events of a log that is whole but for a torn end. Raises LogDamaged."""
+    if reading.damage is not None and reading.damage.code != "torn_tail":
+        raise LogDamaged(
+            f"the log is damaged: {reading.damage.message}",
+            fix="It can be shown up to there; a resume with `--recover` keeps the rest aside and goes on from there.",
+            details={"line": reading.damage.line, "damage": reading.damage.code},
+        )
+    return reading.events
+
+
+def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
+    """Ready steps whose stored value cannot be loaded here, or is lost: it has to be made anew."""
+    found: set[str] = set()
+    for step in plan.steps:
+        state = run.steps.get(step.id)
+        if state is None or "checkpoint_ready" not in {state.checkpoint_status, state.kept}:
+            continue
+        stored = cast("StoredValue", stored_output(state))
+        digest = stored.get("blob")
+        if digest is not None and not blobs.is_whole(digest):
+            found.add(step.id)  # lost or damaged: what it held must be made again
+            continue
+        if stored["format"] != "pickle":
+            continue
+        data = None if digest is None else blobs.get(digest)
+        if not value_codec.is_trusted(stored, data, value_codec.user_key()):
+            found.add(step.id)
+    return found
+
+
+def _reads(plan: Plan, contents: Contents) -> dict[str, str]:
+    """Digests of what steps with `reuse: reads` would read now."""
+    return {
+        step.id: read_digest(contents, plan.roots, step.read_set)
+        for step in plan.steps
+        if step.spec.reuse == "reads"
+    }

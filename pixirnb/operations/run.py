@@ -1,0 +1,375 @@
+"""`Run`: one run, to read, to watch and to ask something of. Cells, scripts and the command line all work with this object.
+
+How it reads is `RunRecord`. What a person asks of it (`cancel decide approve deny checkpoint`) works from any process: see
+`requests`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+
+from pixirnb.engine.broadcast import TOPICS, News, NewsQueue, topic_of
+from pixirnb.engine.engine import engine
+from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
+from pixirnb.history.events import Event
+from pixirnb.machine.merge_requests import MergeReport, Sides
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.requests import Request, grant
+from pixirnb.machine.resume import Selection
+from pixirnb.operations import launch, merge_reports, prepare
+from pixirnb.operations.record import RunRecord
+from pixirnb.operations.request_delivery import (
+    deliver,
+    raise_refusal,
+    request,
+    require_outside,
+    require_person,
+)
+from pixirnb.protocols.ports import Lease
+from pixirnb.store.file_store import FileStore
+from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.mimebundle import mimebundle
+
+_TICK_S: Final = 0.1
+"""How often a waiting cell lets its kernel notice an interrupt."""
+
+
+@dataclass(slots=True, eq=False)
+class Run(RunRecord):
+    """One run of a workflow: a record that can be watched and asked for something."""
+
+    # --- while it runs ------------------------------------------------------------------------------------------
+
+    def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
+        """Call back for each piece of news of a topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`,
+        `step:session` (an event of an agent's session), or a recorded event's kind. Called on the engine's thread; returns what
+        ends it. Only for a run driven here.
+        Raises InvalidArguments for a topic there is none of, Cannot.
+        """
+        if topic not in TOPICS:
+            raise InvalidArguments(
+                f"Nothing is ever told under {topic!r:.80}.",
+                fix=f"Listen for {', '.join(TOPICS[:5])}, or a kind of event, such as attempt_ended.",
+            )
+        if not callable(callback):
+            raise InvalidArguments(
+                f"{callback!r:.80} cannot be called.", fix="Give a function that takes the news."
+            )
+        if self.live is None:
+            raise Cannot(
+                f"{self.id} is not driven by this process, so it has no live news here.",
+                fix="Use history(), or events(), which follows the log.",
+                code="not_live_here",
+            )
+
+        def hear(news: News) -> None:
+            if topic_of(news) == topic:
+                callback(news)
+
+        return self.live.listen(hear)
+
+    async def events(self) -> AsyncIterator[News]:
+        """Everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
+        if self.live is None or self.live.ended.is_set():
+            async for event in self._followed():
+                yield event
+            return
+        arrived = NewsQueue()
+
+        known, leave = self.live.ask(
+            lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))
+        )
+        try:
+            for event in known:
+                yield event
+            while True:
+                is_over = self.live.ended.is_set()
+                while not arrived.empty():
+                    yield arrived.get()
+                if is_over:
+                    return
+                await anyio.sleep(_TICK_S / 2)
+        finally:
+            leave()
+
+    def follow(self) -> Iterator[Event]:
+        """Every event as it reaches the disk, from the first on, until nobody drives the run any more. Blocks."""
+        follower = self.store.follow(self.id)
+        while True:
+            is_over = self._reading().owner is None
+            while events := follower.poll():  # until it has none: only then it tells of damage
+                yield from events
+            if is_over:
+                return
+            time.sleep(_TICK_S)
+
+    def wait(self, timeout: float | None = None) -> RunOutcome:
+        """Block until the run comes to rest, or `timeout` seconds passed; the outcome either way."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for is_over in self._watched():
+            if is_over or (deadline is not None and time.monotonic() >= deadline):
+                break
+            pause = _TICK_S if deadline is None else min(_TICK_S, deadline - time.monotonic())
+            if self.live is not None:
+                self.live.ended.wait(max(0.0, pause))
+            else:
+                time.sleep(max(0.0, pause))
+        self._raise_failure()
+        return self.outcome
+
+    async def wait_ended(self) -> RunOutcome:
+        """As `wait`, for an event loop: lets the loop breathe, so that an interrupt of the cell is noticed at once."""
+        for is_over in self._watched():
+            if is_over:
+                break
+            await anyio.sleep(_TICK_S)
+        self._raise_failure()
+        return self.outcome
+
+    def __await__(self) -> Generator[Any, None, RunOutcome]:
+        return self.wait_ended().__await__()
+
+    # --- what a person can do to it -----------------------------------------------------------------------------
+
+    def cancel(
+        self, step: str | None = None, *, drain: bool = False, take_over: bool = False
+    ) -> None:
+        """End the run, or give up one step; `drain` lets what runs finish and starts nothing more. Returns at once.
+
+        Works from any process: the one that drives the run is asked to. A run whose owner died is ended here: what it left
+        running is swept, and its log says that it was given up. Raises Cannot when the run is at rest (`not_live`) or its
+        owner does not answer (`owner_silent`).
+        """
+        if step is not None:
+            self._step(step)
+        require_outside(self.id, "cancel")
+        said = request("cancel", step=step, how="drain" if drain else "cancel")
+
+        def end_here() -> None:
+            owner = self._reading().owner
+            if owner is not None and not take_over:
+                raise self._held(owner)
+            if step is not None or self.state.finished is not None:
+                raise self._not_live("cancel")
+            self.live = launch.launch_resume(
+                self.store, self.id, stop="cancel", take_over=take_over
+            )
+            self.wait()
+
+        self._ask(said, end_here)
+
+    def interrupt(self) -> None:
+        """End the run as an operator's interrupt does. Only where it is driven: raises Cannot, HeldByAnother."""
+        if self.is_live_here and self.live is not None:
+            self.live.stop("interrupt")
+            return
+        owner = self._reading().owner
+        if owner is None:
+            raise self._not_live("interrupt")
+        raise self._held(owner)
+
+    def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
+        """Save a named checkpoint of the run as it stands, from any process. Raises InvalidArguments, Cannot."""
+        said = request("checkpoint", name=name, note=note)
+        self._ask(said, lambda: prepare.record(self.store, self.id, said, take_over=take_over))
+
+    def decide(
+        self,
+        step: str,
+        verdict: str,
+        *,
+        value: Any = None,
+        note: str = "",
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+        by: str | None = None,
+    ) -> Run:
+        """Record what was decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
+
+        Works from any process: while the run is live its owner records it and goes on. Raises InvalidArguments for a step
+        that needs no decision or a value that is none of the choices; Cannot. `attended`: a person stays to be asked for
+        permissions; `by`: who says so, instead of this user.
+        """
+        if step not in self.state.seams:
+            self._step(step)
+        if by is None:
+            require_person("decide")
+        said = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def approve(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Run:
+        """Allow what an agent asked for: one exact call. An attempt that waits goes on; a parked step runs again.
+
+        Works from any process but a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
+        `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
+        """
+        require_person("approve")
+        said = request("approve", request_id=request_id, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def deny(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Run:
+        """Deny what an agent asked for. An attempt that waits is told and goes on; a parked step has failed. As `approve`."""
+        require_person("deny")
+        said = request("deny", request_id=request_id, note=note)
+        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+
+    def merge(
+        self,
+        *steps: str | Sequence[str],
+        preview: bool = False,
+        undo: bool = False,
+        sides: Sides = None,
+        take_over: bool = False,
+    ) -> MergeReport:
+        """Bring the changes of isolated steps into the user's files: of those named, one by one or as a list, or of all ready.
+
+        Three-way, whole or not at all; what is merged already is left out. `preview` changes nothing; `undo` takes the last
+        merge back. Neither looks past one that a dead process left half done (`merge_unfinished`): a resume takes that back.
+        `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
+        any process but a step's own. Raises InvalidArguments, Cannot (`merge_disturbed`, `merge_refused`, `merge_busy` …).
+        """
+        require_person("merge")
+        chosen = dict(sides) if isinstance(sides, Mapping) else sides
+        if preview or undo:
+            merge_reports.refuse_unfinished(self)
+        said = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
+        wish = grant(said, self.compiled(), self.state).merge
+        if preview:
+            return merge_reports.preview_merge(self, wish)
+        if wish is None or (wish.undoes is None and not wish.steps):
+            merge_reports.refuse_unfinished(self)
+            return MergeReport(self.id, "nothing", [])
+        self._ask(said, lambda: prepare.merge(self.store, self.id, said, take_over=take_over))
+        return merge_reports.report_merge(self, said.id, chosen)
+
+    def _say(self, said: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
+        """Have a person's word recorded, and go on with a run that nobody drives."""
+        if self._course() is None or not self.is_live_here:
+            grant(
+                said, self.compiled(), self.state
+            )  # what is plainly wrong is said before anyone is asked
+
+        def say_here() -> None:
+            if resume:
+                self.live = launch.launch_resume(
+                    self.store,
+                    self.id,
+                    selection=Selection(is_decision=True),
+                    request=said,
+                    take_over=take_over,
+                    is_attended=attended,
+                )
+            else:
+                prepare.record(self.store, self.id, said, take_over=take_over)
+
+        self._ask(said, say_here)
+        return self
+
+    # --- display ------------------------------------------------------------------------------------------------
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        try:
+            edges = edges_of(self.compiled())
+            return mimebundle("outcome", self.outcome.document(), edges, plan=self.plan.document())
+        except PixirnbError as error:  # removed since, or damaged from its first line on
+            return {"text/plain": f"{self!r}\n{error}"}
+
+    def __repr__(self) -> str:
+        try:
+            return f"<Run {self.id}: {self.status}>"
+        except PixirnbError as error:
+            return f"<Run {self.id}: {error.code}>"
+
+    def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
+        """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""
+        if self.is_live_here and self.live is not None:
+            reply = self.live.request(said)
+            if reply is not None:
+                raise_refusal(reply)
+                return
+        deliver(self.store, self.id, said, carry_out)
+
+    def _held(self, owner: Lease) -> HeldByAnother:
+        return HeldByAnother(
+            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
+            fix=f"`pixirnb cancel {self.id}` ends it from here.",
+            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+        )
+
+    def _not_live(self, verb: str) -> Cannot:
+        return Cannot(
+            f"{self.id} is not live, so there is nothing to {verb}.",
+            fix=f"See how it stands with `pixirnb show {self.id}`.",
+            code="not_live",
+        )
+
+    def _watched(self) -> Iterator[bool]:
+        """Again and again: whether the run has come to rest."""
+        while True:
+            if self.live is not None:
+                yield self.live.ended.is_set()
+            else:
+                yield self._reading().owner is None
+
+    async def _followed(self) -> AsyncIterator[News]:
+        follower = self.store.follow(self.id)
+        while True:
+            is_over = self._reading().owner is None
+            while events := follower.poll():
+                for event in events:
+                    yield event
+            if is_over:
+                return
+            await anyio.sleep(_TICK_S)
+
+    def _raise_failure(self) -> None:
+        if self.live is not None and self.live.failure is not None:
+            raise self.live.failure
+
+
+def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
+    """Steps as a person names them: one by one, or in lists. Raises InvalidArguments."""
+    found: list[object] = []
+    for each in named:
+        found += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
+    ids = [each for each in found if isinstance(each, str)]
+    if len(ids) < len(found):
+        raise InvalidArguments(
+            "A step is named by its id, which is a text.",
+            fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
+        )
+    return ids
+
+
+def load_run(store: FileStore, run_id: str) -> Run:
+    """A run, driven by this process or not. Raises UnknownRun.
+
+    A copy of a live run's folder bears its id and is another run.
+    """
+    folder, live = store.folder(run_id), engine().find(run_id)
+    driven = None if live is None else live.scheduler.log.folder
+    if driven is None or not driven.exists() or not driven.samefile(folder):
+        live = None
+    return Run(run_id, store, live)

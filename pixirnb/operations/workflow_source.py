@@ -1,0 +1,174 @@
+"""Where workflows come from, and where they work: read from a path, a text or a mapping, with its folder, state and functions.
+
+Paths are read here, for `api` and for what agents hand in; `spec.loader` gets texts. Source: contract.md §1 (workspace), §3.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
+from pixirnb.operations.resume_plan import called_sources
+from pixirnb.planning.report import require
+from pixirnb.spec import loader, role_files
+from pixirnb.spec.relay.custom_steps import DEFINITIONS
+from pixirnb.spec.relay.reader import RelaySources
+from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.workflow import Workflow
+from pixirnb.spec.yaml.writer import write
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.state_folder import find_state
+from pixirnb.system.plain_files import open_plain
+from pixirnb.value_codec import config_folder
+from pixirnb.workspace.role_lookup import find_roles
+from pixirnb.workspace.survey import survey
+
+_DEFINITIONS_BYTES: Final = 1024 * 1024
+
+Source = Workflow | Mapping[str, Any] | str | Path
+"""What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
+
+
+def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
+    """What is there, mistakes included, with the roles it names.
+
+    Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read, InvalidArguments.
+    """
+    return adopt_roles(_loaded(source), workspace)
+
+
+def adopt_roles(loaded: loader.Loaded, workspace: str | Path | None) -> loader.Loaded:
+    """`loaded` with the role files of agents that its steps name and it does not declare: the one way they come in.
+
+    Looked for beside its file, in its workspace, then in the user's config folder. Raises InvalidArguments.
+    """
+    salvage = None if loaded.salvage is None else loaded.salvage.workflow
+    written = loaded.workflow or salvage
+    if written is None or not (names := role_files.missing(written)):
+        return loaded
+    place = workspace_of(written, workspace)
+    folders = [place, config_folder()]
+    source = written.places.source
+    if source is not None and Path(source).is_file():
+        folders.insert(0, Path(source).resolve().parent)
+    return role_files.adopt(loaded, find_roles(names, folders, workspace=place))
+
+
+def _loaded(source: Source) -> loader.Loaded:
+    if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
+        path = _typed(source)
+        try:
+            text = path.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidSpec(
+                f"{source} cannot be read: {reason}.",
+                fix="Name a workflow's file, or give the YAML itself.",
+                code="spec_unreadable",
+            ) from error
+        whole = path.resolve()
+        return loader.load_text(text, str(whole), surroundings(whole.parent))
+    return loader.load(source, around=surroundings())
+
+
+def surroundings(*folders: Path) -> RelaySources:
+    """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of this one."""
+    for folder in (*folders, Path.cwd()):
+        try:
+            with open_plain(folder / DEFINITIONS) as file:
+                text = file.read(_DEFINITIONS_BYTES)
+        except OSError:
+            continue  # none there, or none that can be read: a step that uses one then says so
+        return RelaySources(text.decode("utf-8", "replace"), os.environ)
+    return RelaySources(None, os.environ)
+
+
+def convert_source(source: Source) -> tuple[str, tuple[Problem, ...]]:
+    """A workflow as YAML of ours, and what its reader had to say of a file in another format.
+
+    Loads back to an equal workflow. Agents that come from role files stay in those. Raises InvalidSpec, InvalidArguments.
+    """
+    loaded = _loaded(source)
+    require_valid(adopt_roles(loaded, None), None)
+    assert loaded.workflow is not None
+    notes = loaded.places.notes
+    return write(loaded.workflow, notes), notes
+
+
+def require_valid(
+    loaded: loader.Loaded,
+    workspace: str | Path | None,
+    functions: Mapping[str, str] | None = None,
+) -> Workflow:
+    """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go.
+
+    Raises InvalidSpec.
+    """
+    try:
+        return require(loaded)
+    except InvalidSpec:
+        salvage = None if loaded.salvage is None else loaded.salvage.workflow
+        written = loaded.workflow or salvage
+        if written is None:
+            raise
+        place = workspace_of(written, workspace)
+        known = notebook_functions(written) if functions is None else functions
+        return require(loaded, survey(written, place, known))
+
+
+def store_of(workspace: Path, state: str | Path | None) -> FileStore:
+    """The store of a workspace's state folder."""
+    return FileStore(find_state(workspace, None if state is None else Path(state)))
+
+
+def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
+    """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
+    if workspace is not None:
+        place = _typed(workspace)
+        if not os.path.isdir(place):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
+            raise InvalidArguments(
+                f"The workspace {place} is not a folder.",
+                fix="Name one that exists.",
+                code="workspace_missing",
+            )
+        return place.resolve()
+    source = None if workflow is None else workflow.places.source
+    if source is not None and Path(source).is_file():
+        return Path(source).resolve().parent
+    return Path.cwd()
+
+
+def notebook_functions(workflow: Workflow) -> dict[str, str]:
+    """Sources of the functions a workflow calls, as far as it brings them along or `__main__` has them: `{":name": text}`."""
+    names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
+    checks = (check.python or "" for step in workflow.steps for check in step.verify)
+    names |= {name for name in checks if name.startswith(":")}
+    main = sys.modules.get("__main__")
+    found: dict[str, str] = {}
+    for name in sorted(names):
+        function = getattr(main, name[1:], None)
+        if not inspect.isfunction(function):
+            continue
+        try:
+            source = inspect.getsource(function)
+            # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
+            found[name] = textwrap.dedent(source) if source[:1].isspace() else source
+        except (OSError, TypeError):
+            continue  # typed at a prompt that keeps no source: the plan then says the function is missing
+    return {**found, **called_sources(workflow, workflow.sources)}
+
+
+def is_path(text: str) -> bool:
+    """Whether text is taken for a file's name: it is one line, and says something."""
+    return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
+
+
+def _typed(path: str | Path) -> Path:
+    """A path as a person typed it; `~nobody` stays what it is instead of raising."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home

@@ -1,0 +1,83 @@
+"""What the agents of a workflow lack: a model, a command, a tool that there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pixirnb.spec.agent_commands import find_misplaced, words_of
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.policies import Agent
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.workflow import Workflow
+
+TOOLS: Final = (
+    "read",
+    "list",
+    "search",
+    "write",
+    "edit",
+    "shell",
+    "report_checkpoint",
+    "run_workflow",
+    "workflow_checkpoint_save",
+    "resume_workflow",
+    "inspect_run",
+    "decide_step",
+    "diagnose_run",
+)
+"""What `tools` may name."""
+
+_MODEL: Final = re.compile(r"[a-z][a-z0-9_-]*:\S+")
+
+
+def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
+    """Agents that could not do a thing as they are written."""
+    for name, agent in workflow.agents.items():
+        parts: PathParts = ("agents", name)
+        if agent.runner == "llm":
+            yield from _model(name, agent, parts)
+        elif agent.runner != "scripted" and not agent.command:
+            yield SpecProblem(
+                "agent_command_missing",
+                (*parts, "runner"),
+                f"the agent `{name}` is run by `{agent.runner}` and names no command",
+                "add `command:`, an argv list or the name of a known agent",
+            )
+        elif agent.runner != "scripted" and agent.command:
+            yield from _command(agent.command, agent.runner, (*parts, "command"))
+        for place, tool in enumerate(agent.tools):
+            if tool not in TOOLS:
+                yield SpecProblem(
+                    "tool_unknown",
+                    (*parts, "tools", place),
+                    f"there is no tool `{tool}`",
+                    did_you_mean(tool, TOOLS, otherwise=f"use some of {', '.join(TOOLS)}"),
+                )
+
+
+def _command(command: str | Sequence[str], runner: str, parts: PathParts) -> Iterator[SpecProblem]:
+    words = words_of(command)
+    # One word may be a preset's name, of the user's own too: whoever runs it will know.
+    for wrong in find_misplaced(words, runner, is_known=len(words) == 1):
+        place = parts if isinstance(command, str) else (*parts, wrong.position)
+        yield SpecProblem(wrong.code, place, wrong.message, wrong.fix)
+
+
+def _model(name: str, agent: Agent, parts: PathParts) -> Iterator[SpecProblem]:
+    if agent.model is None:
+        yield SpecProblem(
+            "agent_model_missing",
+            (*parts, "runner"),
+            f"the agent `{name}` is run by `llm` and names no model",
+            'add `model: "provider:name"`',
+        )
+    elif _MODEL.fullmatch(agent.model) is None:
+        yield SpecProblem(
+            "model_unreadable",
+            (*parts, "model"),
+            f"`{agent.model}` does not say which provider's model it is",
+            'write `"provider:name"`, with a provider such as `openai` or `anthropic`',
+        )

@@ -1,0 +1,97 @@
+"""Paths and notebook functions a workflow names, against what was found: missing, escaping, not a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pixirnb.planning.environment import Environment, PathFact
+from pixirnb.planning.roots import in_repo
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.workflow import Workflow
+
+
+def check_paths(workflow: Workflow, facts: Environment) -> Iterator[SpecProblem]:
+    """Folders that are not there, and steps that would leave the workspace."""
+    if not facts.paths:
+        return
+    for name, path in workflow.repos.items():
+        yield from _folder(facts.repos.get(name), path, ("repos", name))
+    for name, agent in workflow.agents.items():
+        if agent.cwd is not None:
+            fact = facts.beside.get(agent.cwd)
+            around = "the repository" if in_repo(agent.cwd) else None
+            yield from _folder(fact, agent.cwd, ("agents", name, "cwd"), around)
+        for place, path in enumerate(agent.additional_paths):
+            yield from _there(facts, path, ("agents", name, "additional_paths", place))
+    shared = [(("defaults",), workflow.defaults)]
+    shared += [(("steps", number), step) for number, step in enumerate(workflow.steps)]  # type: ignore[misc]  # because steps inherit from what defaults are
+    for parts, step in shared:
+        if step.cwd is not None:
+            around = "the repository" if in_repo(step.cwd) else f"the workspace {facts.workspace}"
+            yield from _folder(facts.paths.get(step.cwd), step.cwd, (*parts, "cwd"), around)
+        for place, path in enumerate(step.additional_paths):
+            yield from _there(facts, path, (*parts, "additional_paths", place))
+
+
+def check_functions(workflow: Workflow, facts: Environment) -> Iterator[SpecProblem]:
+    """Calls of notebook functions that nobody defined."""
+    if facts.functions is None:
+        return
+    for position, step in enumerate(workflow.steps):
+        parts: PathParts = ("steps", position)
+        if type(step) is PythonStep and step.call.startswith(":"):
+            yield from _function(facts.functions, step.call, (*parts, "call"))
+        for place, check in enumerate(step.verify):
+            if check.python is not None and check.python.startswith(":"):
+                yield from _function(facts.functions, check.python, (*parts, "verify", place))
+
+
+def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[SpecProblem]:
+    if call not in known:
+        yield SpecProblem(
+            "function_missing",
+            parts,
+            f"the notebook has no function `{call[1:]}` whose source is known",
+            did_you_mean(call, sorted(known), otherwise=f"define `{call[1:]}` in a cell above"),
+        )
+
+
+def _folder(
+    fact: PathFact | None, path: str, parts: PathParts, around: str | None = None
+) -> Iterator[SpecProblem]:
+    """`around`: what it must stay in."""
+    if fact is None:
+        return
+    if around is not None and not fact.is_inside:
+        yield SpecProblem(
+            "path_escapes",
+            parts,
+            f"`{path}` is outside {around}",
+            "name a folder in it",
+        )
+    elif not fact.exists:
+        yield _missing(path, fact, parts)
+    elif not fact.is_directory:
+        yield SpecProblem(
+            "path_not_directory", parts, f"`{path}` is not a folder", "name the folder around it"
+        )
+
+
+def _there(facts: Environment, path: str, parts: PathParts) -> Iterator[SpecProblem]:
+    fact = facts.beside.get(path)
+    if fact is not None and in_repo(path) and not fact.is_inside:
+        yield from _folder(fact, path, parts, "the repository")
+    elif fact is not None and not fact.exists:
+        yield _missing(path, fact, parts)
+
+
+def _missing(path: str, fact: PathFact, parts: PathParts) -> SpecProblem:
+    return SpecProblem(
+        "path_missing",
+        parts,
+        f"`{path}` does not exist: nothing is at {fact.resolved}",
+        "create it, or correct the path",
+    )

@@ -1,0 +1,176 @@
+"""References and conditions of a workflow: read once, and checked to name inputs that exist and steps that ran before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.planning.graph import Graph
+from pixirnb.spec.code_readers import code_readers
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.expressions.conditions import BadCondition, Condition, parse_condition
+from pixirnb.spec.expressions.references import BadReference, Reference, read_all
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
+from pixirnb.spec.workflow import Workflow
+
+_MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when"})
+
+
+@dataclass(slots=True)
+class StepReferences:
+    """What one step refers to."""
+
+    references: tuple[Reference, ...] = ()
+    """Of payload, env, cwd and checks, in order of appearance."""
+    when: Condition | None = None
+    mistakes: list[SpecProblem] = field(default_factory=list)
+
+
+_NOTHING: Final = StepReferences()
+
+
+def read_references(step: Step, parts: PathParts) -> StepReferences:
+    """Every reference of a step, defaults merged in; `parts` is where the step stands. Checks only their grammar."""
+    if (
+        type(step) is ShellStep
+        and type(step.run) is str
+        and "{{" not in step.run
+        and step.__pydantic_fields_set__.isdisjoint(_MAY_REFER)
+    ):
+        return _NOTHING
+    found: list[Reference] = []
+    mistakes: list[SpecProblem] = []
+    for tail, value, is_script in _places(step):
+        for text in _texts(value):
+            good, wrong = read_all(text, is_script=is_script)
+            found += good
+            mistakes += [_bad((*parts, *tail), bad) for bad in wrong]
+        mistakes += _in_code(value, (*parts, *tail))
+    when: Condition | None = None
+    if step.when is not None:
+        try:
+            when = parse_condition(step.when)
+        except (BadCondition, BadReference) as wrong:
+            mistakes.append(_bad((*parts, "when"), wrong))
+    if not found and not mistakes and when is None:
+        return _NOTHING
+    return StepReferences(tuple(found), when, mistakes)
+
+
+def _in_code(value: Any, parts: PathParts) -> Iterator[SpecProblem]:
+    """References in words of an argv that its program reads as code; only an argv is a list of texts here."""
+    if not isinstance(value, list | tuple) or not any("{{" in word for word in value):
+        return
+    for reader in code_readers(value):
+        for position in sorted(reader.code):
+            if position < len(value) and "{{" in value[position]:
+                yield SpecProblem(
+                    "reference_in_shell",
+                    (*parts, position),
+                    f"a reference stands where `{reader.name}` would read its value as code",
+                    "give it as an argument behind the code, or write the command as one text",
+                )
+
+
+def _bad(parts: PathParts, wrong: BadCondition | BadReference) -> SpecProblem:
+    return SpecProblem(wrong.code, parts, wrong.message.rstrip("."), wrong.fix.rstrip("."))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of a nested value that may hold references."""
+    if isinstance(value, str):
+        if "{{" in value:
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
+def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
+    """Path within the step, value, and whether it is a script for a shell."""
+    match step:
+        case ShellStep(run=run):
+            if isinstance(run, str):
+                if "{{" in run:
+                    yield ("run",), run, True
+            else:
+                yield ("run",), run, False
+        case PythonStep(arguments=arguments):
+            if arguments:
+                yield ("with",), arguments, False
+        case AgentStep(task=task):
+            yield ("task",), task, False
+        case DecisionStep(ask=ask):
+            yield ("ask", "question"), ask.question, False
+        case MergeStep():
+            pass
+    for name, value in step.env.items():
+        yield ("env", name), value, False
+    if step.cwd is not None:
+        yield ("cwd",), step.cwd, False
+    for number, check in enumerate(step.verify):
+        if check.command is not None:
+            yield ("verify", number, "command"), check.command, isinstance(check.command, str)
+
+
+def check_targets(
+    workflow: Workflow,
+    position: int,
+    found: StepReferences,
+    graph: Graph,
+) -> Iterator[SpecProblem]:
+    """Mistakes in what a step's references and condition name."""
+    step = workflow.steps[position]
+    where: PathParts = ("steps", position)
+    in_when = found.when.references if found.when is not None else ()
+    for reference, parts in [
+        *((reference, where) for reference in found.references),
+        *((reference, (*where, "when")) for reference in in_when),
+    ]:
+        if reference.source == "input" and reference.name not in workflow.inputs:
+            yield SpecProblem(
+                "reference_unknown_input",
+                _at(step, parts, reference),
+                f"{reference.text} names no input of this workflow",
+                did_you_mean(
+                    reference.name,
+                    workflow.inputs,
+                    otherwise=f"declare `{reference.name}` under `inputs`",
+                ),
+            )
+        elif reference.source == "step":
+            target = graph.index.get(reference.name)
+            if target is None:
+                yield SpecProblem(
+                    "reference_unknown_step",
+                    _at(step, parts, reference),
+                    f"{reference.text} names no step of this workflow",
+                    did_you_mean(
+                        reference.name, graph.ids, otherwise="refer to a step this one depends on"
+                    ),
+                )
+            elif not graph.is_ancestor(target, position):
+                yield SpecProblem(
+                    "reference_not_ancestor",
+                    _at(step, parts, reference),
+                    f"{reference.text} names a step that `{step.id}` does not depend on",
+                    f"let `{step.id}` depend on `{reference.name}`"
+                    if target != position
+                    else "a step cannot refer to itself",
+                )
+
+
+def _at(step: Step, parts: PathParts, reference: Reference) -> PathParts:
+    """The field of the step in which the reference stands."""
+    if parts[-1] == "when":
+        return parts
+    for tail, value, _ in _places(step):
+        if any(reference in read_all(text, is_script=False)[0] for text in _texts(value)):
+            return (*parts, *tail)
+    return parts

@@ -1,0 +1,88 @@
+"""Repositories a workflow names: that they are declared, and can be written where steps write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pixirnb.planning.checks.isolation import unknown_repo
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.resolved_step import Resolved
+from pixirnb.planning.roots import in_repo, repo_of
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import Shared
+from pixirnb.spec.workflow import Workflow
+
+_TELLING: Final = frozenset({"cwd", "additional_paths"})
+
+
+def check_repos(
+    workflow: Workflow, facts: Environment, resolved: Sequence[Resolved]
+) -> Iterator[SpecProblem]:
+    """Folders in repositories that nobody declared, and repositories that cannot be written and are."""
+    for parts, folder in _folders(workflow):
+        named = None if "{{" in folder else in_repo(folder)
+        if named is not None and named[0] not in workflow.repos:
+            yield unknown_repo(named[0], parts, workflow)
+    for parts, glob in _looked_for(workflow):
+        repo = repo_of(glob)
+        if repo is not None and repo not in workflow.repos:
+            yield unknown_repo(repo, parts, workflow)
+    if not any(_is_locked(facts, name) for name in workflow.repos):
+        return
+    written = written_repos(resolved)
+    for name, path in workflow.repos.items():
+        if _is_locked(facts, name) and name in written:
+            yield SpecProblem(
+                "repo_not_writable",
+                ("repos", name),
+                f"`{path}` cannot be written, and `{written[name]}` writes there",
+                "make it writable, or choose another folder",
+            )
+
+
+def written_repos(resolved: Iterable[Resolved]) -> dict[str, str]:
+    """Repositories that a set in force says are written, each with the first step that writes there."""
+    found: dict[str, str] = {}
+    for step in resolved:
+        for glob in step.writes:
+            if (repo := repo_of(glob)) is not None:
+                found.setdefault(repo, step.spec.id)
+    return found
+
+
+def _is_locked(facts: Environment, name: str) -> bool:
+    fact = facts.repos.get(name)
+    return fact is not None and fact.is_directory and not fact.is_writable
+
+
+def _looked_for(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
+    """Every glob that a check looks for, where it stands."""
+    sharing: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    sharing += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in sharing:
+        for place, check in enumerate(step.verify):
+            for glob in check.globs:
+                yield (*parts, "verify", place, check.kind), glob
+
+
+def _folders(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
+    """Every folder that a workflow names, where it stands."""
+    for name, agent in workflow.agents.items():
+        if agent.cwd is not None:
+            yield ("agents", name, "cwd"), agent.cwd
+        for place, path in enumerate(agent.additional_paths):
+            yield ("agents", name, "additional_paths", place), path
+    defaults = workflow.defaults
+    if defaults.cwd is not None:
+        yield ("defaults", "cwd"), defaults.cwd
+    for place, path in enumerate(defaults.additional_paths):
+        yield ("defaults", "additional_paths", place), path
+    for position, step in enumerate(workflow.steps):
+        if step.__pydantic_fields_set__.isdisjoint(_TELLING):
+            continue
+        if step.cwd is not None:
+            yield ("steps", position, "cwd"), step.cwd
+        for place, path in enumerate(step.additional_paths):
+            yield ("steps", position, "additional_paths", place), path

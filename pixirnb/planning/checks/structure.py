@@ -1,0 +1,280 @@
+"""What is wrong with a workflow that each key by itself cannot show: names, cycles, phases, sets, schemas, inputs.
+
+Each check yields Mistakes and knows nothing of the others. None looks at the world: `path_checks` does, through Facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.ids import is_step_id
+from pixirnb.planning.checks.isolation import unknown_repo
+from pixirnb.planning.globs.literal_paths import PlainSets, plain_path
+from pixirnb.planning.globs.pattern import Pattern
+from pixirnb.planning.graph import Graph, cycle_text, find_cycles
+from pixirnb.planning.resolved_step import Resolved
+from pixirnb.planning.roots import Roots, repo_of
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.fields import Texts
+from pixirnb.spec.inputs import misfit
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.schemas import schema_flaw
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import AgentStep, Shared
+from pixirnb.spec.workflow import Workflow
+
+UNREACHABLE_NAMED: Final = 100
+"""Unreachable steps named one by one; of more, the rest are counted."""
+
+_SETS: Final = ("read_set", "write_set", "artifacts")
+
+
+def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[SpecProblem]:
+    """Ids used twice, dependencies on nobody, cycles, and what waits behind them for ever."""
+    for twice in graph.duplicates:
+        yield SpecProblem(
+            "duplicate_id",
+            ("steps", twice.step, "id"),
+            f"`{twice.id}` is already the id of steps[{twice.first}]",
+            "give it another id",
+        )
+    blocked: dict[int, str] = {}
+    for unknown in graph.unknown:
+        near = f"did you mean `{unknown.near[0]}`?" if unknown.near else ""
+        yield SpecProblem(
+            "unknown_dependency",
+            ("steps", unknown.step, "depends_on", unknown.place),
+            f"there is no step `{unknown.name}`",
+            near or f"add a step `{unknown.name}`, or take it out of depends_on",
+        )
+        blocked.setdefault(unknown.step, f"`{unknown.name}`, which does not exist")
+    on_cycle: set[int] = set()
+    if sum(map(len, levels)) < len(graph.ids):
+        for cycle in find_cycles(graph):
+            on_cycle.update(cycle)
+            text = cycle_text(graph, cycle)
+            yield SpecProblem(
+                "cycle",
+                ("steps", cycle[0], "depends_on"),
+                f"these steps wait for each other: {text}",
+                "take one of these dependencies out",
+            )
+            for step in cycle:
+                blocked.setdefault(step, f"the cycle {text}")
+    yield from _unreachable(graph, blocked, on_cycle)
+
+
+def _unreachable(
+    graph: Graph, blocked: dict[int, str], on_cycle: set[int]
+) -> Iterator[SpecProblem]:
+    own = set(blocked)
+    waiting = list(blocked)
+    while waiting:
+        step = waiting.pop()
+        for later in graph.dependents[step]:
+            if later not in blocked:
+                blocked[later] = blocked[step]
+                waiting.append(later)
+    behind = sorted(set(blocked) - own - on_cycle)
+    for count, step in enumerate(behind):
+        if count == UNREACHABLE_NAMED:
+            yield SpecProblem(
+                "unreachable",
+                ("steps", step),
+                f"{len(behind) - count} more steps can never start",
+                "mend what they wait for",
+            )
+            return
+        yield SpecProblem(
+            "unreachable",
+            ("steps", step),
+            f"`{graph.ids[step]}` can never start: it waits for {blocked[step]}",
+            "mend what it waits for",
+        )
+
+
+def check_repeats(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
+    """Dependencies written twice."""
+    for position, (step, edges) in enumerate(zip(workflow.steps, graph.depends_on, strict=True)):
+        names = step.depends_on
+        if len(names) == len(edges):
+            continue
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                yield SpecProblem(
+                    "duplicate_dependency",
+                    ("steps", position, "depends_on", place),
+                    f"`{name}` is already among these dependencies",
+                    "keep one of them",
+                )
+
+
+def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[SpecProblem]:
+    """Tasks for nobody, and read-only steps that write."""
+    for position, step in enumerate(resolved):
+        parts: PathParts = ("steps", position)
+        spec = step.spec
+        if type(spec) is AgentStep:
+            written: PathParts = ("defaults", "agent")
+            if "agent" in workflow.steps[position].model_fields_set:
+                written = (*parts, "agent")
+            if spec.agent is None:
+                known = ", ".join(workflow.agents) or "none is declared yet"
+                yield SpecProblem(
+                    "agent_missing",
+                    (*parts, "task"),
+                    f"`{spec.id}` has a task and no agent",
+                    f"add `agent:` (agents: {known})",
+                )
+            elif step.agent is None:
+                yield SpecProblem(
+                    "agent_unknown",
+                    written,
+                    f"there is no agent `{spec.agent}`",
+                    did_you_mean(
+                        spec.agent,
+                        workflow.agents,
+                        otherwise=f"declare it under `agents`, or write roles/{spec.agent}.yaml"
+                        if is_step_id(spec.agent)
+                        else "name an agent with letters, digits, `_` and `-`, declared under `agents`",
+                    ),
+                )
+        if step.posture == "read_only" and step.writes:
+            yield SpecProblem(
+                "read_only_writes",
+                (*parts, "write_set"),
+                f"`{spec.id}` is read_only and has a write_set",
+                "take the write_set out, or write `posture: writer`",
+            )
+        elif spec.kind == "merge" and spec.posture == "read_only":
+            yield SpecProblem(
+                "read_only_writes",
+                (*parts, "posture"),
+                f"`{spec.id}` is read_only and merges",
+                "take the posture out: a merge writes",
+            )
+
+
+def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
+    """Phases named twice, steps in two of them, and steps that do not exist."""
+    names: set[str] = set()
+    listed: dict[str, str] = {}
+    for number, phase in enumerate(workflow.phases):
+        if phase.name in names:
+            yield SpecProblem(
+                "duplicate_phase",
+                ("phases", number, "name"),
+                f"there is already a phase `{phase.name}`",
+                "give it another name, or make one phase of both",
+            )
+        names.add(phase.name)
+        for place, step in enumerate(phase.steps):
+            parts: PathParts = ("phases", number, "steps", place)
+            if step not in graph.index:
+                yield SpecProblem(
+                    "phase_unknown_step",
+                    parts,
+                    f"there is no step `{step}`",
+                    did_you_mean(step, graph.ids, otherwise="take it out of the phase"),
+                )
+            elif step in listed:
+                yield SpecProblem(
+                    "phase_twice",
+                    parts,
+                    f"`{step}` is already in the phase `{listed[step]}`",
+                    "keep it in one phase",
+                )
+            listed.setdefault(step, phase.name)
+    for position, each in enumerate(workflow.steps):
+        if each.phase is not None and each.id in listed:
+            yield SpecProblem(
+                "phase_twice",
+                ("steps", position, "phase"),
+                f"`{each.id}` says its phase and is listed by the phase `{listed[each.id]}`",
+                "say it in one place",
+            )
+
+
+def check_patterns(
+    workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern], roots: Roots
+) -> Iterator[SpecProblem]:
+    """Globs that cannot be read, and those of repositories that nobody declared.
+
+    Fills `patterns` with those that can be read and are not plain paths, by their text.
+    """
+    paths = plain.paths
+    for parts, step in _sharing(workflow, _SETS):
+        for key in _SETS:
+            texts: Texts | None = getattr(step, key)
+            if not texts:
+                continue
+            for text in texts:
+                if text not in paths:
+                    paths[text] = plain_path(text)
+                if paths[text] is not None:
+                    continue
+                where = (*parts, key, texts.index(text))
+                if text not in patterns:
+                    yield from _pattern(text, where, patterns, roots)
+                repo = repo_of(text)
+                if repo is not None and text in patterns and repo not in workflow.repos:
+                    yield unknown_repo(repo, where, workflow)
+
+
+def _pattern(
+    text: str, parts: PathParts, patterns: dict[str, Pattern], roots: Roots
+) -> Iterator[SpecProblem]:
+    if "{{" in text:
+        yield SpecProblem(
+            "reference_not_allowed",
+            parts,
+            f"`{parts[-2]}` must be known before the run, so it can hold no reference",
+            "write it out",
+        )
+        return
+    try:
+        patterns[text] = roots.pattern(text)
+    except ValueError as wrong:
+        yield SpecProblem(
+            "bad_pattern",
+            parts,
+            str(wrong).rstrip("."),
+            "write a glob relative to the workspace, such as src/**",
+        )
+
+
+def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathParts, Shared]]:
+    """Defaults and steps in which one of the keys is written, with their place."""
+    if not workflow.defaults.model_fields_set.isdisjoint(keys):
+        yield ("defaults",), workflow.defaults
+    for position, step in enumerate(workflow.steps):
+        if not step.__pydantic_fields_set__.isdisjoint(keys):
+            yield ("steps", position), step
+
+
+def check_schemas(workflow: Workflow) -> Iterator[SpecProblem]:
+    """JSON schemas that are none, or that say something beyond their own text."""
+    for parts, schema in _schemas(workflow):
+        if (flaw := schema_flaw(schema)) is not None:
+            yield SpecProblem("bad_schema", (*parts, *flaw.parts), flaw.message, flaw.fix)
+
+
+def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
+    for parts, step in _sharing(workflow, ("output", "verify")):
+        if isinstance(step.output, Mapping):
+            yield (*parts, "output"), step.output
+        for place, check in enumerate(step.verify):
+            if check.json_schema is not None:
+                yield (*parts, "verify", place, "schema"), check.json_schema
+
+
+def check_inputs(workflow: Workflow) -> Iterator[SpecProblem]:
+    """Defaults that an input's own type or choices refuse."""
+    for name, declared in workflow.inputs.items():
+        for place, choice in enumerate(declared.enum or ()):
+            bare = declared.model_copy(update={"enum": None})
+            if (wrong := misfit(bare, choice)) is not None:
+                yield SpecProblem("input_invalid", ("inputs", name, "enum", place), *wrong)
+        if not declared.is_required and (wrong := misfit(declared, declared.default)) is not None:
+            yield SpecProblem("input_invalid", ("inputs", name, "default"), *wrong)

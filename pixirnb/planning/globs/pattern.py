@@ -1,0 +1,234 @@
+"""Globs of read and write sets: what a pattern claims, and exactly when two patterns claim one path.
+
+A pattern claims every path it matches and all below it. Hence two claims meet unless one of the
+segments before the first `**` of either, compared pair by pair, has no name in common: a path can
+always be continued downwards until it satisfies both.
+
+Patterns read `src/*.py`, `lib/**`, `repos.cloud:src/{a,b}/[0-9]?`; a backslash escapes. What they
+name is relative to the workspace, or to the repository before the colon. Different repositories
+never overlap here: two names for one folder are for the planner to see.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from pixirnb.ids import is_step_id
+from pixirnb.planning.globs.segment import (
+    LONGEST_NAME,
+    RESERVED,
+    Glob,
+    Segment,
+    is_named,
+    meet,
+    names_something,
+    parse_segment,
+)
+
+LONGEST: Final = 4096
+"""Characters in a pattern."""
+MOST_CHOICES: Final = 1000
+"""Patterns that the `{a,b}` of one may spell."""
+DEEPEST: Final = 20
+"""Braces within braces."""
+
+REPO: Final = re.compile(r"repos\.([^/:]*):")
+"""How a pattern or a path begins that is relative to a repository."""
+_WILD: Final = re.compile(r"[*?\[\\]")
+_SPECIAL: Final = re.compile(r"[\\{}\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One glob, read; equal to another of the same spelling."""
+
+    text: str
+    """As written."""
+    repo: str | None
+    """None for the workspace."""
+    choices: tuple[tuple[Segment | None, ...], ...] = field(compare=False, repr=False)
+    """The segments of each pattern its braces spell; None is `**`."""
+    prefixes: tuple[tuple[Segment, ...], ...] = field(compare=False, repr=False)
+    """Of each, the segments that decide whether it overlaps another: up to `**`, trailing `*` cut."""
+
+    @classmethod
+    def parse(cls, text: str, *, longest: int = LONGEST) -> Pattern:
+        """Read a glob. Raises ValueError with a sentence."""
+        if "\0" in text:
+            raise ValueError("A pattern holds a NUL character, which no path has.")
+        if len(text) > longest:
+            raise ValueError(f"A pattern has {len(text)} characters; {longest} is the most.")
+        repo, glob = _repo(text)
+        spelled = spellings(glob) if _SPECIAL.search(glob) else [glob]
+        choices = tuple(dict.fromkeys(_segments(choice, text) for choice in spelled))
+        prefixes = tuple(dict.fromkeys(map(_prefix, choices)))
+        return cls(text, repo, choices, prefixes)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def is_universal(self) -> bool:
+        """Whether it meets every other pattern of its repository: `**/*`, `*`, `**/x`."""
+        return () in self.prefixes
+
+
+def overlap(one: Pattern, other: Pattern) -> bool:
+    """Whether some path is claimed by both. Exact, and symmetric."""
+    return one.repo == other.repo and any(
+        prefixes_meet(first, second) for first in one.prefixes for second in other.prefixes
+    )
+
+
+def prefixes_meet(one: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
+    """`overlap` for two of the `prefixes` of patterns of one repository."""
+    return all(
+        meet(first, second, is_first=depth == 0)
+        for depth, (first, second) in enumerate(zip(one, other, strict=False))
+    )
+
+
+def matches(pattern: Pattern, path: str) -> bool:
+    """Whether `pattern` claims `path`, a plain relative path: `src/a.py`, `repos.cloud:src/a.py`.
+
+    False for what is in no set: paths outside the workspace, `.git` and `.pixirnb`.
+    """
+    found = REPO.match(path)
+    repo, rest = (found[1], path[found.end() :]) if found else (None, path)
+    names = [name for name in rest.split("/") if name not in ("", ".")]
+    if repo != pattern.repo or rest.startswith("/") or not names or ".." in names:
+        return False
+    return names[0] not in RESERVED and any(_claims(choice, names) for choice in pattern.choices)
+
+
+def _claims(choice: tuple[Segment | None, ...], names: list[str]) -> bool:
+    """Walk all readings of `**` at once: `places` are the segments that may come next."""
+    places = _with_skips({0}, choice)
+    for name in names:
+        if len(choice) in places:
+            return True
+        following = set()
+        for place in places:
+            segment = choice[place]
+            if segment is None:
+                following.add(place)
+            elif is_named(segment, name):
+                following.add(place + 1)
+        places = _with_skips(following, choice)
+    return len(choice) in places
+
+
+def _with_skips(places: set[int], choice: tuple[Segment | None, ...]) -> set[int]:
+    return places | {place + 1 for place in places if place < len(choice) and choice[place] is None}
+
+
+def _repo(text: str) -> tuple[str | None, str]:
+    found = REPO.match(text)
+    if found is None:
+        return None, text
+    if not is_step_id(found[1]):
+        raise ValueError(f"`{text}` names no repository: write `repos.NAME:glob`.")
+    return found[1], text[found.end() :]
+
+
+def _segments(glob: str, text: str) -> tuple[Segment | None, ...]:
+    if glob.startswith("/"):
+        raise ValueError(f"`{text}` is absolute: write it relative to the workspace or a repo.")
+    segments: list[Segment | None] = []
+    for word in glob.split("/"):
+        if word in ("", "."):
+            continue
+        if word == "..":
+            raise ValueError(f"`{text}` leaves its folder by `..`: name a repo instead.")
+        if len(word) <= LONGEST_NAME and _WILD.search(word) is None:
+            if not segments and word in RESERVED:
+                raise ValueError(f"`{text}` reaches into {word}, which no step may claim.")
+            segments.append(word)
+        elif word != "**":
+            segment = parse_segment(word)
+            if not names_something(segment, is_first=not segments):
+                raise ValueError(f"`{text}` matches nothing that may be claimed.")
+            segments.append(segment)
+        elif not segments or segments[-1] is not None:
+            segments.append(None)
+    if not segments:
+        raise ValueError(f"`{text}` is empty: write `**/*` for everything.")
+    return tuple(segments)
+
+
+def _prefix(segments: tuple[Segment | None, ...]) -> tuple[Segment, ...]:
+    decisive: list[Segment] = []
+    for segment in segments:
+        if segment is None:
+            break
+        decisive.append(segment)
+    # `a/*` and all below meets the same patterns as `a` and all below.
+    while decisive and isinstance(decisive[-1], Glob) and decisive[-1].is_anything:
+        decisive.pop()
+    return tuple(decisive)
+
+
+# --- braces ---
+
+
+def spellings(glob: str) -> list[str]:
+    """Every pattern that the braces of `glob` spell, in order. Raises ValueError past MOST_CHOICES."""
+    spelled, end = _sequence(glob, 0, 0)
+    if end < len(glob):
+        raise ValueError(f"A `}}` in `{glob}` closes nothing: write `[}}]` for the brace itself.")
+    return spelled
+
+
+def _sequence(glob: str, at: int, depth: int) -> tuple[list[str], int]:
+    """Spell from `at` to the end, or to the `,` or `}` that ends a choice inside braces."""
+    if depth > DEEPEST:
+        raise ValueError(f"Braces nest deeper than {DEEPEST} in `{glob[:40]}…`.")
+    spelled = [""]
+    while at < len(glob):
+        char = glob[at]
+        if char == "}" or (char == "," and depth):
+            break
+        if char == "{":
+            choices, at = _choices(glob, at + 1, depth + 1)
+            if len(spelled) * len(choices) > MOST_CHOICES:
+                raise ValueError(f"`{glob[:40]}` spells more than {MOST_CHOICES} patterns.")
+            spelled = [start + choice for start in spelled for choice in choices]
+            continue
+        end = _plain_end(glob, at, char)
+        spelled = [start + glob[at:end] for start in spelled]
+        at = end
+    return spelled, at
+
+
+def _choices(glob: str, at: int, depth: int) -> tuple[list[str], int]:
+    choices: list[str] = []
+    parts = 0
+    while True:
+        spelled, at = _sequence(glob, at, depth)
+        choices += spelled
+        parts += 1
+        if len(choices) > MOST_CHOICES:
+            raise ValueError(f"`{glob[:40]}` spells more than {MOST_CHOICES} patterns.")
+        if at >= len(glob):
+            raise ValueError(f"A `{{` in `{glob}` is not closed: write `[{{]` for the brace.")
+        at += 1
+        if glob[at - 1] == "}":
+            break
+    if parts == 1:
+        raise ValueError(f"Braces in `{glob}` offer no choice: write `{{a,b}}`, or `[{{]`.")
+    return choices, at
+
+
+def _plain_end(glob: str, at: int, char: str) -> int:
+    """Behind the character, escape or `[…]` at `at`: braces and commas in those are characters."""
+    if char == "\\":
+        return min(at + 2, len(glob))
+    if char != "[":
+        return at + 1
+    place = at + 1 + glob.startswith("!", at + 1)
+    place += glob.startswith("]", place)
+    while place < len(glob) and glob[place] not in "]/":
+        place += 2 if glob[place] == "\\" else 1
+    return min(place + 1, len(glob)) if glob[place : place + 1] == "]" else at + 1

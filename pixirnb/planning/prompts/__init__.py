@@ -1,0 +1,1 @@
+"""Prompts of agents, and the text of others quoted in them."""

@@ -1,0 +1,1 @@
+"""What a plan warns of and does not refuse."""

@@ -1,0 +1,218 @@
+"""Warnings of a plan: what will run, and yet not as its author may expect. Each has a code, a place and a fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.checks.repos import written_repos
+from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
+from pixirnb.planning.warnings.agents import agent_cautions
+from pixirnb.planning.warnings.isolation import isolation_cautions
+from pixirnb.spec.durations import format_duration
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import AgentStep, PythonStep
+
+MANY_DEPENDENCIES: Final = 5
+
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SECRET_VALUE: Final = re.compile(
+    r"(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\.|eyJ)[\w.-]{8,}|-----BEGIN [A-Z ]*KEY"
+)
+
+
+def cautions(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Every warning of the plan."""
+    yield from _dependencies(analysis)
+    yield from _timeouts(analysis)
+    yield from _writers(analysis)
+    yield from _widths(analysis)
+    yield from _places(analysis)
+    yield from isolation_cautions(analysis)
+    yield from agent_cautions(analysis)
+    yield from _phases(analysis)
+    yield from _secrets(analysis)
+    yield from _vain_checks(analysis)
+    yield from _moved_from_threads(analysis)
+
+
+def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:
+    for position, edges in enumerate(analysis.graph.depends_on):
+        if len(edges) >= MANY_DEPENDENCIES:
+            yield SpecProblem(
+                "decompose",
+                ("steps", position, "depends_on"),
+                f"`{analysis.graph.ids[position]}` waits for {len(edges)} steps at once",
+                "put a step that gathers some of them in between",
+            )
+
+
+def _vain_checks(analysis: Analysis) -> Iterator[SpecProblem]:
+    for position, step in enumerate(analysis.resolved):
+        for place, check in enumerate(step.spec.verify):
+            if check.kind == "exit_code" and check.exit_code != 0:
+                yield SpecProblem(
+                    "check_never_passes",
+                    ("steps", position, "verify", place),
+                    f"an attempt that exits with {check.exit_code} has failed before its checks are made",
+                    "let the command exit 0, or make it a `command` check with that `exit_code`",
+                )
+
+
+def _moved_from_threads(analysis: Analysis) -> Iterator[SpecProblem]:
+    if analysis.facts.tells_children:
+        return
+    moved = [
+        position
+        for position, step in enumerate(analysis.resolved)
+        if isinstance(step.spec, PythonStep)
+        and not needs_process(step.spec, step.posture, step.workspace, step.retry)
+    ]
+    if moved:
+        names = ", ".join(f"`{analysis.graph.ids[position]}`" for position in moved[:3])
+        more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+        verb = "runs as a process" if len(moved) == 1 else "run as processes"
+        yield SpecProblem(
+            "children_not_told_apart",
+            ("steps", moved[0]),
+            f"{names}{more} {verb}: what a thread starts here cannot be told from what others start",
+            "write `process: true` where that is meant, or run it on Linux",
+        )
+
+
+def _timeouts(analysis: Analysis) -> Iterator[SpecProblem]:
+    for position, step in enumerate(analysis.resolved):
+        limit = step.timeout_ms
+        if limit is None or limit <= STANDARD_TIMEOUT_MS or step.spec.allow_long_timeout:
+            continue
+        parts: PathParts = ("defaults", "timeout")
+        if step.timeout_source == "step":
+            parts = ("steps", position, "timeout")
+        elif step.timeout_source == "agent" and type(step.spec) is AgentStep:
+            parts = ("agents", str(step.spec.agent), "timeout")
+        yield SpecProblem(
+            "timeout_long",
+            parts,
+            f"a time-out of {format_duration(limit)} is longer than 30 minutes",
+            "cut the work into smaller steps, or write `allow_long_timeout: true` on the step",
+        )
+
+
+def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
+    undeclared = [
+        number
+        for number, step in enumerate(analysis.resolved)
+        if step.is_undeclared and step.workspace == "shared"
+    ]
+    if undeclared and analysis.workflow.undeclared_writers == "allow":
+        names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
+        more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
+        is_one = len(undeclared) == 1
+        about = "says nothing about the files it writes"
+        say = about if is_one else "say nothing about the files they write"
+        them = "it and others" if is_one else "them"
+        yield SpecProblem(
+            "undeclared_writers",
+            ("steps", undeclared[0]),
+            f"{names}{more} {say}, so nothing keeps {them} apart",
+            "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
+        )
+    for position in sorted(analysis.conflicts.steps):
+        step = analysis.resolved[position]
+        if step.is_wide or (step.is_undeclared and step.writes):
+            yield SpecProblem(
+                "serialized_for_want_of_write_set",
+                ("steps", position),
+                f"`{step.spec.id}` names no write_set, so it runs beside no step it might disturb",
+                "add `write_set` with what it writes",
+            )
+
+
+def _widths(analysis: Analysis) -> Iterator[SpecProblem]:
+    most = analysis.workflow.max_concurrency
+    widest = max(analysis.levels, key=len, default=[])
+    if len(widest) > most:
+        yield SpecProblem(
+            "wave_wide",
+            ("max_concurrency",),
+            f"{len(widest)} steps could start together, {most} may",
+            "raise `max_concurrency`, or leave it: they take turns",
+        )
+
+
+def _places(analysis: Analysis) -> Iterator[SpecProblem]:
+    for name, path in analysis.workflow.repos.items():
+        fact = analysis.facts.repos.get(name)
+        if fact is None or not fact.is_directory:
+            continue
+        if not fact.is_git:
+            yield SpecProblem(
+                "repo_not_git",
+                ("repos", name),
+                f"`{path}` is not a git repository",
+                "run `git init` there, or correct the path",
+            )
+        if not fact.is_writable and name not in written_repos(analysis.resolved):
+            yield SpecProblem(
+                "repo_not_writable",
+                ("repos", name),
+                f"`{path}` cannot be written; no step says that it does",
+                "make it writable before a step has to write there",
+            )
+    root = analysis.facts.paths.get(".")
+    if root is not None and not root.is_writable:
+        yield SpecProblem(
+            "workspace_not_writable",
+            (),
+            f"the workspace {analysis.facts.workspace} cannot be written",
+            "choose another with --workspace",
+        )
+
+
+def _phases(analysis: Analysis) -> Iterator[SpecProblem]:
+    if len(analysis.phases) < 2:
+        return
+    phase_of = {step: name for name, steps in analysis.phases for step in steps}
+    listed = {phase.name: number for number, phase in enumerate(analysis.workflow.phases)}
+    told: set[str] = set()
+    for number, wave in enumerate(analysis.schedule.waves):
+        names = list(dict.fromkeys(phase_of[step] for step in wave if step in phase_of))
+        if len(names) < 2:
+            continue
+        for name in names:
+            if name in told or name == "rest":
+                continue
+            told.add(name)
+            others = ", ".join(f"`{other}`" for other in names if other != name)
+            first = next(step for step in wave if phase_of.get(step) == name)
+            yield SpecProblem(
+                "phase_splits_wave",
+                ("phases", listed[name]) if name in listed else ("steps", first, "phase"),
+                f"steps of the phase `{name}` start beside steps of {others} (wave {number})",
+                "let the later phase depend on the earlier, or make one phase of both",
+            )
+
+
+def _secrets(analysis: Analysis) -> Iterator[SpecProblem]:
+    shared = [(("defaults",), analysis.workflow.defaults.env)]
+    places: list[tuple[PathParts, dict[str, str]]] = [*shared]
+    places += [
+        (("steps", position), step.env)
+        for position, step in enumerate(analysis.workflow.steps)
+        if step.env
+    ]
+    for parts, env in places:
+        for name, value in env.items():
+            if "{{" in value:
+                continue
+            named = _SECRET_NAME.search(name) and len(value) >= 8 and "/" not in value
+            if named or _SECRET_VALUE.search(value):
+                yield SpecProblem(
+                    "secret_in_env",
+                    (*parts, "env", name),
+                    f"the value of `{name}` looks like a secret, and the spec is kept in every log",
+                    "set it in the environment of the kernel, and leave it out of the spec",
+                )

@@ -1,0 +1,80 @@
+"""Warnings about copies of the workspace: changes that stay there, and steps that do not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.upstream_changes import changes_files
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import MergeStep, Shared
+
+_NAMED: Final = 3
+
+
+def isolation_cautions(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Every warning about isolated steps. Says nothing of a workflow that has none."""
+    yield from _carried_in_vain(analysis)
+    resolved, ids = analysis.resolved, analysis.graph.ids
+    isolated = [position for position in analysis.isolated if changes_files(resolved[position])]
+    if not isolated:
+        return
+    merged = {name for step in resolved if type(step.spec) is MergeStep for name in step.spec.merge}
+    if left := [position for position in isolated if ids[position] not in merged]:
+        one = len(left) == 1
+        listed = ", ".join(
+            [*(ids[step] for step in left[:_NAMED]), *(["…"] if left[_NAMED:] else [])]
+        )
+        yield SpecProblem(
+            "changes_not_merged",
+            ("steps", left[0]),
+            f"{_named(ids, left)} {'works in a copy' if one else 'work in copies'} of the workspace, "
+            "and no step brings the changes back",
+            f"add a step with `merge: [{listed}]`, or run `%pixir merge` afterwards",
+        )
+    if blind := sorted(found.step for found in analysis.inherited if found.unseen):
+        unseen = sorted({each for found in analysis.inherited for each in found.unseen})
+        one = len(blind) == 1
+        yield SpecProblem(
+            "changes_not_seen",
+            ("steps", blind[0]),
+            f"{_named(ids, blind)} {'works' if one else 'work'} in the shared workspace, where the changes of "
+            f"{_named(ids, unseen)} have not been merged by then",
+            f"merge them before, or write `workspace: isolated`: {'it then begins' if one else 'they then begin'} with them",
+        )
+    for position in isolated:
+        step = resolved[position]
+        if step.is_undeclared:
+            yield SpecProblem(
+                "isolated_undeclared",
+                ("steps", position),
+                f"`{ids[position]}` says nothing about the files it writes, so nothing it changes is unexpected",
+                "add `write_set`: changes elsewhere are then told before they are merged",
+            )
+
+
+def _carried_in_vain(analysis: Analysis) -> Iterator[SpecProblem]:
+    workflow, known = analysis.workflow, analysis.facts.carried
+    if not known:
+        return
+    places: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    places += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in places:
+        for place, path in enumerate(step.carry):
+            fact = known.get(path)
+            if fact is not None and not fact.exists:
+                yield SpecProblem(
+                    "carry_missing",
+                    (*parts, "carry", place),
+                    f"`{path}` is not there now: nothing is at {fact.resolved}",
+                    "correct the path, or leave it where a step before makes it in the shared workspace",
+                )
+
+
+def _named(ids: Sequence[str], steps: Sequence[int]) -> str:
+    names = [f"`{ids[step]}`" for step in steps[:_NAMED]]
+    if len(steps) > _NAMED:
+        return f"{', '.join(names)} and {len(steps) - _NAMED} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,150 @@
+"""What a runner is asked to perform, what it says while it does, and how it ended: values, nothing that acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pixirnb.history.events import StoredValue
+
+
+@dataclass(frozen=True, slots=True)
+class ShellWork:
+    """A command line for `sh -c`, or an argv list."""
+
+    run: str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonWork:
+    """A function: `module:function`, or `:name` with its pinned source."""
+
+    call: str
+    arguments: dict[str, Any]
+    source: str | None
+    process: bool
+    """True: in a killable child. False: in a thread of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedWork:
+    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: say the task back."""
+
+    task: str
+    actions: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWork:
+    """A task delegated to a subagent."""
+
+    runner: Literal["scripted", "llm", "acp", "cli", "pty"]
+    task: str
+    """The author's words, references filled in."""
+    prompt: str
+    """What the agent is told: the task with its role, inputs, limits and how to report."""
+    actions: list[dict[str, Any]]
+    """For scripted: this attempt's."""
+    session: dict[str, Any]
+    """A `SessionStarted`: who it is and what it may do."""
+    history: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Events of the session it goes on with."""
+    granted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a person has allowed this step before: digest of the call to `{request_id, by, note}`."""
+    additional_paths: tuple[Path, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
+    """Where the workspace (`.`) and each `repos.NAME` lie for it."""
+    surface: tuple[dict[str, Any], ...] = ()
+    """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""
+
+
+Work = ShellWork | PythonWork | ScriptedWork | AgentWork
+StopReason = Literal["timed_out", "cancelled", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The attempt has a process id, or None for a thread."""
+
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Bytes as they were produced."""
+
+    stream: Literal["stdout", "stderr"]
+    chunk: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the step says it is: 0 to 1, with a message."""
+
+    fraction: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A structured report of an agent (checkpoint_status summary output limitations seams), or one of its tool calls."""
+
+    kind: Literal["checkpoint", "tool"]
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something happened in a session: an event for its log."""
+
+    kind: str
+    data: dict[str, Any]
+
+
+RunnerEvent = Started | Output | Progress | Report | Told
+
+
+class LargeValue(Protocol):
+    """Bytes that are many, where they lie: see `protocols.ports.BlobDraft`."""
+
+    @property
+    def path(self) -> Path | None:
+        """Their file."""
+        ...
+
+    def keep(self) -> str:
+        """Make them a blob."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the work ended. Everything a runner knows; checks and readiness are decided elsewhere."""
+
+    status: Literal["completed", "failed", "timed_out", "interrupted", "cancelled", "detached"]
+    error_kind: str | None = None
+    """`exit`, `exception`, `crash`, `spawn_failed`, `lost`, `supervisor_lost`, `output_unserialisable`,
+    `function_missing`, or what a scripted `fail` names."""
+    message: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    exit_code: int | None = None
+    signal: int | None = None
+    value: StoredValue | None = None
+    """A python step's return value, small ones inline; large ones come as `payload` for the engine to store."""
+    payload: bytes | LargeValue | None = None
+    """Bytes of `value` when it is too large for the log: the engine makes them a blob. Many of them come as a draft of it."""
+    strays: int = 0
+    """Descendants that outlived the work and were ended with it."""
+
+
+class WorkRefused(Exception):
+    """Raised when a step cannot be given what it refers to; `kind` is the error kind of the attempt."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind

@@ -1,0 +1,334 @@
+"""Our side of an ACP conversation: what the agent streams is kept, what it asks leave for is ruled on, files are read and
+written for it within its sets.
+
+    rules    an edit that names a path outside the write set is refused, whatever the mode
+    mode     `read_only` refuses what changes anything, `auto` allows it, `ask` asks a person
+    files    as with our own tools: judged by the same sets, recorded as calls with their results; a write that is not what a
+             person allowed, once, is asked about with its whole text
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeVar
+
+from acp import RequestError, schema
+
+from pixirnb.runners.agents.acp.modes import SessionMode
+from pixirnb.runners.agents.acp.permission_calls import (
+    READING,
+    WRITING,
+    WriteGrants,
+    is_reading,
+    wish,
+)
+from pixirnb.runners.agents.acp.updates import AgentToolCall, Updates, diff_of
+from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.json_lines import bounded_args, truncate_output
+from pixirnb.runners.agents.permission import Grants
+from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
+from pixirnb.runners.agents.tools.files import read_text, write_text
+from pixirnb.sessions.permissions import Ruling, digest_of
+
+T = TypeVar("T")
+OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+REFUSED: Final = -32001
+"""The JSON-RPC code of a file request that the rules refuse."""
+_NO_YES: Final = Ruling(
+    "deny",
+    "allow_not_offered",
+    "You offered no answer that allows this one call: ask again with an option of the kind `allow_once`.",
+)
+
+
+class Client:
+    """Answers one agent in one session. Implements the SDK's `Client`, its file requests and permissions."""
+
+    def __init__(self, work: dict[str, Any], line: Channel) -> None:
+        self.updates = Updates(line, work["session"]["model"])
+        self.failure: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
+        """Set when the turn cannot go on."""
+        self.cancelled = asyncio.Event()
+        """Set when the agent has been asked to end its turn."""
+        self.session_id: str | None = None
+        self.mode: SessionMode | None = None
+        """What the session is held to be in."""
+        self._id = str(work["session"]["session_id"])
+        self._line = line
+        self._confinement = Confinement(work)
+        self._limits = self._confinement.limits
+        self._folders = (self._confinement.cwd, str(work["cwd"]))
+        self._roots: dict[str, str] = work.get("roots") or {}
+        self._leaves = WriteGrants()
+        self._grants = Grants(work, line)
+        self._count = 0
+
+    def on_connect(self, conn: Any) -> None:
+        """Nothing to prepare."""
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        """See `Updates`; an agent that leaves its mode has ended its turn."""
+        if session_id != self.session_id:
+            return
+        self.updates.take(update)
+        if self.mode is not None and (failed := self.mode.left(update)) is not None:
+            self.fail(failed)
+
+    async def request_permission(
+        self,
+        session_id: str,  # noqa: ARG002 - the protocol's signature
+        tool_call: schema.ToolCallUpdate,
+        options: list[schema.PermissionOption],
+        **_: Any,
+    ) -> schema.RequestPermissionResponse:
+        """Answer by the rules, by the mode, or by a person."""
+        call = self.updates.learn(tool_call)
+        self.updates.tell_call(call)
+        places, ruling = self._judged(call)
+        tool = f"acp:{call.kind}"
+        args, digest = wish(
+            call, [places.get(path, path) for path in call.paths], self._folders, self._roots
+        )
+        is_changing = not is_reading(call)
+        # What is allowed is this call: where a person decides, an agent may not take it for all that follow.
+        kinds: tuple[OptionKind, ...] = ("allow_once", "allow_always")
+        yes = _choice(options, *kinds[: 1 if is_changing and self._limits.mode == "ask" else 2])
+        if ruling is None:
+            ruling = self._limits.by_mode(digest) if is_changing else Ruling("allow")
+        if yes is None and ruling.verdict != "deny":
+            ruling = _NO_YES
+        if ruling.verdict == "ask":
+            ruling = await self._asked(tool, args, digest, call.call_id, call.title)
+            if ruling is None:
+                return _answer(None)
+        else:
+            self._record(tool, args, call.call_id, ruling, digest)
+        if ruling.verdict == "allow":
+            self._leaves.give(call, digest, places)
+            return _answer(yes)
+        self.updates.end_call(call, ok=False, code=ruling.code, message=ruling.message)
+        return _answer(_choice(options, "reject_once", "reject_always"))
+
+    async def write_text_file(
+        self, session_id: str, path: str, content: str, **_: Any
+    ) -> schema.WriteTextFileResponse:
+        """Write a file of the write set for the agent."""
+        del session_id
+        args = {"path": shown(path, 1000), "characters": len(content)}
+
+        async def write(call_id: str) -> str:
+            place = self._confinement.writable(path)
+            before = await self._before(place)
+            if not self._leaves.use(place.path, before or "", content):
+                await self._ask_to_write(place, before, content, call_id)
+            await off_loop(self._line.ask, "commit", {})
+            size = await off_loop(write_text, place, content)
+            return f"Wrote {size:,} bytes to `{place.shown}`."
+
+        await self._filed("fs/write_text_file", args, write)
+        return schema.WriteTextFileResponse()
+
+    async def read_text_file(
+        self,
+        session_id: str,
+        path: str,
+        line: int | None = None,
+        limit: int | None = None,
+        **_: Any,
+    ) -> schema.ReadTextFileResponse:
+        """Read a file of the read set for the agent: `limit` lines from `line` on."""
+        del session_id
+        found: list[str] = []
+        wanted = {"path": shown(path, 1000), "line": line, "limit": limit}
+        args = {name: value for name, value in wanted.items() if value is not None}
+
+        async def read(_: str) -> str:
+            text = await off_loop(read_text, self._confinement.readable(path))
+            if line is not None or limit is not None:
+                first = max((line or 1) - 1, 0)
+                last = None if limit is None else first + max(limit, 0)
+                text = "".join(text.splitlines(keepends=True)[first:last])
+            found.append(text)
+            return f"{len(text):,} characters."
+
+        await self._filed("fs/read_text_file", args, read)
+        return schema.ReadTextFileResponse(content=found[0])
+
+    def fail(self, failed: Failed) -> None:
+        """The turn cannot go on; the first reason stands."""
+        if not self.failure.done():
+            self.failure.set_result(failed)
+
+    async def _filed(self, name: str, args: dict[str, Any], act: Callable[[str], Any]) -> None:
+        """A file request, recorded as a call with its result. Raises RequestError."""
+        self._count += 1
+        call_id = f"{name}-{self._count}"
+        self.updates.pause()
+        self._line.tell("tool_call", call_id=call_id, name=name, args=args)
+        try:
+            said = await act(call_id)
+        except Refused as refused:
+            self._line.tell(
+                "tool_result",
+                call_id=call_id,
+                ok=False,
+                output=f"[refused: {refused.code}] {refused.message}",
+                error={"kind": refused.code, "message": refused.message, "details": args},
+            )
+            if refused.code == "file_missing":
+                raise RequestError.resource_not_found(args["path"]) from refused
+            told = {"code": refused.code}
+            raise RequestError(REFUSED, f"[{refused.code}] {refused.message}", told) from refused
+        except Failed as failed:
+            self.fail(failed)
+            raise RequestError(REFUSED, failed.message, {"code": failed.kind}) from failed
+        self._line.tell("tool_result", call_id=call_id, ok=True, output=said)
+
+    async def _before(self, place: ConfinedPath) -> str | None:
+        """What a file holds now; None where that is no text, or nothing."""
+        try:
+            return await off_loop(read_text, place)
+        except Refused:
+            return None
+
+    async def _ask_to_write(
+        self, place: ConfinedPath, before: str | None, content: str, call_id: str
+    ) -> None:
+        """Return when the mode or a person allows it. Raises Refused, Failed."""
+        args = {"path": place.path, "content": content}
+        digest = digest_of("acp:write", args)
+        ruling: Ruling | None = self._limits.by_mode(digest)
+        if ruling is not None and ruling.verdict == "ask":
+            why = f"write `{place.shown}` ({len(content):,} characters)"
+            shown_args = {**args, "content": truncate_output(content)}
+            if before is not None:
+                shown_args["diff"] = truncate_output(diff_of(place.path, before, content))
+            ruling = await self._asked("acp:write", shown_args, digest, call_id, why)
+        elif ruling is not None:
+            shown_args = {**args, "content": truncate_output(content)}
+            self._grants.tell("acp:write", shown_args, digest, call_id)
+        if ruling is None:
+            raise Refused("permission_required", "A person has to allow this, and none is there.")
+        if ruling.verdict != "allow":
+            raise Refused(ruling.code, ruling.message)
+
+    def _judged(self, call: AgentToolCall) -> tuple[dict[str, str], Ruling | None]:
+        """What the rules call the files that a call names, and why they refuse it, if they do."""
+        places: dict[str, str] = {}
+        limits, changed = self._limits, {change.path for change in call.changes}
+        refused: Ruling | None = None
+        for path in call.paths:
+            writes = path in changed or call.kind in WRITING
+            if not writes and call.kind not in READING:
+                continue
+            refusal = limits.look_refusal if call.kind == "search" else limits.read_refusal
+            try:
+                places[path] = self._confinement.place(path).path
+                ruling = (limits.write_refusal if writes else refusal)(places[path])
+            except Refused as said:
+                ruling = Ruling("deny", said.code, said.message)
+            refused = refused or ruling
+        return places, refused
+
+    async def _asked(
+        self, tool: str, args: dict[str, Any], digest: str, call_id: str, why: str
+    ) -> Ruling | None:
+        """What a person said; None where the turn is over for want of one."""
+        wanted = shown(why or tool, 400)
+        data = {
+            "tool": tool,
+            "args": bounded_args(args),
+            "digest": digest,
+            "call_id": call_id,
+            "why": wanted,
+        }
+        try:
+            answer = await off_loop(self._line.ask, "permit", data)
+        except Failed as failed:
+            self.fail(failed)
+            return None
+        verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()
+        if verdict == "allow":
+            return Ruling("allow")
+        if verdict != "unattended":
+            said = f"A person did not allow this. {note}".strip()
+            return Ruling("deny", "permission_denied", said)
+        request = str(answer.get("request_id") or "")
+        self.fail(
+            Failed(
+                "permission_required",
+                f"the agent wants to: {wanted}, and nobody is there to allow it. "
+                f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
+                {"request_id": request, "tool": tool, "digest": digest, "wanted": wanted},
+            )
+        )
+        await self.cancelled.wait()  # else the agent takes the answer for a refusal, and goes on
+        return None
+
+    def _record(
+        self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling, digest: str
+    ) -> None:
+        """A request that no person had to answer now is in the session too, with who did, or had before."""
+        if ruling.verdict == "allow" and self._grants.tell(tool, args, digest, call_id):
+            return
+        self._count += 1
+        request_id = f"{self._id}.rule.{self._count}"
+        self._line.tell(
+            "permission_requested", request_id=request_id, call_id=call_id, tool=tool, args=args
+        )
+        by = "rules" if ruling.code not in {"", "read_only"} else f"mode {self._limits.mode}"
+        self._line.tell(
+            "permission_decided",
+            request_id=request_id,
+            verdict=ruling.verdict,
+            by=by,
+            note=ruling.message,
+        )
+
+
+async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
+    """What a blocking call returns or raises. In a daemon thread: one that waits for a person must not hold up the end."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # no error: it is what the call returned
+
+    def work() -> None:
+        result: T | None = None
+        error: BaseException | None = None
+        try:
+            result = call(*arguments)
+        except BaseException as raised:  # noqa: BLE001 - whoever waits for it is told
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:
+            return  # the loop is over, and nobody waits
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
+
+
+def _choice(options: list[schema.PermissionOption], *kinds: OptionKind) -> str | None:
+    """The first option of these kinds, the narrowest first; None where the agent offers none."""
+    for kind in kinds:
+        for option in options:
+            if option.kind == kind:
+                return option.option_id
+    return None
+
+
+def _answer(option_id: str | None) -> schema.RequestPermissionResponse:
+    if option_id is None:
+        return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+    chosen = schema.AllowedOutcome(option_id=option_id, outcome="selected")
+    return schema.RequestPermissionResponse(outcome=chosen)

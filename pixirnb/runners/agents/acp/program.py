@@ -1,0 +1,284 @@
+"""A coding agent that speaks the Agent Client Protocol: started by us, prompted once, heard to the end of its turn.
+
+    start → initialize → new session → prompt ─▶ end_turn: completed
+                                             └─▶ anything else: Failed, saying what
+
+The agent is a child of our own making, in a group of its own, its standard error ours: what the SDK would start is not ended
+with its descendants, and stands still when its standard error is full. A stop becomes `session/cancel`; what does not end by
+that is ended by the reaper. Needs the extra `acp`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from typing import Any, Final, cast
+
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, schema
+from pydantic import ValidationError
+
+from pixirnb.runners.agents.acp.client import Client
+from pixirnb.runners.agents.acp.modes import AUTH_REQUIRED, SessionMode
+from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_command
+from pixirnb.runners.agents.flags import TOOLS_NAME, tool_server
+from pixirnb.runners.agents.tools.confinement import other_roots
+from pixirnb.system.version import release
+
+LINE_LIMIT: Final = 50 * 1024 * 1024
+"""Bytes of one message."""
+_LAST_WORDS_S: Final = 1.0
+"""How long one side may take to follow when the other has ended."""
+_LEAVE_S: Final = 2.0
+"""How long an agent may take to leave when its input is closed, and again when it is told to."""
+
+_ENDS: Final[dict[str, tuple[str, str]]] = {
+    "max_tokens": (
+        "turn_limit",
+        "the agent {name} reached the largest number of tokens of a turn.",
+    ),
+    "max_turn_requests": (
+        "turn_limit",
+        "the agent {name} reached its largest number of requests in a turn.",
+    ),
+    "refusal": ("refused", "the agent {name} refused to go on with this task."),
+    "cancelled": (
+        "agent_cancelled",
+        "the agent {name} says its turn was cancelled, and nobody here did.",
+    ),
+}
+
+
+def run(work: dict[str, Any], line: Channel) -> None:
+    """Perform the work. Raises Failed: `crash exit turn_limit refused permission_required agent_silent agent_failed
+    auth_required agent_mode_missing agent_mode_left protocol_mismatch protocol_error agent_cancelled`, and what
+    `commands.prepared` raises."""
+    _quiet_logging()
+    with prepare_command(work, takes_prompt=False) as command:
+        asyncio.run(_Conversation(work, line, command).hold())
+
+
+class _Conversation:
+    def __init__(self, work: dict[str, Any], line: Channel, command: AgentCommand) -> None:
+        self._work = work
+        self._line = line
+        self._command = command
+        self._name = command.name
+        self._auth = ""
+
+    async def hold(self) -> None:
+        """From the start of the agent to its end."""
+        process = await self._start()
+        client = Client(self._work, self._line)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # The SDK's protocol has every method an editor may offer; what we do not advertise is not asked of us.
+        connection = connect_to_agent(cast("Any", client), process.stdin, process.stdout)
+        try:
+            usage = await self._turn_or_end(process, client, connection)
+        except BaseException:
+            client.updates.end(is_clean=False)
+            await self._dismiss(process)
+            raise
+        client.updates.end(is_clean=True)
+        if usage is not None and (usage.input_tokens or usage.output_tokens):
+            self._line.tell(
+                "provider_usage",
+                model=self._work["session"]["model"],
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+            )
+        await self._dismiss(process)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._command.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                cwd=self._work["cwd"],
+                start_new_session=True,
+                limit=LINE_LIMIT,
+            )
+        except OSError as error:
+            said = error.strerror or str(error)
+            message = f"the agent {self._name} cannot be started: {said}."
+            raise Failed("spawn_failed", message, {"errno": error.errno}) from error
+
+    async def _turn_or_end(
+        self, process: asyncio.subprocess.Process, client: Client, connection: Any
+    ) -> schema.Usage | None:
+        """The turn, unless a failure, a stop or the agent's end comes first. Raises Failed."""
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        turn = asyncio.create_task(self._turn(client, connection))
+        gone = asyncio.create_task(process.wait())
+        stop = asyncio.create_task(stopped.wait())
+        try:
+            ends: set[asyncio.Future[Any]] = {turn, gone, stop, client.failure}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if client.failure.done() and not stopped.is_set():
+                await self._cancel(client, connection, turn, _LEAVE_S)
+                raise client.failure.result()
+            if stopped.is_set():
+                await self._cancel(client, connection, turn, 0.6 * float(self._work["grace_s"]))
+                raise Failed("interrupted", f"the agent {self._name} was told to stop.")
+            if gone.done():
+                await asyncio.wait({turn}, timeout=_LAST_WORDS_S)
+            if not turn.done() or isinstance(turn.exception(), ConnectionError):
+                raise await self._lost(gone)
+            return self._judged(turn)
+        finally:
+            for task in (turn, gone, stop):
+                task.cancel()
+
+    async def _turn(self, client: Client, connection: Any) -> schema.PromptResponse:
+        hello_s = float(self._command.agent["hello_s"])
+        offered = self._command.agent["files"]
+        files = schema.FileSystemCapabilities(
+            read_text_file="read" in offered, write_text_file="write" in offered
+        )
+        try:
+            async with asyncio.timeout(hello_s):
+                greeted = await connection.initialize(
+                    protocol_version=PROTOCOL_VERSION,
+                    client_capabilities=schema.ClientCapabilities(fs=files),
+                    client_info=schema.Implementation(name="pixirnb", version=release()),
+                )
+                self._check(greeted)
+                session = await connection.new_session(
+                    cwd=str(self._work["cwd"]),
+                    additional_directories=self._folders(greeted),
+                    mcp_servers=self._tools(),
+                )
+                client.session_id = session.session_id
+                if (wanted := self._command.session_mode) is not None:
+                    client.mode = SessionMode(self._name, self._command.permission, wanted)
+                    await client.mode.enter(connection, session)
+        except TimeoutError as error:
+            message = f"the agent {self._name} did not answer within {hello_s:g} s."
+            raise Failed("agent_silent", message, {"hello_s": hello_s}) from error
+        text = schema.TextContentBlock(type="text", text=self._work["prompt"])
+        answer: schema.PromptResponse = await connection.prompt(
+            session_id=session.session_id, prompt=[text]
+        )
+        return answer
+
+    def _check(self, greeted: schema.InitializeResponse) -> None:
+        methods = [str(getattr(method, "name", "")) for method in greeted.auth_methods or []]
+        self._auth = ", ".join(name for name in methods if name)
+        if greeted.protocol_version != PROTOCOL_VERSION:
+            raise Failed(
+                "protocol_mismatch",
+                f"the agent {self._name} speaks version {greeted.protocol_version} of the Agent Client Protocol, "
+                f"pixirnb speaks {PROTOCOL_VERSION}: use a release of it that does.",
+                {"agent": greeted.protocol_version, "client": PROTOCOL_VERSION},
+            )
+
+    def _folders(self, greeted: schema.InitializeResponse) -> list[str] | None:
+        folders: list[str] = [*self._work["additional_paths"], *other_roots(self._work)]
+        if self._command.agent["folders"]:
+            return None  # it was given them as it was started
+        can = greeted.agent_capabilities and greeted.agent_capabilities.session_capabilities
+        return folders if folders and can and can.additional_directories is not None else None
+
+    def _tools(self) -> list[Any]:
+        """Our own tools, as a server that the agent starts; none where there are none to be had."""
+        server = tool_server(self._work)
+        if server is None:
+            return []
+        program, *args = server
+        return [schema.McpServerStdio(name=TOOLS_NAME, command=program, args=args, env=[])]
+
+    def _judged(self, turn: asyncio.Task[schema.PromptResponse]) -> schema.Usage | None:
+        """What a turn that came to its end amounts to. Raises Failed."""
+        try:
+            answer = turn.result()
+        except RequestError as error:
+            raise self._refused(error) from error
+        except (ValidationError, TypeError, ValueError) as error:
+            said = str(error).splitlines()[0]
+            message = (
+                f"the agent {self._name} answered with what is no answer of the protocol: {said}."
+            )
+            raise Failed("protocol_error", message) from error
+        if answer.stop_reason == "end_turn":
+            return answer.usage
+        kind, message = _ENDS[answer.stop_reason]
+        raise Failed(kind, message.format(name=self._name), {"stop_reason": answer.stop_reason})
+
+    def _refused(self, error: RequestError) -> Failed:
+        if error.code == AUTH_REQUIRED:
+            how = f" It offers: {self._auth}." if self._auth else ""
+            names = ", ".join(self._command.agent["env"])
+            env = f", or pass what it needs with `pass_env` ({names})" if names else ""
+            return Failed(
+                "auth_required",
+                f"the agent {self._name} wants a login.{how} Log in once with its own program{env}.",
+            )
+        said = f"{error}: {error.data}" if error.data else str(error)
+        message = f"the agent {self._name} reported an error: {said[:1000]}"
+        return Failed("agent_failed", message, {"code": error.code, "said": said[:1000]})
+
+    async def _lost(self, gone: asyncio.Task[int]) -> Failed:
+        """The conversation broke off: by the agent's end, or by its closing of the pipe."""
+        await asyncio.wait({gone}, timeout=_LAST_WORDS_S)
+        if not gone.done():
+            message = f"the agent {self._name} closed its output, or wrote what is no protocol, in the middle of its turn."
+            return Failed("protocol_error", message)
+        failed = ended_badly(gone.result(), self._name)
+        details = {"exit_code": gone.result()} if failed is None else failed.details
+        how = "left with code 0" if failed is None else failed.message.removesuffix(".")
+        how = how.removeprefix(f"the agent {self._name} ")
+        message = f"the agent {self._name} {how} before its turn had ended."
+        return Failed("crash", message, details)
+
+    async def _cancel(
+        self, client: Client, connection: Any, turn: asyncio.Task[Any], limit_s: float
+    ) -> None:
+        """Ask the agent to end its turn, and wait a little for its last words."""
+        try:
+            async with asyncio.timeout(limit_s):
+                if client.session_id is not None:
+                    await connection.cancel(session_id=client.session_id)
+                client.cancelled.set()
+                if client.session_id is not None:
+                    await asyncio.wait({turn})
+        except (TimeoutError, ConnectionError, RequestError):
+            client.cancelled.set()  # it is ended all the same
+
+    async def _dismiss(self, process: asyncio.subprocess.Process) -> None:
+        """End the agent: its input is closed, then it is told to go, then it is ended."""
+        assert process.stdin is not None
+        process.stdin.close()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None and process.returncode is None:
+                try:
+                    os.killpg(process.pid, number)
+                except ProcessLookupError:
+                    pass  # gone, and not heard of yet: the loop must not close before it is
+            try:
+                await asyncio.wait_for(process.wait(), _LEAVE_S)
+            except TimeoutError:
+                continue
+            return
+
+
+class _OneLine(logging.Formatter):
+    """What the SDK logs of messages it cannot read, without a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        error = record.exc_info[1] if record.exc_info else None
+        said = (
+            f"{type(error).__name__}: {str(error).splitlines()[0]}" if error and str(error) else ""
+        )
+        return f"[acp] {record.getMessage()} {said}".rstrip()[:500]
+
+
+def _quiet_logging() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine())
+    logging.getLogger().handlers[:] = [handler]

@@ -1,0 +1,139 @@
+"""An agent process's line to the engine: what it tells, what it asks, and which program it is.
+
+    tell   an event of its session        say   text of the agent's own, on standard output
+    ask    a question that is waited for: `commit`, `permit`, `call`
+
+Frames go out on the report pipe, answers come back on theirs, one JSON object a line. A program is a module here with
+`run(header, line) -> None`; it raises `Failed` for what it knows to be a failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.runners.processes.frames import FrameWriter
+
+
+@dataclass(eq=False)
+class Failed(Exception):
+    """The turn did not end clean. `kind` is the attempt's error kind."""
+
+    kind: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Channel:
+    """Used from any thread of the process; an answer wakes who asked."""
+
+    def __init__(self, report: int, answers: int) -> None:
+        """The descriptors of the two pipes."""
+        self._frames = FrameWriter(report)
+        self._answers = os.fdopen(answers, "rb", closefd=False)
+        self._lock = threading.Lock()
+        self._asked = 0
+        self._waiting: dict[int, tuple[threading.Event, list[dict[str, Any]]]] = {}
+        self._is_over = False
+        threading.Thread(target=self._listen, name="answers", daemon=True).start()
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """An event of the session; in the log with the next `commit`, or soon."""
+        self._frames.write("session", kind=kind, data=data)
+
+    def say(self, text: str) -> None:
+        """Text of the agent's own, shown as it comes."""
+        data = memoryview(text.encode("utf-8", errors="replace"))
+        while data:
+            data = data[os.write(1, data) :]
+
+    def progress(self, message: str, fraction: float | None = None) -> None:
+        """How far it is; shown, never kept."""
+        self._frames.write("progress", fraction=fraction, message=message)
+
+    def report(self, data: dict[str, Any]) -> None:
+        """The agent's structured report on its checkpoint."""
+        self._frames.write("checkpoint", data=data)
+
+    def commit(self) -> None:
+        """Return when all that was told is on disk. Raises Failed."""
+        self.ask("commit", {})
+
+    def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The engine's answer. Blocks. Raises Failed where it refuses (`{"error": …}`), or where nobody is there."""
+        answered, place = threading.Event(), []  # type: tuple[threading.Event, list[dict[str, Any]]]
+        with self._lock:
+            if self._is_over:
+                raise Failed("lost", "the engine is gone.")
+            self._asked += 1
+            number = self._asked
+            self._waiting[number] = (answered, place)
+        self._frames.write("ask", id=number, question=question, data=data)
+        answered.wait()
+        if not place:
+            raise Failed("lost", "the engine is gone.")
+        answer = place[0]
+        error = answer.get("error")
+        if isinstance(error, dict) and "ok" not in answer:
+            told = f"{error.get('message', '')} {error.get('fix', '')}".strip()
+            raise Failed(str(error.get("code", "refused")), told, dict(error.get("details") or {}))
+        return answer
+
+    def end(self, failed: Failed | None) -> None:
+        """The last word."""
+        if failed is None:
+            self._frames.write("value", stored=None, has_data=False)
+        else:
+            self._frames.write(
+                "error", kind=failed.kind, message=failed.message, details=failed.details
+            )
+
+    def _listen(self) -> None:
+        for line in self._answers:
+            heard = json.loads(line)
+            with self._lock:
+                waiting = self._waiting.pop(heard["id"], None)
+            if waiting is not None:
+                waiting[1].append(heard["answer"])
+                waiting[0].set()
+        with self._lock:
+            self._is_over = True
+            left, self._waiting = self._waiting, {}
+        for answered, _ in left.values():
+            answered.set()
+
+
+PROGRAMS: Final = {
+    "acp": "pixirnb.runners.agents.acp.program",
+    "cli": "pixirnb.runners.agents.cli",
+    "llm": "pixirnb.runners.agents.llm.program",
+    "pty": "pixirnb.runners.agents.pty",
+}
+
+
+def run_agent(header: dict[str, Any], tail: bytes, report: int, answers: int) -> int:
+    """Run the program that `header` names; `tail` is the work, as JSON. Returns the exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv[:] = [f"pixirnb-{header['program']}"]
+    for descriptor in (report, answers):
+        os.set_inheritable(descriptor, False)
+    line = Channel(report, answers)
+    try:
+        program = importlib.import_module(PROGRAMS[header["program"]])
+        program.run(json.loads(tail), line)
+    except Failed as failed:
+        line.end(failed)
+        return 1
+    except ImportError as error:
+        extra = header["program"] if header["program"] in {"llm", "acp"} else ""
+        hint = f" Install it with `pip install 'pixirnb[{extra}]'`." if extra else ""
+        line.end(Failed("extra_missing", f"{error}.{hint}"))
+        return 1
+    line.end(None)
+    return 0

@@ -1,0 +1,1 @@
+"""Agents that are a language model called from here."""

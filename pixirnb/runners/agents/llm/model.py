@@ -1,0 +1,80 @@
+"""The model that a spec names, ready to be asked: `openai:gpt-…`, `anthropic:…`, any provider the library knows.
+
+Keys and base URLs come from the environment alone, under each provider's own names: those that `pass_env` lets through.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from pixirnb.runners.agents.channel import Failed
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+_OPENAI_ITSELF: Final = "api.openai.com"
+_MEND: Final = "Mend the agent's `model`: it is written `PROVIDER:NAME`, as in `openai:NAME`."
+_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+_GROUP: Final = re.compile(r"pydantic-ai-slim\[([a-z0-9-]+)\]")
+
+
+def model_of(name: str | None) -> Model:
+    """The model of that name. Raises Failed: `model_unknown`, `provider_key_missing`, `extra_missing`."""
+    if not name or ":" not in name:
+        said = f"`{name}` names no provider" if name else "this agent names no model"
+        raise Failed("model_unknown", f'{said}; write `model: "openai:NAME"` or the like.')
+    import pydantic_ai.exceptions
+    from pydantic_ai.models import infer_model
+
+    try:
+        return infer_model(_on_this_wire(name))
+    except ImportError as error:
+        raise _extra_missing(name, error) from error
+    except pydantic_ai.exceptions.UserError as error:
+        raise _refused(name, str(error)) from error
+    # Each provider's own constructor checks what it is given, in its own way.
+    except Exception as error:
+        message = f"the model `{name}` cannot be set up: {error}"
+        told = f"{_one_line(message).rstrip('.')}. {_MEND}"
+        raise Failed("model_unknown", told, {"model": name}) from error
+
+
+def _on_this_wire(name: str) -> str:
+    """A server of one's own speaks chat completions; the library would ask it for OpenAI's newer interface."""
+    provider, _, model = name.partition(":")
+    base = os.environ.get("OPENAI_BASE_URL", "")
+    return f"openai-chat:{model}" if provider == "openai" and _is_elsewhere(base) else name
+
+
+def _is_elsewhere(base_url: str) -> bool:
+    return bool(base_url) and _OPENAI_ITSELF not in base_url
+
+
+def _extra_missing(name: str, error: ImportError) -> Failed:
+    group = _GROUP.search(str(error))
+    package = f"pydantic-ai-slim[{group[1]}]" if group else "pixirnb[llm]"
+    provider = name.partition(":")[0]
+    message = f"the library for `{provider}` is not installed; `pip install '{package}'` brings it."
+    return Failed("extra_missing", message, {"model": name})
+
+
+def _refused(name: str, said: str) -> Failed:
+    """The library refuses to make a model: nobody knows it, or it lacks its key."""
+    provider = name.partition(":")[0]
+    variables = list(dict.fromkeys(_VARIABLE.findall(said)))
+    if variables and not said.startswith("Unknown model"):
+        first = variables[0]
+        message = (
+            f"`{provider}` has no key: set {first} where pixirnb runs and let it through with "
+            f"`pass_env: [{first}]` of the agent."
+        )
+        return Failed("provider_key_missing", message, {"model": name, "variables": variables})
+    what = said.removeprefix("Unknown model: ")
+    told = f"{_one_line(f'no such model: {what}').rstrip('.')}. {_MEND}"
+    return Failed("model_unknown", told, {"model": name})
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:500]

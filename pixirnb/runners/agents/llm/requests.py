@@ -1,0 +1,165 @@
+"""Requests to a model, one at a time: streamed as they come, tried again while nothing was shown, every try in the log.
+
+The library keeps no history and retries nothing: `max_retries` is 0 wherever a provider's client takes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.llm.errors import Fault, cut_off, fault_of
+from pixirnb.runners.agents.llm.messages import definitions_of, messages_of
+
+TRIES: Final = 3
+_LONGEST_WAIT_S: Final = 60.0
+"""A provider that asks for more patience is believed, and the turn ends: a retry of the step may wait that long."""
+_FIRST_WAIT_S: Final = 0.5
+
+
+class Requests:
+    """Asks one model, on an event loop of its own. A context manager."""
+
+    def __init__(self, model: Model, name: str, line: Channel, *, timeout_s: float) -> None:
+        """`name`: the model as the spec names it. `timeout_s`: of the attempt; what the engine ends is not ended here."""
+        self._model = model
+        self._name = name
+        self._line = line
+        self._deadline = time.monotonic() + timeout_s
+        self._settings = ModelSettings(max_retries=0, timeout=timeout_s)
+        self._runner = asyncio.Runner()
+        self._shown = ""
+        """Text of the response under way, as it was shown."""
+        self._has_come = False
+        """Whether anything of the response has."""
+        self._usage = RequestUsage()
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._runner.close()
+
+    def response(
+        self, items: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
+    ) -> ModelResponse:
+        """The whole response. Tells the usage of every try. Raises Failed, after telling what had come as partial text."""
+        parameters = ModelRequestParameters(function_tools=definitions_of(tools))
+        for count in range(1, TRIES + 1):
+            started = time.monotonic()
+            self._shown, self._has_come, self._usage = "", False, RequestUsage()
+            outcome = self._runner.run(self._stream(items, parameters))
+            elapsed_ms = round((time.monotonic() - started) * 1000)
+            self._end_line()
+            self._tell_usage(elapsed_ms, None if isinstance(outcome, ModelResponse) else outcome)
+            if isinstance(outcome, ModelResponse):
+                return outcome
+            wait_s = self._wait_s(outcome, count)
+            if wait_s is None:
+                raise self._given_up(outcome, count)
+            self._line.progress(f"{outcome.kind}: asking again in {wait_s:g} s")
+            time.sleep(wait_s)
+        raise AssertionError("the last try either answers or is given up")
+
+    async def _stream(
+        self, items: Sequence[dict[str, Any]], parameters: ModelRequestParameters
+    ) -> ModelResponse | Fault:
+        try:
+            async with model_request_stream(
+                self._model,
+                messages_of(items),
+                model_settings=self._settings,
+                model_request_parameters=parameters,
+                instrument=False,
+            ) as stream:
+                async for event in stream:
+                    self._has_come = True
+                    match event:
+                        case PartStartEvent(part=TextPart(content=text)):
+                            self._show(text)
+                        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                            self._show(text)
+                        case _:
+                            pass
+                response = stream.get()
+                self._usage = response.usage
+                return _whole(response, self._name)
+        except Exception as error:  # noqa: BLE001 - whatever a provider's library raises is a fault of the request
+            base_url = self._model.base_url or "its base URL"
+            return fault_of(error, model=self._name, base_url=base_url, has_shown=self._has_come)
+
+    def _show(self, text: str) -> None:
+        self._shown += text
+        self._line.say(text)
+
+    def _end_line(self) -> None:
+        if self._shown and not self._shown.endswith("\n"):
+            self._line.say("\n")
+
+    def _wait_s(self, fault: Fault, count: int) -> float | None:
+        """How long to wait before the next try; None where there is none."""
+        if self._has_come or not fault.is_passing or count == TRIES:
+            return None
+        asked = fault.retry_after_s
+        wait_s = _FIRST_WAIT_S * 2 ** (count - 1) if asked is None else asked
+        is_too_long = wait_s > min(_LONGEST_WAIT_S, self._deadline - time.monotonic())
+        return None if is_too_long else wait_s
+
+    def _given_up(self, fault: Fault, count: int) -> Failed:
+        if self._shown:
+            said = {"text": self._shown, "partial": True, "final": False, "model": self._name}
+            self._line.tell("assistant_message", **said)
+            self._line.commit()
+        return fault.failed(count)
+
+    def _tell_usage(self, elapsed_ms: int, fault: Fault | None) -> None:
+        said: dict[str, Any] = {
+            "model": self._name,
+            "input_tokens": self._usage.input_tokens,
+            "output_tokens": self._usage.output_tokens,
+            "requests": 1,
+            "elapsed_ms": elapsed_ms,
+        }
+        if fault is not None:
+            said["error"] = {"kind": fault.kind, "message": fault.message, **fault.details}
+        self._line.tell("provider_usage", **said)
+
+
+def _whole(response: ModelResponse, name: str) -> ModelResponse | Fault:
+    """The response where its provider said that it is all of it, and that it ended for a reason we can go on from."""
+    reason = response.finish_reason
+    has_said = "finish_reason" in (response.provider_details or {})
+    # Of a stream of chat completions that never says why it ends the library thinks that it stopped.
+    if not has_said and (reason is None or response.provider_name not in _SILENT_ON_DETAILS):
+        return cut_off(name)
+    match reason:
+        case "length":
+            message = f"`{name}` reached its own limit of output in the middle of its answer."
+            return Fault("output_limit", message, details={"finish_reason": reason})
+        case "content_filter":
+            message = f"the provider of `{name}` refused to answer: its content filter."
+            return Fault("provider_permanent", message, details={"finish_reason": reason})
+        case "error":
+            return cut_off(name)
+        case _:
+            return response
+
+
+_SILENT_ON_DETAILS: Final = frozenset({"xai"})
+"""Providers whose own word for the end the library maps and does not keep."""

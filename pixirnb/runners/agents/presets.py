@@ -1,0 +1,294 @@
+"""Coding agents by name: how each is called, how its output is read, what it needs. Data in `presets.toml`, here the lookup.
+
+    command: claude          a name of the runner's table: its argv, read as its table says
+    command: [a, b, c]       any other argv is taken as it is: text on standard output
+
+The user's own `agents.toml`, in the config folder beside the signing key, replaces keys of a table and adds tables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from pixirnb.errors import Cannot
+from pixirnb.runners.agents.json_lines import wrong_rule
+from pixirnb.spec.agent_commands import find_misplaced
+from pixirnb.system.plain_files import open_plain
+from pixirnb.value_codec import config_folder
+
+RunnerName = Literal["acp", "cli", "pty"]
+RUNNERS: Final[tuple[RunnerName, ...]] = ("acp", "cli", "pty")
+HELLO_S: Final = 30.0
+"""How long an ACP agent may take to answer at first, unless its table says otherwise."""
+
+_OWN: Final = Path(__file__).with_name("presets.toml")
+_LARGEST: Final = 1024 * 1024
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MODES: Final = frozenset({"read_only", "ask", "auto"})
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """How one agent is called and read."""
+
+    name: str
+    """Empty for an argv that was taken as it is."""
+    runner: RunnerName
+    argv: tuple[str, ...]
+    """The program and its arguments; `{prompt} {prompt_file} {model} {role} {cwd}` are filled in."""
+    model: tuple[str, ...] = ()
+    """Further arguments where a model is named."""
+    modes: Mapping[str, tuple[str, ...]] | None = None
+    """Further arguments by permission mode; for acp one word, the session mode it is put into.
+
+    Empty: it keeps to that by itself."""
+    mode_env: Mapping[str, Mapping[str, str]] | None = None
+    """Variables that are set for it, by permission mode."""
+    folders: tuple[str, ...] = ()
+    """Arguments for each folder it may use beside the one it works in: additional paths, other repositories; `{folder}`."""
+    roots: tuple[str, ...] = ()
+    """The same for other repositories alone."""
+    tools: tuple[str, ...] = ()
+    """Arguments that offer it our tools: `{server}` all of it as JSON, `{program}` and `{args}` the parts. Not for acp."""
+    files: tuple[str, ...] = ("read", "write")
+    """acp: which of our file requests it is offered; without one it uses its own hand for that."""
+    last: tuple[str, ...] = ()
+    """What stands behind all of them."""
+    output: Literal["text", "json-lines"] = "text"
+    """How standard output is read."""
+    lines: tuple[dict[str, Any], ...] = ()
+    """The rules for JSON lines: see `agents.json_lines`."""
+    env: tuple[str, ...] = ()
+    """Names it usually needs passed on. Passing them stays the spec's word (`pass_env`)."""
+    install: str = ""
+    """How a person comes by it."""
+    hello_s: float = HELLO_S
+    """Seconds it may take to answer at first."""
+
+    def document(self) -> dict[str, Any]:
+        """As plain data, for the agent's process."""
+        return asdict(self)
+
+
+def resolve(runner: str, command: Sequence[str] | None, path: str | None = None) -> Preset:
+    """The preset that `command` names, or the argv it is. `path`: where programs are looked for. Reads the user's file.
+
+    Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`, `prompt_in_shell`,
+    `prompt_in_argv`, `prompt_nowhere`, `placeholder_unknown`.
+    """
+    words = _words(command)
+    name = cast("RunnerName", runner)
+    if not words:
+        raise Cannot(
+            f"an agent of runner {runner} has no command.",
+            fix=f"Name a known agent ({_known(runner, presets())}) or give its argv.",
+            code="agent_command_missing",
+        )
+    table = presets()
+    found = table.get((name, words[0])) if len(words) == 1 else None
+    if found is not None:
+        return found
+    if name == "acp" and (kin := _begun(words, table)) is not None:
+        return kin
+    if len(words) == 1 and os.sep not in words[0] and shutil.which(words[0], path=path) is None:
+        raise Cannot(
+            f"{words[0]!r} is neither an agent known to runner {runner} nor a program on PATH.",
+            fix=f"Known agents: {_known(runner, table)}; others are given as an argv, or in {user_file()}.",
+            code="agent_command_unknown",
+        )
+    for wrong in find_misplaced(words, runner):
+        raise Cannot(
+            f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
+        )
+    return Preset("", name, tuple(words))
+
+
+def _begun(words: Sequence[str], table: Mapping[tuple[RunnerName, str], Preset]) -> Preset | None:
+    """A known ACP agent whose argv these words begin with: it is that agent, with more arguments; the longest argv counts."""
+    known = [preset for preset in table.values() if preset.runner == "acp"]
+    begun = [preset for preset in known if tuple(words[: len(preset.argv)]) == preset.argv]
+    found = max(begun, key=lambda preset: len(preset.argv), default=None)
+    return None if found is None else replace(found, argv=tuple(words))
+
+
+def presets() -> dict[tuple[RunnerName, str], Preset]:
+    """Every known agent by runner and name, the user's own among them. Raises Cannot (`agents_file_invalid`)."""
+    known = dict(_built_in())
+    path = user_file()
+    data = _user_data(path)
+    if data is not None:
+        for runner, name, keys in _tables(data, path):
+            base = known.get((runner, name))
+            known[runner, name] = _preset(runner, name, keys, path, base)
+    return known
+
+
+def known(runner: str) -> list[str]:
+    """Names of the agents a runner knows."""
+    return sorted(name for its, name in presets() if its == runner)
+
+
+def user_file() -> Path:
+    """Where the user's own table lies: `pixirnb/agents.toml` in the config folder."""
+    return config_folder() / "agents.toml"
+
+
+def _words(command: Sequence[str] | None) -> list[str]:
+    """A spec's command line is a list of one text; blanks in it part its words, unless that is a program's path."""
+    words = list(command or ())
+    if len(words) == 1 and any(map(str.isspace, words[0])) and not Path(words[0]).is_file():
+        try:
+            return shlex.split(words[0])
+        except ValueError as error:
+            raise Cannot(
+                f"the command line {words[0]!r} cannot be read: {error}.",
+                fix="Close its quotes, or write the command as a list.",
+                code="agent_command_unknown",
+            ) from error
+    return words
+
+
+def _known(runner: str, table: Mapping[tuple[RunnerName, str], Preset]) -> str:
+    return ", ".join(sorted(name for its, name in table if its == runner))
+
+
+@cache
+def _built_in() -> dict[tuple[RunnerName, str], Preset]:
+    data = tomllib.loads(_OWN.read_text(encoding="utf-8"))
+    return {
+        (runner, name): _preset(runner, name, keys, _OWN, None)
+        for runner, name, keys in _tables(data, _OWN)
+    }
+
+
+def _user_data(path: Path) -> dict[str, Any] | None:
+    """The user's file as data; None where there is none. It names programs to run, so it must be the user's own."""
+    try:
+        with open_plain(path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid not in {os.getuid(), 0} or status.st_mode & 0o002:
+                raise _invalid(path, "it may be changed by someone else")
+            if status.st_size > _LARGEST:
+                raise _invalid(path, "it is larger than 1 MiB")
+            return tomllib.loads(file.read(_LARGEST).decode())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise _invalid(path, str(error)) from error
+
+
+def _tables(data: dict[str, Any], path: Path) -> list[tuple[RunnerName, str, dict[str, Any]]]:
+    found: list[tuple[RunnerName, str, dict[str, Any]]] = []
+    for runner, tables in data.items():
+        if runner not in RUNNERS or not isinstance(tables, dict):
+            raise _invalid(
+                path, f"[{runner}] is no runner: its tables are [acp.NAME], [cli.NAME], [pty.NAME]"
+            )
+        for name, keys in tables.items():
+            if not isinstance(keys, dict):
+                raise _invalid(path, f"[{runner}.{name}] is not a table")
+            found.append((runner, name, keys))
+    return found
+
+
+def _preset(
+    runner: RunnerName, name: str, keys: dict[str, Any], path: Path, base: Preset | None
+) -> Preset:
+    """A table as a preset, on top of `base`. Raises Cannot (`agents_file_invalid`)."""
+    where = f"[{runner}.{name}]"
+    allowed = {field.name for field in fields(Preset)} - {"name", "runner"}
+    if unknown := sorted(set(keys) - allowed):
+        raise _invalid(
+            path, f"{where} has no key {unknown[0]!r}: there are {', '.join(sorted(allowed))}"
+        )
+    changed: dict[str, Any] = {}
+    for key, value in keys.items():
+        match key:
+            case "argv" | "model" | "last" | "env" | "folders" | "roots" | "tools":
+                changed[key] = _texts(value, f"{where} {key}", path)
+            case "files":
+                changed[key] = _texts(value, f"{where} files", path)
+                if not set(changed[key]) <= {"read", "write"}:
+                    raise _invalid(path, f"{where} files are read and write")
+            case "modes":
+                changed[key] = _modes(value, where, path)
+            case "mode_env":
+                changed[key] = _mode_env(value, where, path)
+            case "lines":
+                changed[key] = _rules(value, where, path)
+            case "output":
+                if value not in {"text", "json-lines"}:
+                    raise _invalid(path, f'{where} output is "text" or "json-lines"')
+                changed[key] = value
+            case "hello_s":
+                if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                    raise _invalid(path, f"{where} hello_s is a number of seconds")
+                changed[key] = float(value)
+            case _:
+                if not isinstance(value, str):
+                    raise _invalid(path, f"{where} {key} is text")
+                changed[key] = value
+    if base is None and not changed.get("argv"):
+        raise _invalid(path, f"{where} has no argv")
+    preset = replace(base or Preset(name, runner, ()), **changed)
+    if not preset.argv or (preset.output == "json-lines" and not preset.lines):
+        raise _invalid(path, f"{where} needs an argv, and json-lines need their rules in `lines`")
+    for mode in ((), *(preset.modes or {}).values()):
+        words = [*preset.argv, *preset.model, *mode, *preset.last]
+        for wrong in find_misplaced(words, runner, is_known=True):
+            raise _invalid(path, f"{where} {wrong.message}: {wrong.fix}")
+    return preset
+
+
+def _texts(value: object, what: str, path: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _invalid(path, f"{what} is a list of texts")
+    if any("\0" in item for item in value):
+        raise _invalid(path, f"{what} holds a NUL character")
+    return tuple(value)
+
+
+def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not set(value) <= _MODES:
+        raise _invalid(path, f"{where} modes are read_only, ask and auto")
+    return {
+        mode: (said,) if isinstance(said, str) else _texts(said, f"{where} modes.{mode}", path)
+        for mode, said in value.items()
+    }
+
+
+def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]]:
+    if not isinstance(value, dict) or not set(value) <= _MODES:
+        raise _invalid(path, f"{where} mode_env is by mode: read_only, ask and auto")
+    for mode, variables in value.items():
+        named = variables.items() if isinstance(variables, dict) else [("", None)]
+        if any(not _NAME.fullmatch(name) or not isinstance(said, str) for name, said in named):
+            raise _invalid(path, f"{where} mode_env.{mode} is a table of variables, each a text")
+        _texts([*variables.values()], f"{where} mode_env.{mode}", path)
+    return value
+
+
+def _rules(value: object, where: str, path: Path) -> tuple[dict[str, Any], ...]:
+    if not isinstance(value, list):
+        raise _invalid(path, f"{where} lines are a list of tables")
+    for number, rule in enumerate(value):
+        if mistake := wrong_rule(rule):
+            raise _invalid(path, f"{where} lines[{number}]: {mistake}")
+    return tuple(value)
+
+
+def _invalid(path: Path, what: str) -> Cannot:
+    return Cannot(
+        f"the table of agents {path} cannot be used: {what}.",
+        fix="Repair the file, or remove it: the agents that come with pixirnb need none.",
+        code="agents_file_invalid",
+    )

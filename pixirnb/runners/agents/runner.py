@@ -1,0 +1,95 @@
+"""Delegates a task to the kind of agent its spec names. All of them are processes below a reaper; none runs in the kernel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import anyio.to_thread
+
+from pixirnb.errors import Cannot, InternalError
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import AgentWork, Ended, RunnerEvent, ScriptedWork
+from pixirnb.runners.agents import presets
+from pixirnb.runners.agents.exit_reasons import LastWords
+from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.processes import attempt_process
+from pixirnb.runners.processes.supervisor import Supervisor
+
+
+class AgentRunner:
+    """Performs `AgentWork`."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._scripted = ScriptedRunner(supervisor)
+
+    async def perform(self, job: Job) -> Ended:
+        """Run the agent's program to its end. See `protocols.ports.Runner`."""
+        work = job.work
+        if not isinstance(work, AgentWork):
+            raise InternalError(f"the agent runner was handed {type(work).__name__}.")
+        if work.runner == "scripted":
+            return await self._scripted.perform(
+                replace(job, work=ScriptedWork(work.task, work.actions))
+            )
+        try:
+            command = await _command(job, work)
+        except Cannot as refused:
+            said = refused.sentences()
+            return Ended("failed", error_kind=refused.code, message=said)
+        header = {
+            "kind": "agent",
+            "program": work.runner,
+            "sys_path": attempt_process.child_path(),
+            "workspace": str(job.workspace),
+        }
+        order = attempt_process.SpawnRequest(header, tail=_told(job, work, command), result=_result)
+        if command is None:
+            return await attempt_process.perform(self._supervisor, job, order)
+        words = LastWords()
+
+        def emit(event: RunnerEvent) -> None:
+            words.hear(event)
+            job.emit(event)
+
+        ended = await attempt_process.perform(self._supervisor, replace(job, emit=emit), order)
+        return words.explained(ended)
+
+
+async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:
+    """How a coding agent is called; None for a model. Raises Cannot. Here, where the user's own table can be read."""
+    if work.runner not in presets.RUNNERS:
+        return None
+    said, path = work.session["command"], job.env.get("PATH")
+    found = await anyio.to_thread.run_sync(presets.resolve, work.runner, said, path)
+    return found.document()
+
+
+def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
+    """What the program is told, as JSON."""
+    said = {
+        "prompt": work.prompt,
+        "task": work.task,
+        "session": work.session,
+        "history": work.history,
+        "granted": work.granted,
+        "workspace": str(job.workspace),
+        "cwd": str(job.cwd),
+        "additional_paths": [str(path) for path in work.additional_paths],
+        "roots": work.roots,
+        "surface": list(work.surface),
+        "command": command,
+        "grace_s": job.grace_s,
+        "state": None if job.state is None else str(job.state),
+    }
+    return json.dumps(said).encode()
+
+
+def _result(frame: dict[str, Any], _: object) -> Ended:
+    if frame["frame"] == "value":
+        return Ended("completed")
+    return Ended(
+        "failed", error_kind=frame["kind"], message=frame["message"], details=frame["details"]
+    )

@@ -1,0 +1,138 @@
+"""What runs in the child process of a scripted agent: its actions, in order.
+
+A scripted agent is a real process that starts, speaks, writes, fails and hangs like any other, at no cost and the same
+way every time. It may only touch files below its directory, whatever links lie there. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from pixirnb.runners.processes.frames import FrameWriter
+
+
+class _Over(Exception):
+    """Raised by an action after which nothing follows."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+def run_script(header: dict[str, Any], report: int) -> int:
+    """Perform `header["actions"]`; returns the exit code. An empty script says its task back and declares nothing."""
+    frames = FrameWriter(report)
+    voice = _Voice(frames)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        if not header["actions"]:
+            voice.say(header["task"])
+        for action in header["actions"]:
+            _perform(action, frames, voice)
+    except _Over as end:
+        return end.code
+    except OSError as error:
+        words = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        frames.write(
+            "error", kind="exception", message=f"{type(error).__name__}: {words}", details={}
+        )
+        return 1
+    voice.end()
+    frames.write("value", stored=None, has_data=False)
+    return 0
+
+
+class _Voice:
+    """What the agent says: printed at once, and in its conversation as messages, in order with what it does."""
+
+    def __init__(self, frames: FrameWriter) -> None:
+        self._frames = frames
+        self._pending: list[str] = []
+        self._is_heard = False
+        """Whether there is a message."""
+        self._is_final = False
+        """Whether the last one may be its last word."""
+        self._summary = ""
+        """Of its report: the last word of an agent that says nothing after it."""
+
+    def say(self, text: str) -> None:
+        rest = memoryview(f"{text}\n".encode(errors="backslashreplace"))
+        while rest:
+            rest = rest[os.write(1, rest) :]
+        self._pending.append(text)
+
+    def pause(self, *, is_final: bool) -> None:
+        """What was said so far is a message; a tool or a report follows."""
+        if self._pending:
+            self._tell(is_final=is_final)
+        self._is_final = self._is_final and is_final
+
+    def report(self, data: dict[str, Any]) -> None:
+        """What was said so far is a message, and a report follows."""
+        self.pause(is_final=True)
+        self._summary = str(data.get("summary") or "")
+
+    def end(self) -> None:
+        """The turn ends clean. Who never paused has said one thing, which is what was printed."""
+        if self._is_heard and (self._pending or not self._is_final):
+            self._tell(is_final=True)
+
+    def _tell(self, *, is_final: bool) -> None:
+        text = "\n".join(self._pending).strip("\n") or self._summary
+        data = {"text": text, "partial": False, "final": is_final}
+        self._frames.write("session", kind="assistant_message", data=data)
+        self._pending.clear()
+        self._is_heard, self._is_final = True, is_final
+
+
+def _perform(action: dict[str, Any], frames: FrameWriter, voice: _Voice) -> None:
+    match action:
+        case {"say": text}:
+            voice.say(str(text))
+        case {"sleep": milliseconds}:
+            time.sleep(milliseconds / 1000)
+        case {"write": path, **rest}:
+            target = _confined(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(rest.get("text", ""), encoding="utf-8")
+        case {"delete": path}:
+            _confined(path).unlink()
+        case {"tool": name, **rest}:
+            voice.pause(is_final=False)
+            data = {"name": name, "args": rest.get("args", {}), "result": rest.get("result")}
+            frames.write("tool", data=data)
+        case {"report": data}:
+            voice.report(data)
+            frames.write("checkpoint", data=data)
+        case {"marker": status}:
+            voice.say(f"checkpoint_status: {status}")
+        case {"fail": kind, **rest}:
+            message = rest.get("message") or f"the script says so: {kind}"
+            frames.write("error", kind=str(kind), message=str(message), details={})
+            raise _Over(1)
+        case {"exit": code}:
+            if code == 0:
+                voice.end()
+                frames.write("value", stored=None, has_data=False)
+            raise _Over(code)
+        case {"crash": number}:
+            os.kill(os.getpid(), number)
+        case {"hang": _}:
+            while True:
+                signal.pause()
+        case _:
+            message = f"unknown action: {', '.join(map(str, action)) or 'none'}"
+            frames.write("error", kind="exception", message=message, details={})
+            raise _Over(1)
+
+
+def _confined(path: str) -> Path:
+    """`path` below the agent's directory, links followed. Raises PermissionError for a way out."""
+    base = Path.cwd().resolve()
+    target = (base / path).resolve()
+    if base not in target.parents:
+        raise PermissionError(1, "a scripted agent may not leave its directory", path)
+    return target

@@ -1,0 +1,1 @@
+"""The tools of an agent of ours: files, search, shell."""

@@ -1,0 +1,325 @@
+"""Where an agent may reach: what it calls a path, led back to a place that the rules know, and opened there and nowhere else.
+
+A path is resolved once, links and all. The rules see where it leads, and what it was called. The place is then opened folder
+by folder from its root and no link is followed any more: one that was put there in between leads nowhere.
+Linux is the platform; macOS has the same calls. Source: contract.md §1 (sets, `.git`, `.pixirnb`), §7.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pixirnb.planning.globs.pattern import REPO
+from pixirnb.planning.roots import WORKSPACE
+from pixirnb.planning.secret_names import is_secret
+from pixirnb.sessions.permissions import RESERVED, Limits, Ruling
+
+_LONGEST: Final = 4096
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINKED: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
+
+
+@dataclass(eq=False)
+class Refused(Exception):
+    """Something an agent wanted was not done. `message`: what, and what to do instead, for the agent."""
+
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class ConfinedRoot:
+    """A folder that agents reach things through."""
+
+    name: str
+    """Before the paths in it: empty for the workspace, `repos.NAME:` for a repository, else the folder as it was given."""
+    folder: str
+    """Where it really is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfinedPath:
+    """A path within a root, all links resolved."""
+
+    root: ConfinedRoot
+    parts: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """As the rules and people see it: `src/a.py`, `repos.cloud:src/a.py`, or absolute in an additional folder."""
+        inner = "/".join(self.parts)
+        if not self.root.name:
+            # A folder may be called like a repository.
+            return f"./{inner}" if REPO.match(inner) else inner
+        if not self.root.name.startswith("/"):
+            return f"{self.root.name}{inner}"
+        return f"{self.root.name.rstrip('/')}/{inner}" if inner else self.root.name
+
+    @property
+    def shown(self) -> str:
+        """The path for a sentence: on one line, never empty."""
+        return shown(self.path or ".")
+
+    def below(self, name: str) -> ConfinedPath:
+        """What a folder holds under `name`."""
+        return ConfinedPath(self.root, (*self.parts, name))
+
+    @contextmanager
+    def opened_parent(self, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of the folder it lies in, the root's own for the root. Raises Refused.
+
+        `make`: make the folders that are missing.
+        """
+        with _walked(self.root, self.parts[:-1], make=make) as descriptor:
+            yield descriptor
+
+    @contextmanager
+    def opened_folder(self) -> Iterator[int]:
+        """A descriptor of the folder it is. Raises Refused."""
+        with _walked(self.root, self.parts) as descriptor:
+            yield descriptor
+
+    def is_folder(self) -> bool:
+        """Whether it is a folder now; False where it is not there. Raises Refused."""
+        if not self.parts:
+            return True
+        try:
+            with self.opened_parent() as parent:
+                found = os.stat(self.parts[-1], dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        except Refused as refused:
+            if refused.code == "file_missing":
+                return False
+            raise
+        return stat.S_ISDIR(found.st_mode)
+
+    def open_file(self, parent: int) -> int:
+        """A descriptor of the regular file it is, for reading; never waits for a pipe or a device. Raises Refused."""
+        if not self.parts:
+            raise Refused("not_a_file", f"`{self.shown}` is a folder: use `list`.")
+        name = self.parts[-1]
+        with told_as_refusal(self):
+            regular(self, os.stat(name, dir_fd=parent, follow_symlinks=False))
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            descriptor = os.open(name, flags, dir_fd=parent)
+        try:
+            regular(self, os.fstat(descriptor))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+
+class Confinement:
+    """What one agent's work is confined to. Used from any thread."""
+
+    def __init__(self, work: Mapping[str, Any]) -> None:
+        """`work`: an agent's, with `workspace roots cwd additional_paths session granted`."""
+        self.cwd = os.path.realpath(work["cwd"])
+        given = dict(work.get("roots") or {WORKSPACE: work["workspace"]})
+        resolved = {name: os.path.realpath(folder) for name, folder in given.items()}
+        self.limits = Limits.of({**work, "roots": resolved})
+        self._repos = {name: resolved[name] for name in resolved if name != WORKSPACE}
+        roots = [
+            ConfinedRoot("" if root.name == WORKSPACE else f"{root.name}:", root.folder)
+            for root in self.limits.roots.roots
+            if root.folder
+        ]
+        roots += [ConfinedRoot(path, os.path.realpath(path)) for path in self.limits.additional]
+        # A file belongs to the innermost folder that holds it.
+        self._roots = sorted(roots, key=lambda root: -len(root.folder))
+
+    def readable(self, path: Any) -> ConfinedPath:
+        """The place of a file that may be read. Raises Refused."""
+        place = self.place(path)
+        _obey(self.limits.read_refusal(place.path))
+        return place
+
+    def writable(self, path: Any) -> ConfinedPath:
+        """The place of a file that may be changed, as far as sets go; the mode is asked for leave elsewhere.
+
+        Raises Refused, also where the session only reads.
+        """
+        place = self.place(path)
+        if self.limits.mode == "read_only":
+            _obey(self.limits.by_mode())
+        _obey(self.limits.write_refusal(place.path))
+        return place
+
+    def place(self, path: Any) -> ConfinedPath:
+        """Where a path leads, whether or not anything is there yet. Raises Refused where that is outside, or no path.
+
+        A Place stays what it is: what was judged is what is opened.
+        """
+        if isinstance(path, ConfinedPath):
+            return path
+        text = _plain(path)
+        base, rest = self._begun(text)
+        named = os.path.normpath(os.path.join(base, rest))  # noqa: PTH118 - text: a Path would drop `//` and `.`
+        try:
+            real = os.path.realpath(named)
+            # `a/../b` is not `b` where `a` is a link: what the system would open is what is meant.
+            meant = os.path.realpath(os.path.join(base, rest))  # noqa: PTH118 - as above
+        except (OSError, ValueError) as error:
+            raise Refused(
+                "path_invalid", f"`{shown(text)}` cannot be looked up: {error}."
+            ) from error
+        for root in self._roots:
+            parts = _inside(meant, root.folder)
+            if parts is None:
+                continue
+            self._refuse_names(text, named, real)
+            return ConfinedPath(root, parts)
+        raise Refused(
+            "outside_workspace",
+            f"`{shown(text)}` leads outside the workspace: name a path in it, relative to where you work.",
+        )
+
+    def _begun(self, text: str) -> tuple[str, str]:
+        """The folder that a path is relative to, and the rest. Raises Refused for a repository that there is none of."""
+        found = REPO.match(text)
+        if found is None or not self._repos:
+            return self.cwd, text
+        folder = self._repos.get(f"repos.{found[1]}")
+        if folder is None:
+            known = ", ".join(f"`{name}:`" for name in self._repos)
+            raise Refused(
+                "unknown_repo", f"`{shown(text)}` names no repository of this step: it has {known}."
+            )
+        return folder, f"./{text[found.end() :]}"
+
+    def _refuse_names(self, text: str, *paths: str) -> None:
+        """A link that is called `.env` is one, wherever it leads."""
+        for path in paths:
+            inner = next((p for r in self._roots if (p := _inside(path, r.folder)) is not None), ())
+            if any(name.casefold() in RESERVED for name in inner):
+                raise Refused(
+                    "reserved_path",
+                    f"`{shown(text)}` belongs to git or to pixirnb and is in no set: leave it.",
+                )
+            if is_secret("/".join(inner)):
+                raise Refused(
+                    "kept_secret",
+                    f"`{shown(text)}` is kept secret by its name: work without it, or say in your report that it is needed.",
+                )
+
+
+def other_roots(work: Mapping[str, Any]) -> list[str]:
+    """Folders of an agent's roots that do not lie in the one it works in; none where the workspace is all there is."""
+    roots = {name: str(folder) for name, folder in (work.get("roots") or {}).items()}
+    if not roots.keys() - {WORKSPACE}:
+        return []
+    return [folder for folder in roots.values() if _inside(folder, str(work["cwd"])) is None]
+
+
+def shown(text: str, limit: int = 200) -> str:
+    """An agent's text in a sentence: one line of harmless characters, bounded."""
+    safe = text if text.isprintable() else ascii(text)[1:-1]
+    return safe if len(safe) <= limit else f"{safe[: limit // 2]}…{safe[-limit // 2 + 10 :]}"
+
+
+def regular(place: ConfinedPath, found: os.stat_result) -> None:
+    """Raises Refused for what is no regular file."""
+    if stat.S_ISREG(found.st_mode):
+        return
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    kind = kinds.get(stat.S_IFMT(found.st_mode), "a device")
+    if stat.S_ISLNK(found.st_mode):
+        raise Refused("path_changed", f"`{place.shown}` became a link meanwhile: look again.")
+    raise Refused("not_a_file", f"`{place.shown}` is {kind}, not a file.")
+
+
+@contextmanager
+def told_as_refusal(place: ConfinedPath) -> Iterator[None]:
+    """What the system says no with, as a refusal of our own."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Refused("file_missing", f"`{place.shown}` is not there: use `list`.") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            message = f"`{place.shown}` became a link meanwhile: look again."
+            raise Refused("path_changed", message) from error
+        said = error.strerror or str(error)
+        raise Refused("file_refused", f"`{place.shown}`: the system says: {said}.") from error
+
+
+@contextmanager
+def _walked(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+    """Down from the root without following a link."""
+    descriptor = _entered(root, parts, make=make)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _entered(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool) -> int:
+    place = ConfinedPath(root, parts)
+    with told_as_refusal(place):
+        descriptor = os.open(root.folder, _FOLDER)
+    for name in parts:
+        try:
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=descriptor)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                _make(name, descriptor)
+                inner = os.open(name, _FOLDER, dir_fd=descriptor)
+        except FileNotFoundError as error:
+            message = f"The folder of `{place.shown}` is not there: use `list`."
+            raise Refused("file_missing", message) from error
+        except OSError as error:
+            if error.errno in _LINKED:
+                message = f"`{place.shown}`: `{shown(name)}` is no folder."
+                raise Refused("not_a_folder", message) from error
+            said = error.strerror or str(error)
+            raise Refused("file_refused", f"`{place.shown}`: the system says: {said}.") from error
+        finally:
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
+
+
+def _make(name: str, folder: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:
+        pass  # another made it since we looked
+
+
+def _inside(path: str, folder: str) -> tuple[str, ...] | None:
+    if path == folder:
+        return ()
+    within = folder.rstrip("/") + "/"
+    return tuple(path[len(within) :].split("/")) if path.startswith(within) else None
+
+
+def _plain(path: Any) -> str:
+    if not isinstance(path, str) or not path:
+        raise Refused("path_invalid", "A path is missing: name one, relative to where you work.")
+    try:
+        size = len(os.fsencode(path))
+    except UnicodeEncodeError as error:
+        raise Refused("path_invalid", "The path holds half a character: no file has it.") from error
+    if "\0" in path:
+        raise Refused("path_invalid", "The path holds a NUL character: no file has it.")
+    if size > _LONGEST or any(len(os.fsencode(name)) > 255 for name in path.split("/")):
+        raise Refused("path_invalid", "The path is longer than any file's.")
+    return path
+
+
+def _obey(refused: Ruling | None) -> None:
+    if refused is not None:
+        raise Refused(refused.code, refused.message)

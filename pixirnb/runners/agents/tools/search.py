@@ -1,0 +1,162 @@
+"""`search` of our own agents: lines that hold a text or match a regular expression, within a bound on time, size and hits.
+
+The expression is an agent's and may take for ever on the right line, so it is tried in a process that can be ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.runners.agents.tools.confinement import (
+    ConfinedPath,
+    Confinement,
+    Refused,
+    shown,
+    told_as_refusal,
+)
+from pixirnb.runners.agents.tools.excerpt import OUTPUT_LIMIT
+from pixirnb.runners.agents.tools.listing import files_below
+
+LIMIT_S: Final = 10.0
+_HITS: Final = 200
+_FILE_LIMIT: Final = 4 * 1024 * 1024
+_CHILD: Final = Path(__file__).with_name("regex_child.py")
+
+
+def search(confinement: Confinement, args: Mapping[str, Any], *, limit_s: float = LIMIT_S) -> str:
+    """Hits as `path:line: text`. `limit_s`: seconds for all of it. Raises Refused."""
+    place = confinement.place(args.get("path") or ".")
+    limits = confinement.limits
+    deadline = time.monotonic() + limit_s
+    if place.is_folder():
+        refused = limits.look_refusal(place.path)
+        files = files_below(place, limits, deadline)
+    else:
+        refused = limits.read_refusal(place.path)
+        files = iter((place,))
+    if refused is not None:
+        raise Refused(refused.code, refused.message)
+    if not place.is_folder():
+        with place.opened_parent() as parent:
+            os.close(place.open_file(parent))
+    text = args["pattern"] if args.get("regex") else re.escape(args["pattern"])
+    flags = re.IGNORECASE if args.get("ignore_case") else 0
+    glob = args.get("glob") or "*"
+    lines: list[str] = []
+    looked, skipped, room = 0, 0, OUTPUT_LIMIT - 400
+    is_full = False
+    with _finder(text, int(flags), deadline) as finder:
+        for file in files:
+            if not fnmatchcase(file.parts[-1], glob):
+                continue
+            data = _data(file)
+            if data is None:
+                skipped += 1
+                continue
+            found = finder.find(data)
+            if found is None:
+                break
+            looked += 1
+            for number, line in found:
+                said = f"{file.shown}:{number}: {line.rstrip()}"
+                room -= len(said.encode("utf-8", errors="replace")) + 1
+                is_full = room < 0 or len(lines) >= _HITS
+                if is_full:
+                    break
+                lines.append(said)
+            if is_full:
+                break
+    what = "hit" if len(lines) == 1 else "hits"
+    where = "file" if looked == 1 else "files"
+    said = f"{len(lines)} {what} in {looked:,} {where}"
+    if is_full:
+        said += "; there are more: narrow the pattern, the path or the glob"
+    elif time.monotonic() >= deadline:
+        said += f"; stopped after {limit_s:g} s before all was looked at: narrow it"
+    if skipped:
+        said += f"; {skipped:,} binary or too large, left out"
+    return "\n".join([*lines, f"[{said}]"])
+
+
+class _Finder:
+    """The process that looks."""
+
+    def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
+        self._process = process
+        self._most = most
+
+    def begin(self, pattern: str, flags: int) -> None:
+        """Raises Refused for what is no regular expression."""
+        header = {"pattern": pattern, "flags": flags, "most": self._most}
+        answer = self._asked(json.dumps(header).encode())
+        if answer is not None and answer["error"] is not None:
+            raise Refused(
+                "bad_pattern", f"The pattern is no regular expression: {shown(answer['error'])}."
+            )
+
+    def find(self, data: bytes) -> list[tuple[int, str]] | None:
+        """Lines with their numbers; None where its time was over."""
+        answer = self._asked(data)
+        return None if answer is None else [(number, line) for number, line in answer]
+
+    def _asked(self, data: bytes) -> Any:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None  # noqa: PT018 - both were asked for
+        try:
+            stdin.write(len(data).to_bytes(8, "big") + data)
+            stdin.flush()
+            line = stdout.readline()
+        except BrokenPipeError:
+            return None
+        return json.loads(line) if line.endswith(b"\n") else None
+
+
+@contextmanager
+def _finder(pattern: str, flags: int, deadline: float) -> Iterator[_Finder]:
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+    )
+    end = threading.Timer(max(deadline - time.monotonic(), 0), process.kill)
+    end.daemon = True
+    end.start()
+    try:
+        finder = _Finder(process, _HITS + 1)
+        finder.begin(pattern, flags)
+        yield finder
+    finally:
+        end.cancel()
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass  # what was being sent when it was ended
+
+
+def _data(file: ConfinedPath) -> bytes | None:
+    """The whole of a file; None for what is not searched: binary, too large, gone, no file."""
+    try:
+        with file.opened_parent() as parent:
+            descriptor = file.open_file(parent)
+        with told_as_refusal(file), os.fdopen(descriptor, "rb") as opened:
+            data = opened.read(_FILE_LIMIT + 1)
+    except Refused:
+        return None
+    return None if len(data) > _FILE_LIMIT or b"\0" in data[:8192] else data

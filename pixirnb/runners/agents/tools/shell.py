@@ -1,0 +1,165 @@
+"""`shell` of our own agents: one command line, in a session of its own, with a bound on time and on what is shown.
+
+Nothing it starts outlives it: its group is ended, and whatever left the group bears its mark in the environment (Linux;
+elsewhere the group is all there is, and the step's own end takes the rest).
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.runners.agents.tools.confinement import Confinement, Refused
+from pixirnb.runners.agents.tools.excerpt import Excerpt
+from pixirnb.runners.processes import process_tree
+
+LIMIT_S: Final = 120.0
+MOST_S: Final = 600.0
+_MARK: Final = "PIXIRNB_TOOL"
+_GRACE_S: Final = 0.5
+_LOOK_S: Final = 0.02
+_ROUNDS: Final = 20
+
+
+def shell(confinement: Confinement, args: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command printed and how it ended, as a tool's result. Raises Refused where it cannot be started."""
+    command, limit_s = args["command"], min(float(args.get("timeout") or LIMIT_S), MOST_S)
+    mark = os.urandom(8).hex()
+    try:
+        process = subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=confinement.cwd,
+            env={**os.environ, _MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise Refused("spawn_failed", f"The command could not be started: {error}.") from error
+    assert process.stdout is not None
+    excerpt = Excerpt()
+    descriptor = process.stdout.fileno()
+    os.set_blocking(descriptor, False)
+    try:
+        is_late = _watch(process, descriptor, excerpt, time.monotonic() + limit_s)
+    finally:
+        _end(process, mark)
+        _drain(descriptor, excerpt)
+        process.stdout.close()
+    return _result(process.returncode, excerpt.text(), limit_s if is_late else None)
+
+
+def _watch(
+    process: subprocess.Popen[bytes], descriptor: int, excerpt: Excerpt, deadline: float
+) -> bool:
+    """Take what it prints until it ends; True where its time was over first."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while not _has_ended(process.pid):
+            if time.monotonic() >= deadline:
+                return True
+            if selector.get_map():
+                if selector.select(_LOOK_S) and not _take(descriptor, excerpt):
+                    selector.unregister(descriptor)
+            else:
+                time.sleep(_LOOK_S)
+    return False
+
+
+def _take(descriptor: int, excerpt: Excerpt) -> bool:
+    """One chunk; False at the end of the pipe."""
+    try:
+        chunk = os.read(descriptor, 65_536)
+    except BlockingIOError:
+        return True
+    excerpt.take(chunk)
+    return bool(chunk)
+
+
+def _drain(descriptor: int, excerpt: Excerpt) -> None:
+    """What is left when its writers are dead: at most what a pipe holds."""
+    try:
+        for _ in range(32):
+            chunk = os.read(descriptor, 65_536)
+            if not chunk:
+                return
+            excerpt.take(chunk)
+    except BlockingIOError:
+        return
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """The polite stop for what still runs, then the end of the group and of all that bear the mark.
+
+    The command itself is collected last: as long as it is not, its id is nobody else's, and neither is its group's.
+    """
+    if not _has_ended(process.pid):
+        _signal_group(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE_S
+        while not _has_ended(process.pid) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+    _signal_group(process.pid, signal.SIGKILL)
+    for _ in range(_ROUNDS):
+        left = [pid for pid in _marked(mark) if process_tree.is_alive(pid)]
+        if not left:
+            break
+        for pid in left:
+            _kill(pid)
+        time.sleep(_LOOK_S)
+    process.wait()
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _marked(mark: str) -> list[int]:
+    entry = f"{_MARK}={mark}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if entry in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue  # gone, or not ours to look at
+    return found
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # nobody is left in it (macOS says so in its own way)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass  # gone, or not ours: the next look tells
+
+
+def _result(code: int, text: str, late_after_s: float | None) -> dict[str, Any]:
+    if late_after_s is not None:
+        message = f"The command was not done after {late_after_s:g} s and was ended."
+        kind, details = "timeout", {"timeout_s": late_after_s}
+    elif code == 0:
+        return {"ok": True, "output": text or "[it printed nothing]"}
+    elif code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        message, kind, details = f"The command was ended by {name}.", "crash", {"signal": -code}
+    else:
+        message, kind, details = (
+            f"The command exited with code {code}.",
+            "exit",
+            {"exit_code": code},
+        )
+    error = {"kind": kind, "message": message, "details": details}
+    return {"ok": False, "output": f"{text.rstrip()}\n[{message}]".lstrip(), "error": error}

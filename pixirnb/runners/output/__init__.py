@@ -1,0 +1,1 @@
+"""What a step prints: masked, kept, freed of escape sequences."""

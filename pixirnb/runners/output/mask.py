@@ -1,0 +1,139 @@
+"""Keeping secrets out of logs and views: values of variables whose names look secret become `***`.
+
+Across chunk borders too, and also where a terminal's escape sequences stand inside: those stay, behind the stars.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from pixirnb.runners.output.ansi_mask import PaintedMask
+from pixirnb.runners.output.text_search import needles_of, pattern_of
+
+STARS: Final = "***"
+SHORTEST: Final = 8
+"""Shorter values are left alone: masking `yes` or `1` would garble every log and protect nothing."""
+
+_SECRET_NAME: Final = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+
+
+def secret_values(env: Mapping[str, str]) -> list[str]:
+    """Values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
+    found = {value for name, value in env.items() if is_secret_name(name)}
+    return sorted(value for value in found if len(value) >= SHORTEST)
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Whether a name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Asked of the same forty before every step."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def _spellings(value: str) -> set[str]:
+    """A secret as it is, as a terminal ends its lines, and as JSON and Python write it: many print their whole environment."""
+    plain = json.dumps(value, ensure_ascii=False)[1:-1]
+    lines = value.replace("\n", "\r\n")
+    return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
+
+
+@lru_cache(maxsize=16)
+def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(pattern_of(needles))
+
+
+class Mask:
+    """Replaces secrets. Where two begin at the same place the longer one is taken."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        # An empty value would be everywhere.
+        longest_first = sorted(
+            {spelt for value in values if value for spelt in _spellings(value)},
+            key=lambda value: (-len(value), value),
+        )
+        self.secrets: tuple[bytes, ...] = tuple(
+            value.encode(errors="surrogateescape") for value in longest_first
+        )
+        self._text = _pattern(tuple(longest_first)) if longest_first else None
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        if self._text is None:
+            return text
+        masked = self._text.sub(STARS, text)
+        if "\x1b" not in masked:
+            return masked
+        painted = PaintedMask(self.secrets)
+        data = masked.encode("utf-8", "surrogatepass")
+        return (painted.feed(data) + painted.flush()).decode("utf-8", "surrogatepass")
+
+    def beginning(self, text: str, limit: int) -> str:
+        """The first `limit` characters without secrets, of a text that may have been cut in the middle of one."""
+        if len(text) <= limit:
+            return self.text(text)
+        shown = self.stream().feed(text.encode("utf-8", "surrogatepass"))
+        return shown.decode("utf-8", "surrogatepass")[:limit]
+
+    def data(self, value: Any) -> Any:
+        """Plain data with secrets masked in every text."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.data(key): self.data(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(item) for item in value]
+        return value
+
+    def stream(self) -> StreamMask:
+        """A masker for one stream of bytes."""
+        return StreamMask(self)
+
+
+def mask_here(env: Mapping[str, str]) -> Mask:
+    """What hides the secrets of a step's environment, and of this process's own, whether they were passed to it or not."""
+    return Mask([*secret_values(os.environ), *secret_values(env)])
+
+
+class StreamMask:
+    """Masks bytes that come in chunks cut anywhere.
+
+    Only bytes that may be the beginning of a secret are held back, so ordinary lines pass at once.
+    """
+
+    def __init__(self, mask: Mask) -> None:
+        self._painted = PaintedMask(mask.secrets)
+        self._needles = needles_of(mask.secrets)
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of the stream is safe to show now."""
+        return chunk if self._needles is None else self._painted.feed(self._fed(chunk))
+
+    def flush(self) -> bytes:
+        """What was held back, at the end of the stream."""
+        held, self._held = self._held, b""
+        if self._needles is None:
+            return held
+        return (
+            self._painted.feed(self._needles.find.sub(STARS.encode(), held)) + self._painted.flush()
+        )
+
+    def _fed(self, chunk: bytes) -> bytes:
+        assert self._needles is not None
+        data = self._held + chunk
+        shown: list[bytes] = []
+        at = 0
+        while True:
+            safe_to = self._needles.possible_beginning(data, at)
+            match = self._needles.find.search(data, at)
+            if match is None or match.start() >= safe_to:
+                break
+            shown += [data[at : match.start()], STARS.encode()]
+            at = match.end()
+        shown.append(data[at:safe_to])
+        self._held = data[safe_to:]
+        return b"".join(shown)

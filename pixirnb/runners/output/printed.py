@@ -1,0 +1,137 @@
+"""What an attempt printed, for whoever looks at it: in memory where it is short, else in a file that is read in pieces.
+
+The functions below are called as a step's function in a process of its own: what takes for ever can be ended, and what takes
+memory takes that of the child. A text is handed to them as `{"text": …}` or `{"path": …}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from pixirnb.spec.limits import OFFERED_BYTES
+
+SEARCHED_BYTES: Final = 64 * 1024 * 1024
+"""Of text that a pattern is looked for in."""
+VALUE_MEMORY: Final = 48 * 1024 * 1024
+"""Bytes that a value read out of printed text may take in memory."""
+_CHUNK: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Standard output without its last line break, or an agent's own words."""
+
+    size: int
+    """Bytes."""
+    text: str | None = None
+    """Where it is short."""
+    path: Path | None = None
+    """Else the file that holds it."""
+    is_whole: bool = True
+    """False: more was printed than is kept."""
+
+    @classmethod
+    def of(cls, data: bytes) -> Printed:
+        """Short output; bytes that are not UTF-8 become U+FFFD."""
+        return cls(len(data), data.decode("utf-8", errors="replace"))
+
+    @classmethod
+    def words(cls, text: str) -> Printed:
+        """An agent's own words."""
+        return cls(len(text.encode("utf-8", errors="replace")), text)
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it is handed on as a value."""
+        return self.is_whole and self.size <= OFFERED_BYTES
+
+    @property
+    def argument(self) -> dict[str, str]:
+        """How a function in a child is handed it."""
+        return {"text": self.text or ""} if self.path is None else {"path": str(self.path)}
+
+    def read(self) -> str:
+        """All of it, for values that are offered. Blocking. Raises OSError."""
+        return _read(self.argument)
+
+    def ending(self, limit: int) -> str:
+        """Its last `limit` bytes at most, as text. Blocking. Raises OSError."""
+        if self.path is None:
+            data = (self.text or "").encode("utf-8", errors="replace")[-limit:]
+        else:
+            with self.path.open("rb") as file:
+                file.seek(max(0, self.size - limit))
+                data = file.read(limit)
+        return data.decode("utf-8", errors="replace")
+
+
+def contains(printed: dict[str, str], wanted: str) -> bool:
+    """Whether a text has another in it. Reads in pieces."""
+    if "path" not in printed:
+        return wanted in printed["text"]
+    needle = wanted.encode("utf-8", errors="replace")
+    kept = b""
+    with Path(printed["path"]).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            kept += chunk
+            if needle in kept:
+                return True
+            kept = kept[-(len(needle) - 1) :] if len(needle) > 1 else b""
+    return not needle
+
+
+def first_match(pattern: str, printed: dict[str, str]) -> str | None:
+    """The first 200 characters of the first match; None where there is none."""
+    found = re.search(pattern, _read(printed))
+    return None if found is None else found.group(0)[:200]
+
+
+def json_problems(
+    printed: dict[str, str], schema: dict[str, Any] | None = None, model: str | None = None
+) -> list[str]:
+    """What keeps a text from being JSON that matches; empty where it does. Sentences."""
+    from pixirnb.runners.user_models import problems
+    from pixirnb.spec.schemas import schema_problems
+
+    try:
+        data = Path(printed["path"]).read_bytes() if "path" in printed else printed["text"].encode()
+        value = from_json(data, allow_inf_nan=False)
+        del data
+        json.dumps(value, allow_nan=False)  # 1e400 reads as infinity, which no log can hold
+    except (ValueError, RecursionError) as error:
+        return [f"it is not JSON: {error}"]
+    size = memory_of(value)
+    if size > VALUE_MEMORY:
+        return [
+            f"as a value it takes {size} bytes of memory, more than the {VALUE_MEMORY} of one that is handed on"
+        ]
+    if model is not None:
+        return problems(model, value)
+    return [] if schema is None else schema_problems(value, schema)
+
+
+def memory_of(value: Any) -> int:
+    """Bytes that JSON data takes in memory, about. Walks without recursion."""
+    size, queue = 0, [value]
+    while queue:
+        item = queue.pop()
+        size += sys.getsizeof(item)
+        if isinstance(item, dict):
+            queue.extend(item.keys())
+            queue.extend(item.values())
+        elif isinstance(item, list):
+            queue.extend(item)
+    return size
+
+
+def _read(printed: dict[str, str]) -> str:
+    if "path" not in printed:
+        return printed["text"]
+    return Path(printed["path"]).read_bytes().decode("utf-8", errors="replace")

@@ -1,0 +1,1 @@
+"""Processes of steps: started, told apart, ended."""

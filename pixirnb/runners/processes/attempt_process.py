@@ -1,0 +1,389 @@
+"""One attempt as a process: the engine's conversation with its reaper, from request to the end of the whole tree.
+
+Output is passed on as it is produced. The end is the reaper's `exited`, never the end of a pipe: a descendant that keeps the
+pipe open cannot hang a step. When nobody can say `exited` any more, what bears the attempt's tag is ended from here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from pixirnb.errors import PixirnbError
+from pixirnb.ids import attempt_tag
+from pixirnb.protocols.ports import BlobDraft, Job
+from pixirnb.protocols.work import Ended, Output, Progress, Report, Started, StopReason, Told
+from pixirnb.runners.processes import orphans, process_tree, reaper
+from pixirnb.runners.processes.end_messages import (
+    LOST,
+    by_status,
+    fraction_of,
+    refusal,
+    spawn_failed,
+)
+from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
+from pixirnb.runners.processes.supervisor import PACKAGE, Supervisor
+from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system import process_marks
+
+CHUNK: Final = 65_536
+_LATE_CHUNKS: Final = 32
+"""What can be left in a pipe when its writers are dead: at most the largest pipe the system grants, 1 MiB, twice."""
+
+_OPEN_QUESTIONS: Final = 64
+"""Of one attempt; more wait in the pipe."""
+_MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
+"""How much longer than the grace a reaper may take before the tree is ended without it."""
+
+Result = Callable[[dict[str, Any], bytes | BlobDraft], Ended]
+"""May block."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnRequest:
+    """What the reaper is asked to run: `exec` an argv, or call one of our functions (`script`, `python`)."""
+
+    header: dict[str, Any]
+    tail: bytes = b""
+    result: Result | None = None
+    """Turns the function's last frame (`value` or `error`) into an end; None for an exec'ed argv."""
+
+
+async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ended:
+    """Run `order` for `job` in a tree of its own, emitting as it goes. Never raises for what the work does."""
+    attempt = _Attempt(supervisor, job, order)
+    try:
+        return await attempt.run()
+    except (OSError, ExceptionGroup) as raised:
+        error = refusal(raised)
+        if error is None:
+            raise
+        return Ended(
+            "failed",
+            error_kind="spawn_failed",
+            message=f"no process could be started for this step: {error.strerror or error}.",
+            details={"errno": error.errno},
+        )
+    finally:
+        await attempt.close()
+
+
+def child_path() -> list[str]:
+    """This process's `sys.path` for a function child elsewhere; our own package can always be found on it."""
+    entries = [os.fspath(entry) or str(Path.cwd()) for entry in sys.path]
+    home = str(PACKAGE.parent)
+    return entries if home in entries else [*entries, home]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    supervisor: Supervisor
+    job: Job
+    order: SpawnRequest
+    control: socket.socket | None = None
+    answers: int | None = None
+    """Where an agent is told what it asked for."""
+    group: anyio.abc.TaskGroup | None = None
+    heard: bytes = b""
+    pipes: dict[_Pipe, int] = field(default_factory=dict)
+    frames: FrameReader = field(init=False)
+    unread: PixirnbError | Garbled | None = None
+    """Why what comes on the report pipe is not read any more."""
+    is_requested: bool = False
+    pid: int | None = None
+    exited: dict[str, Any] | None = None
+    """The reaper's last word; empty when it died without one; None while it may still speak."""
+    spawn_failure: dict[str, Any] | None = None
+    result: tuple[dict[str, Any], bytes | BlobDraft] | None = None
+    drafts: list[BlobDraft] = field(default_factory=list)
+    stop_reason: StopReason | None = None
+    answering: anyio.Lock = field(default_factory=anyio.Lock)
+    asked: int = 0
+    """Questions that are not answered yet."""
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+    def __post_init__(self) -> None:
+        self.frames = FrameReader(self._draft)
+
+    @property
+    def tag(self) -> str:
+        return attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
+
+    async def run(self) -> Ended:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch_stop, group.cancel_scope)
+            await self._converse(group)
+            group.cancel_scope.cancel()
+        for name in self.pipes:
+            self._drain(name)
+        return await self._judge()
+
+    async def close(self) -> None:
+        """Give up every descriptor. Where the caller was cancelled: first end the tree, within a bound."""
+        with anyio.CancelScope(shield=True):
+            if self.pid is not None and self.exited is None:
+                self._tell({"stop": 0})
+                with anyio.move_on_after(_MARGIN_S):
+                    await self._listen()
+            if self.control is not None:
+                self.control.close()
+                self.control = None
+            for descriptor in self.pipes.values():
+                os.close(descriptor)
+            self.pipes.clear()
+            for draft in self.drafts if self.result is None else self.drafts[:-1]:
+                draft.drop()
+            if self.answers is not None:
+                os.close(self.answers)
+                self.answers = None
+
+    async def _converse(self, group: anyio.abc.TaskGroup) -> None:
+        async with self.supervisor.spawning:
+            with anyio.move_on_after(self.supervisor.spawn_limit_s):
+                await self._request()
+                await self._listen(until_started=True)
+        if self.pid is None:
+            return
+        self.group = group
+        self.job.emit(Started(self.pid))
+        for name in self.pipes:
+            group.start_soon(self._relay, name)
+        await self._listen()
+
+    async def _request(self) -> None:
+        """Make the step's pipes, pass the far ends on, and send what is to be run."""
+        self.control, theirs = socket.socketpair()
+        self.control.setblocking(False)
+        names: list[_Pipe] = ["stdout", "stderr"]
+        if self.order.result is not None:
+            names.append("report")
+        far: list[int] = []
+        try:
+            for name in names:
+                self.pipes[name], writing = os.pipe()
+                far.append(writing)
+                os.set_blocking(self.pipes[name], False)
+            if self.job.ask is not None and self.order.header["kind"] == "agent":
+                reading, self.answers = os.pipe()
+                far.append(reading)
+                os.set_blocking(self.answers, False)
+            is_python = self.order.header["kind"] == "python"
+            await self.supervisor.hand_over([theirs.fileno(), *far], is_python=is_python)
+        finally:
+            theirs.close()
+            for descriptor in far:
+                os.close(descriptor)
+        said = {
+            "cwd": str(self.job.cwd),
+            "env": {**self.job.env, process_tree.TAG: self.tag},
+            "tag": self.tag,
+            "mark": process_marks.mark_of(self.tag, INSTANCE),
+        }
+        header = json.dumps({**self.order.header, **said}).encode()
+        lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))
+        await _send_all(self.control, memoryview(lengths + header + self.order.tail))
+        self.is_requested = True
+
+    async def _listen(self, *, until_started: bool = False) -> None:
+        """Take in what the reaper says until it has exited, or only until the child has started."""
+        while self.exited is None and not (until_started and self.pid is not None):
+            message = await self._next_message()
+            if message is None:
+                self.exited = {}
+            elif "started" in message:
+                self.pid = message["started"]
+            elif "spawn_failed" in message:
+                self.spawn_failure = message
+            else:
+                self.exited = message
+
+    async def _next_message(self) -> dict[str, Any] | None:
+        assert self.control is not None
+        while b"\n" not in self.heard:
+            try:
+                words = self.control.recv(CHUNK)
+            except BlockingIOError:
+                await anyio.wait_readable(self.control)
+                continue
+            except OSError:
+                return None
+            if not words:
+                return None
+            self.heard += words
+        line, _, self.heard = self.heard.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    async def _watch_stop(self, scope: anyio.CancelScope) -> None:
+        self.stop_reason = await self.job.stop.wait()
+        if self.is_requested:
+            self._tell({"stop": self.job.grace_s})
+            await anyio.sleep(self.job.grace_s + _MARGIN_S)
+        # Not requested yet, or nobody answers: leaving closes our ends, and a late reaper starts nothing.
+        scope.cancel()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        assert self.control is not None
+        try:
+            self.control.send(json.dumps(message).encode() + b"\n")
+        except OSError:
+            pass  # the reaper is gone: whoever listens hears the end of the line
+
+    async def _relay(self, name: _Pipe) -> None:
+        while True:
+            await anyio.wait_readable(self.pipes[name])
+            try:
+                chunk = os.read(self.pipes[name], CHUNK)
+            except BlockingIOError:
+                continue
+            if not chunk:
+                return
+            self._pass_on(name, chunk)
+            if name == "report":
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Read no further while what was told is not taken in, or too many questions are open."""
+        if self.job.pace is not None:
+            await self.job.pace()
+        while self.asked >= _OPEN_QUESTIONS:
+            await self.answered.wait()
+
+    def _drain(self, name: _Pipe) -> None:
+        """What the dead left in the pipe. Never waits, whoever still holds the other end."""
+        for _ in range(_LATE_CHUNKS):
+            try:
+                chunk = os.read(self.pipes[name], CHUNK)
+            except BlockingIOError:
+                return
+            if not chunk:
+                return
+            self._pass_on(name, chunk)
+
+    def _pass_on(self, name: _Pipe, chunk: bytes) -> None:
+        if name != "report":
+            self.job.emit(Output(name, chunk))
+            return
+        if self.unread is not None:
+            return  # read away, so that whoever writes it goes on to its end
+        try:
+            for frame, data in self.frames.feed(chunk):
+                self._told(frame, data)
+        except (PixirnbError, Garbled) as error:
+            self.unread = error
+        except (KeyError, TypeError):
+            self.unread = Garbled()
+
+    def _told(self, frame: dict[str, Any], data: bytes | Sink) -> None:
+        match frame.get("frame"):
+            case "progress":
+                self.job.emit(Progress(fraction_of(frame["fraction"]), str(frame["message"])))
+            case "checkpoint" | "tool" if isinstance(frame["data"], dict):
+                self.job.emit(Report(frame["frame"], frame["data"]))
+            case "session" if isinstance(frame["data"], dict):
+                self._drain("stdout")  # what it said before it told this has come before it
+                self.job.emit(Told(str(frame["kind"]), frame["data"]))
+            case "ask":
+                self._ask(frame)
+            case "value" | "error":
+                self.result = (frame, data if isinstance(data, bytes) else self.drafts[-1])
+            case _:
+                raise Garbled
+
+    def _draft(self) -> BlobDraft:
+        if self.job.draft is None:
+            raise Garbled
+        self.drafts.append(self.job.draft())
+        return self.drafts[-1]
+
+    def _ask(self, frame: dict[str, Any]) -> None:
+        # What is asked after the end, out of a pipe that is drained, nobody waits for.
+        if self.group is not None and self.exited is None:
+            self.group.start_soon(self._answer, frame)
+
+    async def _answer(self, frame: dict[str, Any]) -> None:
+        assert self.job.ask is not None
+        self.asked += 1
+        try:
+            answer = await self.job.ask(frame["question"], frame["data"])
+        finally:
+            self.asked -= 1
+            self.answered.set()
+            self.answered = anyio.Event()
+        line = memoryview(json.dumps({"id": frame["id"], "answer": answer}).encode() + b"\n")
+        async with self.answering:
+            while line and self.answers is not None:
+                try:
+                    line = line[os.write(self.answers, line) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self.answers)
+                except BrokenPipeError:
+                    return  # it is gone: whoever listens finds out why
+
+    async def _read(self, read: Result, frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
+        if isinstance(data, bytes):
+            return read(frame, data)
+        return await anyio.to_thread.run_sync(read, frame, data)
+
+    async def _judge(self) -> Ended:
+        """What it all amounts to, once nothing of the tree is left."""
+        exited = self.exited or {}
+        facts: dict[str, Any] = {
+            "exit_code": exited.get("code"),
+            "signal": exited.get("signal"),
+            "strays": exited.get("strays", 0),
+        }
+        details: dict[str, Any] = {}
+        if survivors := exited.get("survivors"):
+            details["survivors"] = survivors
+        if not exited and self.is_requested and self.spawn_failure is None:
+            swept = await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
+            facts["strays"] = len(swept)
+        if self.stop_reason is not None and (not exited or exited["stopped"]):
+            return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)
+        if self.spawn_failure is not None:
+            return spawn_failed(self.spawn_failure, self.job)
+        if self.exited is None:
+            limit = f"{self.supervisor.spawn_limit_s:g} s"
+            message = f"no process id came within {limit}: nothing was started."
+            return Ended("failed", error_kind="spawn_failed", message=message, details=details)
+        if not exited:
+            lost = "supervisor_lost" if await self.supervisor.is_lost() else "lost"
+            return Ended("failed", error_kind=lost, message=LOST[lost], details=details, **facts)
+        if exited["supervisor_lost"]:
+            message = LOST["supervisor_lost"]
+            return Ended(
+                "failed", error_kind="supervisor_lost", message=message, details=details, **facts
+            )
+        if isinstance(self.unread, PixirnbError):
+            raise self.unread
+        if self.unread is not None:
+            message = "what its process told on the engine's own pipe cannot be read."
+            return Ended("failed", error_kind="report_unreadable", message=message, **facts)
+        if self.result is not None and self.order.result is not None:
+            ended = await self._read(self.order.result, *self.result)
+            return replace(ended, details={**ended.details, **details}, **facts)
+        return by_status(facts, details, is_function=self.order.result is not None)
+
+
+_Pipe = Literal["stdout", "stderr", "report"]
+
+
+async def _send_all(control: socket.socket, data: memoryview) -> None:
+    while data:
+        try:
+            data = data[control.send(data) :]
+        except BlockingIOError:
+            await anyio.wait_writable(control)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # nobody is there any more: `_listen` finds out why

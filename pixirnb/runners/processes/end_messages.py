@@ -1,0 +1,75 @@
+"""How an attempt of a process ended, in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any, Final
+
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import Ended
+
+LOST: Final = {
+    "lost": "the process that watched this step was killed; every process that still bore the step's mark was ended.",
+    "supervisor_lost": "the process that supervises all steps died; every process that still bore the step's mark was ended.",
+}
+
+
+def refusal(raised: Exception) -> OSError | None:
+    """What the system said no with, out of the groups that the tasks it went through have put around it."""
+    while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
+        raised = raised.exceptions[0]
+    return raised if isinstance(raised, OSError) else None
+
+
+def spawn_failed(failure: dict[str, Any], job: Job) -> Ended:
+    """Why nothing was started."""
+    match failure["spawn_failed"]:
+        case "cwd":
+            message = f"the step's directory cannot be entered: {job.cwd}: {_reason(failure)}."
+        case "fork":
+            message = f"the system refused a new process: {_reason(failure)}."
+        case "exec":
+            message = f"the command cannot be run: {_reason(failure)}."
+        case _:
+            message = f"the step's process could not be prepared: {_reason(failure)}."
+    return Ended(
+        "failed",
+        error_kind="spawn_failed",
+        message=message,
+        details={"errno": failure["errno"], "phase": failure["spawn_failed"]},
+    )
+
+
+def _reason(failure: dict[str, Any]) -> str:
+    number, command = failure["errno"], failure.get("command")
+    reason = os.strerror(number) if number is not None else failure["reason"]
+    return f"{command}: {reason}" if command else reason
+
+
+def by_status(facts: dict[str, Any], details: dict[str, Any], *, is_function: bool) -> Ended:
+    """An end told by the exit status alone."""
+    if facts["signal"] is not None:
+        name = _signal_name(facts["signal"])
+        message = f"the process was ended by {name}."
+        return Ended("failed", error_kind="crash", message=message, details=details, **facts)
+    code = facts["exit_code"]
+    if code == 0 and is_function:
+        message = "the process left with code 0 before the function had returned."
+        return Ended("failed", error_kind="exit", message=message, details=details, **facts)
+    if code == 0:
+        return Ended("completed", details=details, **facts)
+    message = f"exited with code {code}." if code is not None else "ended without a status."
+    return Ended("failed", error_kind="exit", message=message, details=details, **facts)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def fraction_of(said: Any) -> float | None:
+    """How far a process says it is."""
+    return float(said) if isinstance(said, int | float) else None

@@ -1,0 +1,141 @@
+"""Finding and ending what a dead owner left behind.
+
+Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line, and the
+mark of its attempt (`process_marks.py`), which it bears even where it emptied its environment.
+The last resort, for when nobody is left that knows its tree. Only processes of this user are looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import psutil
+
+from pixirnb.runners.processes import process_tree as trees
+from pixirnb.runners.processes.ancestry import tag_of
+from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
+from pixirnb.system import process_marks
+
+_SWEEP_LIMIT_S: Final = 3.0
+_CLOCK_TOLERANCE_S: Final = 5.0
+"""The start of a process is computed from the boot time, which moves when the clock is set."""
+
+
+def find_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+    """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process.
+
+    `owners`: who drove its courses, each with the time `at` which it began: then what one of them drives that lives is no
+    stray, nor what somebody else drives. A copy of a run's folder bears the run's id.
+    """
+    return _find(_of_run(run_id, owners))
+
+
+def end_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+    """SIGKILL every process that `find_strays` finds until none is left (at most 3 s); return those that were ended."""
+    return _end(_of_run(run_id, owners))
+
+
+def end_tagged(tag: str) -> list[int]:
+    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return those that were ended."""
+    mark = process_marks.mark_of(tag, INSTANCE)
+    return _end(lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag)
+
+
+def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending:
+    """End what a step in a thread has started: by its mark, and by its tag where a program took the mark off (`su` does).
+
+    `is_last`: the step's thread is about to return.
+    """
+    ending = children.close() if is_last else children.end(grace_s)
+    if not children.has_begun:
+        return ending
+    found = end_tagged(children.tag)
+    return replace(ending, left=(*ending.left, *found), killed=(*ending.killed, *found))
+
+
+def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable[[int], bool]:
+    living = [each for each in owners or () if _lives_elsewhere(each)]
+    gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
+    is_marked = process_marks.of_run(run_id, gone)
+
+    def is_of_run(pid: int) -> bool:
+        mark = process_marks.mark_worn(pid)
+        if mark is not None:
+            return is_marked(mark)
+        tag = _own_tag_of(pid)
+        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living)
+
+    return is_of_run
+
+
+def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
+    """Whether an owner is another process of this machine that lives, and not one that bears its id by now."""
+    pid = owner.get("pid")
+    if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
+        return False
+    try:
+        began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
+        return psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+
+
+def _is_below(pid: int, owners: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a process descends from one of these owners."""
+    try:
+        above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()
+    except psutil.Error:
+        return True  # it has ended since it was found
+    return not above.isdisjoint(owner["pid"] for owner in owners)
+
+
+def _find(wanted: Callable[[int], bool]) -> list[int]:
+    own = os.getpid()
+    return [pid for pid in psutil.pids() if pid != own and wanted(pid) and trees.is_alive(pid)]
+
+
+def _end(wanted: Callable[[int], bool]) -> list[int]:
+    ended: dict[int, None] = {}
+    deadline = time.monotonic() + _SWEEP_LIMIT_S
+    while (left := _find(wanted)) and time.monotonic() < deadline:
+        for pid in left:
+            if _kill(pid, wanted):
+                ended[pid] = None
+        time.sleep(0.005)
+    return list(ended)
+
+
+def _kill(pid: int, wanted: Callable[[int], bool]) -> bool:
+    """SIGKILL one process; False where it ended by itself since it was found, whoever bears its id now."""
+    try:
+        if not hasattr(os, "pidfd_open"):
+            os.kill(pid, signal.SIGKILL)  # macOS: an id reused within microseconds is out of reach
+            return True
+        process = os.pidfd_open(pid)
+        try:
+            # Asked again of the process that is now held on to: its id cannot pass on.
+            if not wanted(pid):
+                return False
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            return True
+        finally:
+            os.close(process)
+    except OSError:
+        return False
+
+
+def _own_tag_of(pid: int) -> str | None:
+    """The tag of a process of this user; who hides belongs to root, as `/proc` has it, so it is asked for by name."""
+    tag = tag_of(pid)
+    try:
+        is_ours = tag is not None and os.getuid() in {0, psutil.Process(pid).uids().real}
+    except psutil.Error:
+        return None
+    return tag if is_ours else None

@@ -1,0 +1,364 @@
+"""The reaper: one small forked process a step, which starts the step's child and outlives every descendant of it.
+
+    engine ──control──▶ reaper ──fork──▶ child (own session) ──▶ whatever it starts
+       ▲                  │
+       └── started, exited┘   `exited` is said only when the whole tree is gone
+
+The reaper ends its tree when it is told to stop, when its control socket closes (the engine died or lost interest), when
+the lifeline closes (the supervisor died), and when the child exits and leaves descendants behind. Standard library only.
+
+Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go as one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from pixirnb.runners.processes import process_tree
+from pixirnb.system import process_marks
+
+REQUEST: Final = struct.Struct(">II")
+"""Lengths of the JSON header and of the tail that follow."""
+
+STRAY_GRACE_S: Final = 1.0
+"""What descendants get between SIGTERM and SIGKILL when the child has ended without them."""
+
+ORPHAN_GRACE_S: Final = 0.5
+"""What a tree gets when its engine or supervisor has died."""
+
+KILL_LIMIT_S: Final = 5.0
+"""How long SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported instead."""
+
+_SWEEP_EVERY_S: Final = 0.02
+# By name: on Windows this must import, so that the supervisor can refuse in one line.
+_ALTERED_BY_PYTHON: Final = tuple(
+    getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The far ends of a step's channels, as the engine passed them on."""
+
+    control: socket.socket
+    stdout: int
+    stderr: int
+    report: int | None
+    """Where a function writes its frames; None for an exec'ed argv."""
+    answers: int | None = None
+    """Where an agent reads what it asked for."""
+
+    def pipes(self) -> list[int]:
+        """What only the child may keep open."""
+        ends = (self.stdout, self.stderr, self.report, self.answers)
+        return [end for end in ends if end is not None]
+
+
+def serve(ends: Ends, lifeline: int, native: process_tree.Native) -> None:
+    """Run one step to the end of its tree. `ends` are this process's own copies."""
+    wake = watch_children()
+    request = _receive(ends.control)
+    if request is None or _is_given_up(ends.control):
+        return
+    header, tail = request
+    native.become_subreaper()
+    native.wear_tag(header["tag"])
+    unmarked = process_marks.worn(os.getpid()) or 0
+    process_marks.put_on(os.getpid(), header["mark"])
+    reaper = _Reaper(ends.control, lifeline, wake, native)
+    reaper.start(header, tail, ends)
+    for descriptor in ends.pipes():
+        os.close(descriptor)
+    exited = reaper.run()
+    native.wear_tag(
+        ""
+    )  # nothing of the step is left: a look for strays must not find its undertaker
+    process_marks.put_on(os.getpid(), unmarked)
+    say(ends.control, exited)
+
+
+def watch_children() -> int:
+    """Make SIGCHLD readable: the descriptor returned becomes readable when a child has changed state."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    return reading
+
+
+def drain(descriptor: int) -> None:
+    """Empty a wake-up pipe."""
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def say(control: socket.socket, message: dict[str, Any]) -> None:
+    """One line to the engine; silence when nobody listens any more."""
+    try:
+        control.sendall(json.dumps(message).encode() + b"\n")
+    except OSError:
+        pass
+
+
+class _Reaper:
+    def __init__(
+        self, control: socket.socket, lifeline: int, wake: int, native: process_tree.Native
+    ) -> None:
+        self._control = control
+        self._native = native
+        self._lifeline = lifeline
+        self._wake = wake
+        self._heard = b""
+        self._poll = select.poll()
+        for descriptor in (control.fileno(), lifeline, wake):
+            self._poll.register(descriptor, select.POLLIN)
+        self._child = 0
+        self._status: int | None = None
+        self._strays: set[int] = set()
+        self._asked = False
+        self._killing = False
+        self._deadline: float | None = None
+        self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False}
+
+    def start(self, header: dict[str, Any], tail: bytes, ends: Ends) -> None:
+        """Start the child and tell the engine its id, or why there is none."""
+        phase = "cwd"
+        try:
+            # This process is the step's alone, so that it may stand where the step stands.
+            os.chdir(header["cwd"])
+            phase = header["kind"]
+            if phase == "exec":
+                self._child = _spawn(header["argv"], header["env"], ends)
+            else:
+                self._child = os.fork()
+        except (OSError, ValueError) as error:
+            errno = error.errno if isinstance(error, OSError) else None
+            words = {"spawn_failed": phase, "errno": errno, "reason": str(error)}
+            if phase == "exec":
+                words["command"] = header["argv"][0]
+            say(self._control, words)
+            return
+        if self._child == 0:
+            self._native.show()
+            _be_the_child(header, tail, ends)
+        say(self._control, {"started": self._child})
+
+    def run(self) -> dict[str, Any]:
+        """Watch over the tree until nothing of it is left; what to say of its end."""
+        while not self._is_gone():
+            for descriptor, _ in self._poll.poll(self._patience()):
+                if descriptor == self._control.fileno():
+                    self._listen()
+                elif descriptor == self._lifeline:
+                    self._poll.unregister(self._lifeline)
+                    self._said["supervisor_lost"] |= self._status is None
+                    self._ask(ORPHAN_GRACE_S)
+                elif descriptor == self._wake:
+                    drain(self._wake)
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                if self._killing:
+                    self._said["survivors"] = process_tree.descendants(os.getpid())
+                    break
+                self._killing = True
+                self._count_strays()
+                self._deadline = time.monotonic() + KILL_LIMIT_S
+            if self._killing:
+                process_tree.end_below(os.getpid())
+        self._said |= {"exited": True, "strays": len(self._strays)}
+        if self._status is not None:
+            code = os.waitstatus_to_exitcode(self._status)
+            self._said |= {"code": code} if code >= 0 else {"signal": -code}
+        return self._said
+
+    def _patience(self) -> float | None:
+        if self._killing:
+            return _SWEEP_EVERY_S * 1000
+        if self._deadline is None:
+            return None
+        return max(0.0, self._deadline - time.monotonic()) * 1000
+
+    def _is_gone(self) -> bool:
+        """Collect the dead. True when no descendant is left: as a subreaper we would have inherited it."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self._child:
+                self._status = status
+                if not self._asked and not self._only_dead_remain():
+                    self._count_strays()
+                    self._ask(STRAY_GRACE_S)
+
+    def _only_dead_remain(self) -> bool:
+        return not process_tree.descendants(os.getpid())
+
+    def _count_strays(self) -> None:
+        self._strays.update(
+            pid for pid in process_tree.descendants(os.getpid()) if pid != self._child
+        )
+
+    def _ask(self, grace_s: float) -> None:
+        """SIGTERM to the whole tree; SIGKILL is due after `grace_s`, or earlier if that was said before."""
+        due = time.monotonic() + grace_s
+        self._deadline = due if self._deadline is None else min(due, self._deadline)
+        self._asked = True
+        if grace_s > 0:
+            process_tree.ask_all(process_tree.descendants(os.getpid()))
+
+    def _listen(self) -> None:
+        try:
+            words = self._control.recv(4096)
+        except OSError:
+            words = b""
+        if not words:
+            self._poll.unregister(self._control.fileno())
+            self._ask(ORPHAN_GRACE_S)
+            return
+        *lines, self._heard = (self._heard + words).split(b"\n")
+        for line in lines:
+            self._said["stopped"] |= self._status is None
+            self._ask(float(json.loads(line)["stop"]))
+
+
+def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
+    """The request, or None when the engine went away before it was complete."""
+    lengths = _receive_exactly(control, REQUEST.size)
+    if lengths is None:
+        return None
+    header_length, tail_length = REQUEST.unpack(lengths)
+    header = _receive_exactly(control, header_length)
+    tail = _receive_exactly(control, tail_length)
+    if header is None or tail is None:
+        return None
+    return json.loads(header), tail
+
+
+def _is_given_up(control: socket.socket) -> bool:
+    """Whether the engine hung up after its request: it has said already that nothing was started."""
+    poll = select.poll()
+    poll.register(control, 0)  # a hang-up is told whatever is asked for
+    return bool(poll.poll(0))
+
+
+def _receive_exactly(control: socket.socket, length: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < length:
+        try:
+            more = control.recv(min(length - len(data), 1 << 20))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return bytes(data)
+
+
+def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
+    """Start an argv in a session of its own, its pipes in place and nothing of ours open. Raises OSError, ValueError.
+
+    Spawned, not forked: the child borrows our memory until it is exec'ed, which halves the price of a step.
+    """
+    if "PATH" in env:
+        os.environ["PATH"] = env[
+            "PATH"
+        ]  # the search for the command is the system's, by our own PATH
+    else:
+        os.environ.pop("PATH", None)
+    return os.posix_spawnp(
+        argv[0],
+        argv,
+        env,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, ends.stdout, 1),
+            (os.POSIX_SPAWN_DUP2, ends.stderr, 2),
+        ],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=_ALTERED_BY_PYTHON,
+    )
+
+
+def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends) -> NoReturn:
+    """Become the step's own process, and in it one of our functions. Never returns."""
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        # SIGPIPE stays ignored, as in any Python: whoever writes to one who has gone gets BrokenPipeError.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((nothing, 0), (ends.stdout, 1), (ends.stderr, 2)):
+            os.dup2(source, target)
+        assert ends.report is not None
+        at = 3
+        for kept in sorted(end for end in (ends.report, ends.answers) if end is not None):
+            os.closerange(at, kept)
+            at = kept + 1
+        os.closerange(at, 1 << 20)
+        _call(header, tail, ends.report, ends.answers)
+    finally:
+        os._exit(127)
+
+
+def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None) -> NoReturn:
+    """Run one of our own functions in this forked child: an agent's program, or a user's Python function."""
+    code = 1
+    try:
+        gc.enable()
+        os.environ.clear()
+        os.environ.update(header["env"])
+        sys.dont_write_bytecode = bool(header["env"].get("PYTHONDONTWRITEBYTECODE"))
+        if header["kind"] == "script":
+            from pixirnb.runners.agents.script_child import run_script
+
+            code = run_script(header, report)
+        elif header["kind"] == "agent":
+            assert answers is not None
+            sys.path[:] = header["sys_path"]
+            _put_real_package_in_place()
+            from pixirnb.runners.agents.channel import run_agent
+
+            code = run_agent(header, tail, report, answers)
+        else:
+            sys.path[:] = header["sys_path"]
+            _put_real_package_in_place()
+            from pixirnb.runners.python.child import run_function
+
+            code = run_function(header, tail, report)
+    except BaseException:  # noqa: BLE001 — the last frame of a process: say it and die
+        import traceback
+
+        os.write(2, traceback.format_exc().encode(errors="replace"))
+    finally:
+        os._exit(code)
+
+
+def _put_real_package_in_place() -> None:
+    """The supervisor stands on a hollow package (see supervisor_process); a user's code must see the real one.
+
+    Modules that are loaded stay the same objects: `pixirnb.progress` must reach the reporter this child listens to.
+    """
+    del sys.modules["pixirnb"]
+    importlib.import_module("pixirnb")
+    for name, module in list(sys.modules.items()):
+        parent, _, leaf = name.rpartition(".")
+        if name.startswith("pixirnb."):
+            setattr(sys.modules[parent], leaf, module)

@@ -1,0 +1,248 @@
+"""The engine's end of the supervisor process: starts it when first needed, hands it steps, and can always shut it down.
+
+One long-lived process an engine, so that a step costs two forks and no interpreter start. If it dies, the steps it had end
+`supervisor_lost` (their reapers notice by themselves) and the next step starts a fresh one. Nothing here can wait for ever:
+every wait on another process is bounded, and ends in SIGKILL.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+
+from pixirnb.errors import Cannot
+from pixirnb.runners.output.mask import is_secret_name
+from pixirnb.runners.processes import process_tree
+from pixirnb.runners.processes.supervisor_process import (
+    ANY,
+    BOOTSTRAP,
+    GUARD,
+    MARK,
+    PYTHON,
+    RELEASE,
+)
+from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system import process_marks
+
+PACKAGE: Final = Path(__file__).resolve().parents[2]
+
+_FOR_PYTHON: Final = frozenset(
+    {"LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"}
+    | {"__PYVENV_LAUNCHER__"}
+)
+_SPAWNING_AT_ONCE: Final = 48
+"""Steps handed over and not yet started: bounds the descriptors in flight, which the system limits."""
+
+
+class Supervisor:
+    """A handle on one supervisor process, used from one event loop. `async with`, or call `aclose`.
+
+    Args:
+        spawn_limit_s: how long a step may take from request to process id before it ends `spawn_failed`.
+        shutdown_limit_s: how long `aclose` waits for trees to end politely before SIGKILL.
+        platform: what `sys.platform` says; written only by tests.
+
+    Raises:
+        Cannot: code `platform_unsupported`, on Windows.
+    """
+
+    def __init__(
+        self,
+        *,
+        spawn_limit_s: float = 30.0,
+        shutdown_limit_s: float = 5.0,
+        platform: str = sys.platform,
+    ) -> None:
+        if platform in {"win32", "cygwin"}:
+            raise Cannot(
+                "steps run as process trees that must end with their step, and Windows cannot promise that.",
+                fix="Run the workflow on Linux, in WSL or in a container.",
+                code="platform_unsupported",
+            )
+        self.spawn_limit_s = spawn_limit_s
+        self._shutdown_limit_s = shutdown_limit_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._was_lost = False
+        self._handing_over = anyio.Lock()
+        self._marks: set[int] = set()
+        self.guards_since: int | None = None
+        """When a step in a thread first started a process (`process_marks.now`)."""
+        self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id while there is one; None before the first step and after its end."""
+        return None if self._process is None else self._process.pid
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+        """Pass a step's far ends (control, stdout, stderr, then report and answers if any) to a fresh reaper.
+
+        They stay open here: closing our copies is the caller's. Raises OSError where no process can be started.
+        """
+        async with self._handing_over:
+            for last_try in (False, True):
+                self._be_alive()
+                assert self._channel is not None
+                try:
+                    await self._send(self._channel, PYTHON if is_python else ANY, descriptors)
+                    return
+                except (BrokenPipeError, ConnectionResetError):
+                    if last_try:
+                        raise
+
+    @property
+    def was_ever_lost(self) -> bool:
+        """Whether a supervisor process has died under its steps: what it had started may be nobody's child now."""
+        return self._was_lost or (self._process is not None and self._is_dead())
+
+    @property
+    def marks(self) -> frozenset[int]:
+        """What steps in threads have started bears one of these."""
+        return frozenset(self._marks)
+
+    def guard(self, mark: int) -> None:
+        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where it would not."""
+        self._be_alive()
+        assert self._channel is not None
+        if self.guards_since is None:
+            self.guards_since = process_marks.now()
+        if mark not in self._marks:
+            self._channel.send(GUARD + MARK.pack(mark))
+            self._marks.add(mark)
+
+    def release(self, mark: int) -> None:
+        """Nothing bears this mark any more."""
+        self._marks.discard(mark)
+        if self._channel is not None and not self._is_dead():
+            try:
+                self._channel.send(RELEASE + MARK.pack(mark))
+            except OSError:
+                pass  # it looks for a mark in vain
+
+    def stand_by(self) -> None:
+        """Start a new process where the one has died with which what bears a mark was to end."""
+        if self._marks and self._is_dead():
+            with suppress(OSError):  # none can be started now: asked again
+                self._be_alive()
+
+    async def is_lost(self) -> bool:
+        """Whether the supervisor process has died. Asked when a reaper fell silent."""
+        for _ in range(5):
+            if self._is_dead():
+                return True
+            # The kernel closes a dying process's sockets one by one: ours may be a moment later than the reaper's.
+            await anyio.sleep(0.01)
+        return False
+
+    async def aclose(self) -> None:
+        """End the process and everything below it. Returns at once when it is gone already; never hangs."""
+        process, self._process = self._process, None
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        if process is None:
+            return
+        with anyio.CancelScope(shield=True):
+            if not await _has_ended(process, self._shutdown_limit_s):
+                process.kill()
+                await _has_ended(process, self._shutdown_limit_s)
+
+    def _is_dead(self) -> bool:
+        # `poll` answers even where someone else has taken the exit status: ECHILD counts as an end.
+        if self._process is None or self._channel is None or self._process.poll() is not None:
+            return True
+        try:
+            return not self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def _be_alive(self) -> None:
+        if not self._is_dead():
+            return
+        if self._channel is not None:
+            self._channel.close()
+        if self._process is not None:
+            self._was_lost = True
+            self._process.poll()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        command = [
+            sys.executable,
+            "-c",
+            BOOTSTRAP,
+            str(PACKAGE),
+            str(theirs.fileno()),
+            str(os.getpid()),
+            INSTANCE,
+            f"{process_tree.TAG}={os.environ.get(process_tree.TAG, '')}{'-' * process_tree.TAG_ROOM}",
+        ]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=settings_of_python(os.environ),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._channel = ours
+        for mark in self._marks:
+            ours.send(GUARD + MARK.pack(mark))
+
+    @staticmethod
+    async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:
+        while True:
+            try:
+                socket.send_fds(channel, [mark], descriptors)
+                return
+            except BlockingIOError:
+                await anyio.wait_writable(channel)
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:
+                    raise
+                await anyio.sleep(0.01)
+
+
+def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment the interpreter itself goes by; nothing whose name looks secret."""
+    kept = {n: v for n, v in env.items() if n in _FOR_PYTHON or n.startswith(("PYTHON", "LC_"))}
+    return {name: value for name, value in kept.items() if not is_secret_name(name)}
+
+
+async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Look, never wait(): a status someone else has taken would be waited for till the end of days."""
+    with anyio.move_on_after(limit_s):
+        while process.poll() is None:  # noqa: ASYNC110 — nobody tells us; Popen.wait would block
+            await anyio.sleep(0.005)
+    return process.poll() is not None

@@ -1,0 +1,254 @@
+"""How a process that a step's thread starts comes to bear the step's tag and mark, while everybody else's start as ever.
+
+    Popen, asyncio, multiprocessing ─▶ fork_exec  ┐
+    os.posix_spawn(p), os.system                  ├─ on a step's thread ─▶ supervisor told, tag in env, mark worn ─▶ started
+    os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, at no moment when a mark is worn
+
+A thread that a step's thread starts is the step's too. The wrappers are put in once, with the first step that runs in a
+thread, around whatever stands there, and stay: taking them out again would tear out what others have put around them. The
+mark is worn by this process for the moment of the start alone, so that the child is born with it. The environment of this
+process is never changed.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import functools
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.runners.processes import process_tree
+from pixirnb.runners.processes.thread_children import (
+    MOMENT,
+    SHARED,
+    WHOSE,
+    Children,
+    children_of,
+    threads_beside,
+)
+from pixirnb.system import process_marks
+
+_ENVIRONMENT: Final = 5
+"""Place of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
+
+_OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
+
+_refused: Children | None = None
+"""Whose fork nobody would find again; touched by who holds `MOMENT`."""
+
+_installing = threading.Lock()
+_is_installed = False
+
+
+def own(children: Children) -> None:
+    """From now on what the calling thread starts, and what threads that it starts do, is of `children`."""
+    install()
+    setattr(threading.current_thread(), WHOSE, children)
+
+
+def install() -> None:
+    """Put the wrappers in, once a process."""
+    global _is_installed
+    with _installing:
+        if _is_installed:
+            return
+        _is_installed = True
+        import _posixsubprocess
+        import posix  # these are not there on every system
+        from multiprocessing import popen_forkserver
+
+        doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
+            (subprocess, "_fork_exec", _fork_exec),
+            (_posixsubprocess, "fork_exec", _fork_exec),
+            *((module, "posix_spawn", _posix_spawn) for module in (os, posix)),
+            *((module, "posix_spawnp", _posix_spawn) for module in (os, posix)),
+            *((module, "system", _system) for module in (os, posix)),
+            (threading.Thread, "start", _start),
+            (_thread, "start_new_thread", _start_raw),
+            (popen_forkserver.Popen, "_launch", _launch),
+        ]
+        for place, name, wrapper in doors:
+            setattr(place, name, wrapper(getattr(place, name)))
+        os.register_at_fork(
+            before=_before_fork,
+            after_in_parent=_after_fork_in_parent,
+            after_in_child=_after_fork_in_child,
+        )
+
+
+def _current() -> Children | None:
+    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    return children if children is not None and children.owner == os.getpid() else None
+
+
+@contextlib.contextmanager
+def _born_with(children: Children) -> Iterator[None]:
+    """What this process starts inside bears the mark. Raises OSError, ValueError."""
+    with MOMENT:
+        children.refuse_late()
+        before = process_marks.wear(children.mark)
+        try:
+            yield
+        finally:
+            process_marks.wear(before)
+            _give_back(children, before)
+
+
+def _give_back(children: Children, before: int) -> None:
+    """C code of another thread may have forked in that very moment: such a child is no step's."""
+    for thread in threads_beside(children.threads):
+        for pid in children_of(thread):
+            if pid not in children.known and process_marks.worn(pid) == children.mark:
+                process_marks.put_on(pid, before)
+
+
+def _fork_exec(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def fork_exec(*arguments: Any, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            with MOMENT:
+                return start(*arguments, **named)
+        if _is_shared(arguments[0]):
+            with MOMENT:
+                pid = start(*arguments, **named)
+                SHARED.add(pid)
+                return pid
+        children.begin()
+        given = list(arguments)
+        given[_ENVIRONMENT] = _tagged_list(given[_ENVIRONMENT], children)
+        with _born_with(children):
+            pid = start(*given, **named)
+            children.known.add(pid)
+            return pid
+
+    return fork_exec
+
+
+def _posix_spawn(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def posix_spawn(path: Any, argv: Any, env: Any, /, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            with MOMENT:
+                return start(path, argv, env, **named)
+        children.begin()
+        with _born_with(children):
+            pid = start(path, argv, _tagged(env, children), **named)
+            children.known.add(pid)
+            return pid
+
+    return posix_spawn
+
+
+def _system(call: Callable[[Any], int]) -> Callable[[Any], int]:
+    @functools.wraps(call)
+    def system(command: Any) -> int:
+        if _current() is None:
+            return call(
+                command
+            )  # it lasts as long as the command does: nobody could hold others off that long
+        pid = os.posix_spawn("/bin/sh", [b"sh", b"-c", os.fsencode(command)], os.environ)
+        return os.waitpid(pid, 0)[1]
+
+    return system
+
+
+def _start(start: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    @functools.wraps(start)
+    def start_thread(thread: threading.Thread) -> None:
+        children = _current()
+        if children is not None:
+            setattr(thread, WHOSE, children)
+        start(thread)
+
+    return start_thread
+
+
+def _start_raw(start: Callable[..., int]) -> Callable[..., int]:
+    @functools.wraps(start)
+    def start_new_thread(function: Callable[..., Any], *arguments: Any, **named: Any) -> int:
+        children = _current()
+        if children is None:
+            return start(function, *arguments, **named)
+
+        def run(*given: Any, **said: Any) -> None:
+            setattr(threading.current_thread(), WHOSE, children)
+            try:
+                function(*given, **said)
+            finally:
+                # What stands for a thread that `threading` has not started is found again by its number, which passes on.
+                delattr(threading.current_thread(), WHOSE)
+
+        return start(run, *arguments, **named)
+
+    return start_new_thread
+
+
+def _launch(launch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    @functools.wraps(launch)
+    def launch_from_server(process: Any, target: Any) -> None:
+        children = _current()
+        if children is not None:
+            children.begin()
+        launch(process, target)
+        if children is not None:
+            children.adopt(process.pid)
+
+    return launch_from_server
+
+
+def _before_fork() -> None:
+    global _refused
+    children, refused = _current(), None
+    if children is not None:
+        try:
+            children.begin()
+        except OSError:
+            refused = (
+                children  # raised here it would be printed and passed over: the child sees to it
+            )
+    MOMENT.acquire()
+    _refused = children if children is not None and children.has_ended else refused
+
+
+def _after_fork_in_parent() -> None:
+    children = _current()
+    if children is not None:
+        children.known.update(children_of(threading.get_native_id()))
+    MOMENT.release()
+
+
+def _after_fork_in_child() -> None:
+    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    if children is not None and children.owner == os.getppid():
+        if children is _refused:
+            os._exit(1)
+        os.environ[process_tree.TAG] = children.tag
+        process_marks.wear(children.mark)
+    SHARED.clear()
+    MOMENT.release()
+
+
+def _is_shared(argv: Sequence[Any]) -> bool:
+    return any(words in os.fsencode(word) for word in argv for words in _OF_THE_INTERPRETER)
+
+
+def _tagged_list(env: Sequence[bytes] | None, children: Children) -> list[bytes]:
+    mark = f"{process_tree.TAG}=".encode()
+    if env is None:
+        env = [name + b"=" + value for name, value in os.environb.items()]
+    return [*(entry for entry in env if not entry.startswith(mark)), mark + children.tag.encode()]
+
+
+def _tagged(env: Mapping[Any, Any] | None, children: Children) -> dict[Any, Any]:
+    kept = {
+        k: v
+        for k, v in (os.environ if env is None else env).items()
+        if os.fsencode(k) != process_tree.TAG.encode()
+    }
+    return {**kept, process_tree.TAG: children.tag}

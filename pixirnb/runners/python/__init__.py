@@ -1,0 +1,1 @@
+"""Python steps, in a thread or in a process."""

@@ -1,0 +1,70 @@
+"""What runs in the child process of a `process: true` Python step: call the function, report its value, leave.
+
+Runs in a fork of the supervisor, in the step's own session, with its directory, environment and pipes in place. The value is
+encoded here and signed by the engine: the child has no business with the user's key.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import signal
+import sys
+import types
+from typing import Any
+
+from pixirnb import value_codec
+from pixirnb.runners.processes.frames import FrameWriter
+from pixirnb.runners.python import functions, progress
+
+
+def run_function(header: dict[str, Any], arguments: bytes, report: int) -> int:
+    """Call what `header` names with the pickled `arguments`. Returns the exit code: 0 with a value, 1 without."""
+    _look_like_a_program()
+    frames = FrameWriter(report)
+    progress.listen_in_this_process(
+        lambda fraction, message: frames.write("progress", fraction=fraction, message=message)
+    )
+    functions.add_to_path([header["cwd"], header["workspace"]])
+    try:
+        given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago
+    except Exception as error:  # noqa: BLE001 — an argument's class may be missing here, or raise anything
+        outcome: Any = functions.failure_of(error)
+    else:
+        outcome = functions.call(header["call"], given, header["source"], may_nest=True)
+    if not isinstance(outcome, functions.Failure):
+        try:
+            stored, data = value_codec.encode(outcome)
+        except value_codec.Unserialisable as error:
+            outcome = functions.Failure("output_unserialisable", str(error))
+        else:
+            _flush()
+            frames.write("value", data or b"", stored=stored, has_data=data is not None)
+            return 0
+    _flush()
+    frames.write("error", kind=outcome.kind, message=outcome.message, details=outcome.details)
+    return 1
+
+
+def _look_like_a_program() -> None:
+    """Standard streams, signals and `__main__` as a script of the user's would find them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv[:] = [""]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 — lives as long as the process
+    sys.stdout = _text(1)
+    sys.stderr = _text(2)
+
+
+def _text(descriptor: int) -> io.TextIOWrapper:
+    """Flushed at every line, so that output is seen as it is produced."""
+    raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115 — lives as long as the process
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # closed by the function itself: nothing is left to flush

@@ -1,0 +1,235 @@
+"""Python steps: a function called in a fresh daemon thread, or (`process: true`) in a killable child.
+
+In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the job's `cwd`
+and `env` do not apply and a module once imported is not read again. A thread cannot be killed: when it must stop it is left
+alone, reported `detached`, and says when it has returned at last. The processes it has started are ended all the same, at the
+stop and when it returns (`children.py`); where that makes it return, it was stopped like any other step. In a child everything
+is the step's own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import errno
+import pickle
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from pixirnb import value_codec
+from pixirnb.errors import InternalError, StateUnusable
+from pixirnb.history.events import StoredValue
+from pixirnb.ids import attempt_name, attempt_tag
+from pixirnb.protocols.ports import BlobDraft, Job
+from pixirnb.protocols.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
+from pixirnb.runners.processes import attempt_process as attempt
+from pixirnb.runners.processes import thread_starts as starts
+from pixirnb.runners.processes.loop_mailbox import Mailbox, StreamChunk
+from pixirnb.runners.processes.orphans import end_children
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.thread_children import Children, Ending
+from pixirnb.runners.python import functions
+from pixirnb.runners.python import progress as reporter
+from pixirnb.runners.python import thread_output as threads
+
+_LOOK_S: Final = 1.0
+"""How often a step in a thread sees to it that what it has started would end with this process."""
+_RETURN_S: Final = 1.0
+"""How long a thread whose processes have been ended is given to return."""
+
+
+class PythonRunner:
+    """Performs `PythonWork`. The supervisor is only woken for steps that run as a process."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    async def perform(self, job: Job) -> Ended:
+        """Call the function and store what it returns. See `ports.Runner`."""
+        work = job.work
+        if not isinstance(work, PythonWork):
+            raise InternalError(f"the python runner was handed {type(work).__name__}.")
+        if not work.process:
+            return await self._in_thread(job, work)
+        header = {
+            "kind": "python",
+            "call": work.call,
+            "source": work.source,
+            "workspace": str(job.workspace),
+            "sys_path": attempt.child_path(),
+        }
+        try:
+            arguments = pickle.dumps(work.arguments, protocol=5)
+        except Exception as error:  # noqa: BLE001 — an argument's own __reduce__ may raise anything
+            message = f"an argument cannot be handed to a process: {type(error).__name__}: {error}"
+            return Ended("failed", error_kind="spawn_failed", message=message)
+        return await attempt.perform(
+            self._supervisor, job, attempt.SpawnRequest(header, arguments, result=_of_process)
+        )
+
+    async def _in_thread(self, job: Job, work: PythonWork) -> Ended:
+        thread = _Thread(job, work, self._supervisor)
+        name = f"pixirnb {attempt_name(job.step, job.attempt)}"
+        try:
+            threading.Thread(target=thread.perform, name=name, daemon=True).start()
+        except RuntimeError as error:
+            message = f"the system refused a new thread: {error}."
+            return Ended("failed", error_kind="spawn_failed", message=message)
+        try:
+            job.emit(Started(None))
+            # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
+            with thread.returned:
+                while True:
+                    with anyio.move_on_after(_LOOK_S):
+                        await job.stop.wait()
+                        break
+                    self._supervisor.stand_by()
+            if thread.ended is None:
+                return await thread.stop()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(thread.children.end, 0)
+            raise
+        finally:
+            thread.is_abandoned = thread.ended is None
+        return thread.ended
+
+
+@dataclass(slots=True)
+class _Thread:
+    """What the loop knows of a step's thread. Touched on the loop's thread only, but for `perform`."""
+
+    job: Job
+    work: PythonWork
+    supervisor: Supervisor
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    returned: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: Ended | None = None
+    is_abandoned: bool = False
+    children: Children = field(init=False)
+
+    def __post_init__(self) -> None:
+        tag = attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
+        self.children = Children(tag, self._guard, self._release)
+
+    def perform(self) -> None:
+        """The whole life of the thread. Runs in an empty context, so that nothing it shows lands in a cell."""
+        starts.own(self.children)
+        ended = contextvars.Context().run(self._call)
+        ending = end_children(self.children, 0, is_last=True)
+        if ending.left:
+            ended = replace(
+                ended, strays=len(ending.left), details={**ended.details, **_told(ending)}
+            )
+        if not self.mailbox.post(partial(self._return, ended)):
+            self.job.on_thread_returned()
+
+    def _call(self) -> Ended:
+        reporter.listen_in_this_thread(
+            lambda fraction, message: self._emit(Progress(fraction, message))
+        )
+        functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
+        with threads.own_output(self._print):
+            outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
+            if isinstance(outcome, functions.Failure):
+                return _failed(outcome)
+            try:
+                return _completed(*value_codec.encode(outcome))
+            except value_codec.Unserialisable as error:
+                return Ended("failed", error_kind="output_unserialisable", message=str(error))
+            except BaseException as error:  # noqa: BLE001 — a value's own methods ran in there
+                return _failed(functions.failure_of(error))
+
+    async def stop(self) -> Ended:
+        """End what the thread has started, which may bring it back; what to say of an attempt that had to stop."""
+        reason = self.job.stop.reason
+        assert reason is not None
+        end = partial(end_children, self.children, self.job.grace_s, is_last=False)
+        ending = await anyio.to_thread.run_sync(end)
+        facts: dict[str, Any] = {"reason": reason, **_told(ending)}
+        if ending.left and self.ended is None:
+            self.returned = anyio.CancelScope()
+            with self.returned, anyio.move_on_after(_RETURN_S):
+                await anyio.sleep_forever()
+        if self.ended is not None:
+            return Ended(reason, details=facts, strays=len(ending.killed))
+        return Ended(
+            "detached",
+            message="a thread cannot be ended: it goes on by itself and keeps its claims until it returns.",
+            details=facts,
+            strays=len(ending.killed),
+        )
+
+    def _guard(self, mark: int) -> None:
+        """On the thread that starts something. Raises OSError."""
+        refusals: list[OSError | None] = []
+        is_done = threading.Event()
+
+        def guard() -> None:
+            try:
+                self.supervisor.guard(mark)
+                refusals.append(None)
+            except OSError as error:
+                refusals.append(error)
+            is_done.set()
+
+        if not self.mailbox.post(guard) or not is_done.wait(self.supervisor.spawn_limit_s):
+            words = "pixirnb's engine has ended: a step of it starts no more processes"
+            raise OSError(errno.ECANCELED, words)
+        if (refusal := refusals[0]) is not None:
+            raise refusal
+
+    def _release(self, mark: int) -> None:
+        self.mailbox.post(partial(self.supervisor.release, mark))
+
+    def _print(self, stream: threads.StreamName, chunk: bytes) -> None:
+        self.mailbox.post(StreamChunk(stream, bytearray(chunk), self._printed), len(chunk))
+
+    def _printed(self, stream: threads.StreamName, chunk: bytes) -> None:
+        self._pass_on(Output(stream, chunk))
+
+    def _emit(self, event: RunnerEvent) -> None:
+        self.mailbox.post(partial(self._pass_on, event))
+
+    def _pass_on(self, event: RunnerEvent) -> None:
+        if not self.is_abandoned:
+            self.job.emit(event)
+
+    def _return(self, ended: Ended) -> None:
+        if self.is_abandoned:
+            self.job.on_thread_returned()
+        else:
+            self.ended = ended
+            self.returned.cancel()
+
+
+def _told(ending: Ending) -> dict[str, Any]:
+    return {"survivors": list(ending.survivors)} if ending.survivors else {}
+
+
+def _of_process(frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
+    if frame["frame"] == "value":
+        return _completed(frame["stored"], data if frame["has_data"] else None)
+    return _failed(functions.Failure(frame["kind"], frame["message"], frame["details"]))
+
+
+def _completed(stored: StoredValue, data: bytes | BlobDraft | None) -> Ended:
+    if stored["format"] == "pickle":
+        try:
+            if data is None or isinstance(data, bytes):
+                stored = value_codec.sign(stored, data, value_codec.user_key())
+            elif data.path is not None:
+                stored = value_codec.sign_file(stored, data.path, value_codec.user_key())
+        except StateUnusable as error:
+            return Ended("failed", error_kind="output_unserialisable", message=error.message)
+    return Ended("completed", value=stored, payload=data)
+
+
+def _failed(failure: functions.Failure) -> Ended:
+    return Ended(
+        "failed", error_kind=failure.kind, message=failure.message, details=failure.details
+    )

@@ -1,0 +1,115 @@
+"""What a session that did not end clean is closed with, so that its log says so for ever: partial text, orphans, the failure.
+
+The engine closes a session with the attempt; whoever takes up a run closes those its dead owner left open. Closing twice adds
+nothing. Source: contract.md §7 (turn terminal states, orphan tool calls).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pixirnb.sessions.events import Pair
+from pixirnb.sessions.state import SessionState
+from pixirnb.sessions.tool_calls import PendingCall
+
+Drafts = list[Pair]
+
+_NEXT: Final = {
+    "interrupted": ["inspect_session", "resume_run"],
+    "timed_out": ["inspect_session", "raise_timeout", "rerun_step"],
+    "failed": ["inspect_session", "rerun_step"],
+    "partial_failed": ["inspect_session", "rerun_step"],
+}
+
+
+def orphan_output(call: PendingCall, *, is_barred: bool = False) -> str:
+    """What an agent is shown for a call that has no result. It names no cause.
+
+    A replay that closes it by itself knows nothing of permissions; the log does, before anything is sent.
+    """
+    if is_barred:
+        return f"`{call.tool}` was never allowed: it did not act."
+    return f"No result of `{call.tool}` was recorded; it may or may not have acted."
+
+
+def orphan_results(
+    state: SessionState, reason: str, barred: frozenset[str] = frozenset()
+) -> Drafts:
+    """A durable result for every call that has none. `reason`: what broke them off; `barred`: ids of calls that wait for leave.
+
+    A call that was never allowed did not act, and its result says so.
+    """
+    calls, kept = state.calls, state.barred | barred
+    # In the order in which results find their calls, for several may have one id: those of this turn first.
+    ordered = sorted(calls.open.values(), key=lambda call: call.turn != calls.turn)
+    return [
+        (
+            "tool_result",
+            {
+                "call_id": call.call_id,
+                "ok": False,
+                "output": orphan_output(call, is_barred=call.call_id in kept),
+                "error": _orphan_error(call, reason, is_barred=call.call_id in kept),
+                "synthetic": True,
+            },
+        )
+        for call in ordered
+    ]
+
+
+def _orphan_error(call: PendingCall, reason: str, *, is_barred: bool) -> dict[str, Any]:
+    what = (
+        "was never allowed: it did not act" if is_barred else "was called and its result was lost"
+    )
+    details: dict[str, Any] = {"tool": call.tool, "reason": reason}
+    if is_barred:
+        details["did_act"] = False
+    return {"kind": "orphan_tool_call", "message": f"`{call.tool}` {what}.", "details": details}
+
+
+def closing(
+    state: SessionState,
+    *,
+    status: str,
+    error_kind: str,
+    message: str,
+    details: dict[str, Any] | None = None,
+    reason: str,
+    partial_text: str = "",
+    timeout_ms: int | None = None,
+    elapsed_ms: int | None = None,
+    barred: frozenset[str] = frozenset(),
+) -> Drafts:
+    """The events that end a session which did not end clean. Of one whose failure is recorded, only its open calls are closed.
+
+    `status`: `failed`, `interrupted` or `timed_out`, anything else counts as `failed`; a failure with text of the agent's own
+    left over is recorded as `partial_failed`. Ask `state.is_closed` first where the attempt's own end is not known: a turn that
+    `completed` has its evidence, and closing it says that the attempt ended otherwise after all.
+    """
+    if state.failed is not None:
+        return orphan_results(state, reason, barred)
+    drafts: Drafts = []
+    text = partial_text.strip()
+    if text:
+        drafts.append(("assistant_message", {"text": text, "partial": True, "final": False}))
+    drafts += orphan_results(state, reason, barred)
+    terminal = status if status in {"interrupted", "timed_out"} else "failed"
+    if terminal == "failed" and (text or (state.partial or "").strip()):
+        terminal = "partial_failed"
+    drafts.append(
+        (
+            "turn_failed",
+            {
+                "terminal_status": terminal,
+                "error_kind": error_kind,
+                "message": message,
+                "details": details or {},
+                "timeout_ms": timeout_ms,
+                "elapsed_ms": elapsed_ms,
+                "reason": reason,
+                "child_session_id": str((state.started or {}).get("session_id") or ""),
+                "next_actions": list(_NEXT[terminal]),
+            },
+        )
+    )
+    return drafts

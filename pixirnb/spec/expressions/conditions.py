@@ -1,0 +1,373 @@
+"""Conditions: the small language of `when`, comparisons joined by `and`, `or` and `not`.
+
+    either    := both ("or" both)*
+    both      := negation ("and" negation)*
+    negation  := "not" negation | "(" either ")" | operand [operator operand]
+    operand   := {{ reference }} | number | "text" | 'text' | true | false | null
+    operator  := == != < <= > >= in, not in
+
+There are no calls, and Python's `eval` is not involved. Evaluation is total and converts nothing:
+
+* `==` holds within one type: 1 equals 1.0, but neither true nor "1"; `!=` is its opposite.
+* `<` and its kin compare two numbers or two texts; for any other pair all four are false.
+* `in` holds for an item of a list, a key of a mapping and a piece of a text; else it is false.
+* Alone, `null`, `false`, `0`, `""`, `[]` and `{}` count as false and every other value as true.
+* A reference whose value or field is not there counts as `null`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Final, Literal, assert_never
+
+from pixirnb.spec.expressions.references import BadReference, Reference, parse_references
+
+DEEPEST: Final = 50
+"""Parentheses and `not` may nest so deep."""
+
+Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
+Lookup = Callable[[Reference], Any]
+
+
+class BadCondition(ValueError):
+    """Raised when a `when` cannot be read; `fix` says what to write instead."""
+
+    code: Final = "bad_condition"
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Literal_:  # noqa: N801 - typing took the name
+    """A value written in the condition itself."""
+
+    value: str | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two operands and what is asked about them."""
+
+    left: Reference | Literal_
+    operator: Operator
+    right: Reference | Literal_
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """The opposite of its part."""
+
+    part: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """All of its parts, or any of them."""
+
+    kind: Literal["and", "or"]
+    parts: tuple[Node, ...]
+
+
+Node = Reference | Literal_ | Comparison | Negation | Junction
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A `when`, parsed."""
+
+    text: str
+    references: tuple[Reference, ...]
+    root: Node = field(repr=False)
+
+    def evaluate(self, lookup: Lookup) -> bool:
+        """Whether it holds. Never raises for any value; a LookupError of `lookup` means `null`."""
+        return _holds(self.root, lookup)
+
+
+def parse_condition(text: str) -> Condition:
+    """Read a `when`. Raises BadCondition."""
+    try:
+        references = parse_references(text)
+    except BadReference as mistake:
+        raise BadCondition(mistake.message, mistake.fix) from mistake
+    parser = _Parser(text, list(_tokens(text, references)))
+    root = parser.either(1)
+    if parser.kind != "end":
+        raise parser.mistake()
+    return Condition(text, references, root)
+
+
+# --- reading ---
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+        (?P<number>-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+      | (?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
+      | (?P<operator>==|!=|<=|>=|<|>)
+      | (?P<bracket>[()])
+      | (?P<word>[A-Za-z_][\w.-]*)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+_KEYWORDS: Final = frozenset(["and", "or", "not", "in"])
+_SHAPE: Final = "Write comparisons such as {{ inputs.n }} > 2, joined by and, or and not."
+_SPELLED: Final = {
+    "=": "Write == to compare.",
+    "&": "Write and.",
+    "|": "Write or.",
+    "!": "Write not.",
+    "True": "Write true.",
+    "False": "Write false.",
+    "None": "Write null.",
+    "AND": "Write and.",
+    "OR": "Write or.",
+    "NOT": "Write not.",
+}
+
+Token = tuple[str, str, Reference | Literal_ | None, int]
+"""Kind (`operand operator bracket keyword end`), spelling, the operand, place in the text."""
+
+
+def _tokens(text: str, references: tuple[Reference, ...]) -> list[Token]:
+    at_start = {reference.start: reference for reference in references}
+    tokens: list[Token] = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        while text[place].isspace():
+            place += 1
+        if reference := at_start.get(place):
+            tokens.append(("operand", reference.text, reference, place))
+            place = reference.end
+            continue
+        found = _TOKEN.match(text, place)
+        if found is None:
+            spelling = text[place]
+            fix = _SPELLED.get(spelling, _SHAPE)
+            if spelling in "'\"":
+                fix = "Close the quotes."
+            raise BadCondition(f"`{text[place : place + 20]}` cannot be read as a condition.", fix)
+        tokens.append(_token(found, place))
+        if any(place < start < found.end() for start in at_start):
+            raise BadCondition(
+                f"A reference stands inside the quotes of {found.group().strip()}.",
+                "Take the quotes away: a reference is compared as the value it is.",
+            )
+        place = found.end()
+    tokens.append(("end", "the end", None, end))
+    return tokens
+
+
+def _token(found: re.Match[str], place: int) -> Token:
+    spelling = found.group().strip()
+    match found.lastgroup:
+        case "number":
+            try:
+                number = int(spelling) if re.fullmatch(r"-?\d+", spelling) else float(spelling)
+            except ValueError:
+                raise BadCondition(
+                    "A number has too many digits.", "Compare smaller numbers."
+                ) from None
+            return ("operand", spelling, Literal_(number), place)
+        case "text":
+            return ("operand", spelling, Literal_(_unescaped(spelling[1:-1])), place)
+        case "word" if spelling in _CONSTANTS:
+            return ("operand", spelling, Literal_(_CONSTANTS[spelling]), place)
+        case "word" if spelling not in _KEYWORDS:
+            fix = _SPELLED.get(spelling, "Put text in quotes.")
+            if spelling.startswith(("steps.", "inputs.", "run.")):
+                fix = f"Write {{{{ {spelling} }}}}."
+            elif found.string[found.end() :].lstrip().startswith("("):
+                fix = "Nothing can be called here: let a step compute it and compare its output."
+            raise BadCondition(f"`{spelling}` means nothing in a condition.", fix)
+        case "word":
+            return ("keyword", spelling, None, place)
+        case kind:
+            return (str(kind), spelling, None, place)
+
+
+def _unescaped(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
+        if found.group(1) not in _ESCAPES:
+            raise BadCondition(
+                f"`{found.group()}` is no escape here.",
+                r"Write \\ for a backslash; \n, \t, \' and \" are known.",
+            )
+        return _ESCAPES[found.group(1)]
+
+    return re.sub(r"\\(.)", replace, text, flags=re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Recursive descent over the tokens; `depth` counts parentheses and `not`."""
+
+    text: str
+    tokens: list[Token]
+    at: int = 0
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.at][0]
+
+    @property
+    def spelling(self) -> str:
+        return self.tokens[self.at][1]
+
+    def either(self, depth: int) -> Node:
+        return self.junction("or", self.both, depth)
+
+    def both(self, depth: int) -> Node:
+        return self.junction("and", self.negation, depth)
+
+    def junction(self, kind: Literal["and", "or"], part: Callable[[int], Node], depth: int) -> Node:
+        parts = [part(depth)]
+        while self.spelling == kind:
+            self.at += 1
+            parts.append(part(depth))
+        return parts[0] if len(parts) == 1 else Junction(kind, tuple(parts))
+
+    def negation(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise BadCondition(
+                f"The condition nests deeper than {DEEPEST}.",
+                "Let a step compute it and compare its output.",
+            )
+        if self.spelling == "not":
+            self.at += 1
+            return Negation(self.negation(depth + 1))
+        if self.spelling == "(":
+            self.at += 1
+            inner = self.either(depth + 1)
+            if self.spelling != ")":
+                raise self.mistake()
+            self.at += 1
+            return inner
+        left = self.operand()
+        operator = self.operator()
+        return left if operator is None else Comparison(left, operator, self.operand())
+
+    def operator(self) -> Operator | None:
+        following = self.tokens[self.at + 1][1] if self.kind != "end" else ""
+        if self.spelling == "not" and following == "in":
+            self.at += 2
+            return "not in"
+        match self.spelling:
+            case "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" as operator if self.kind != "operand":
+                self.at += 1
+                return operator
+            case _:
+                return None
+
+    def operand(self) -> Reference | Literal_:
+        value = self.tokens[self.at][2]
+        if value is None:
+            raise self.mistake()
+        self.at += 1
+        return value
+
+    def mistake(self) -> BadCondition:
+        _, spelling, _, place = self.tokens[self.at]
+        return BadCondition(f"`{spelling}` is not expected at character {place + 1}.", _SHAPE)
+
+
+# --- evaluating ---
+
+
+def _holds(node: Node, lookup: Lookup) -> bool:
+    match node:
+        case Reference() | Literal_():
+            return _is_something(_value(node, lookup))
+        case Negation(part):
+            return not _holds(part, lookup)
+        case Junction("and", parts):
+            return all(_holds(part, lookup) for part in parts)
+        case Junction(_, parts):
+            return any(_holds(part, lookup) for part in parts)
+        case Comparison(left, operator, right):
+            return _compares(_value(left, lookup), operator, _value(right, lookup))
+        case _:
+            assert_never(node)
+
+
+def _value(operand: Reference | Literal_, lookup: Lookup) -> Any:
+    if isinstance(operand, Literal_):
+        return operand.value
+    try:
+        return lookup(operand)
+    except LookupError:
+        return None
+
+
+def _is_something(value: Any) -> bool:
+    # Objects of other types may refuse to be a truth value (arrays do): being there is enough.
+    known = isinstance(value, bool | int | float | str | list | tuple | Mapping)
+    return value is not None and (not known or bool(value))
+
+
+def _compares(left: Any, operator: Operator, right: Any) -> bool:
+    match operator:
+        case "==":
+            return _is_same(left, right)
+        case "!=":
+            return not _is_same(left, right)
+        case "in":
+            return _is_in(left, right)
+        case "not in":
+            return not _is_in(left, right)
+        case "<":
+            return _is_ordered(left, right) and bool(left < right)
+        case "<=":
+            return _is_ordered(left, right) and bool(left <= right)
+        case ">":
+            return _is_ordered(left, right) and bool(left > right)
+        case ">=":
+            return _is_ordered(left, right) and bool(left >= right)
+        case _:
+            assert_never(operator)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_ordered(left: Any, right: Any) -> bool:
+    return (_is_number(left) and _is_number(right)) or (
+        isinstance(left, str) and isinstance(right, str)
+    )
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Deep equality of JSON values without recursion; other objects equal nothing."""
+    waiting = [(left, right)]
+    while waiting:
+        one, other = waiting.pop()
+        if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+            if len(one) != len(other):
+                return False
+            waiting.extend(zip(one, other, strict=True))
+        elif isinstance(one, Mapping) and isinstance(other, Mapping):
+            if one.keys() != other.keys():
+                return False
+            waiting.extend((item, other[key]) for key, item in one.items())
+        elif _is_ordered(one, other):
+            if one != other:
+                return False
+        elif not (one is other and (one is None or isinstance(one, bool))):
+            return False
+    return True
+
+
+def _is_in(item: Any, container: Any) -> bool:
+    if isinstance(container, str):
+        return isinstance(item, str) and item in container
+    if isinstance(container, Mapping):
+        return isinstance(item, str) and item in container
+    return isinstance(container, list | tuple) and any(_is_same(item, other) for other in container)

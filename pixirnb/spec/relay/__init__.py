@@ -1,0 +1,1 @@
+"""Workflows of the relay dashboard, read as workflows of ours."""

@@ -1,0 +1,153 @@
+"""The `verification` of a relay step and the conditions of its preflight, as checks of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.spec.relay.folders import normal
+from pixirnb.spec.relay.keys import VERIFICATION
+from pixirnb.spec.relay.parser import RelayParser
+from pixirnb.spec.source_map import PathParts
+
+KINDS: Final = ("output_contains", "exit_code", "file_exists", "custom", "pr_url")
+_CUSTOM_TIMEOUT: Final = "30s"
+"""What its own runner gives a custom check."""
+_GLOB: Final = frozenset("*?[]{}\\")
+
+
+def read_check(
+    reading: RelayParser, step: Mapping[str, Any], parts: PathParts, cwd: str | None
+) -> dict[str, Any] | None:
+    """The check a step declares; None where it declares none, or one that looks at nothing.
+
+    A `command` in it still holds templates of the file.
+    """
+    said = reading.mapping(step, "verification", parts)
+    at = (*parts, "verification")
+    if not said:
+        return None
+    reading.keys(said, at, VERIFICATION)
+    kind = reading.needed(said, "type", at)
+    if kind is not None and kind not in KINDS:
+        reading.no_choice((*at, "type"), kind, "no type of verification", KINDS)
+        return None
+    raw = said.get("value")
+    # Its own runner takes a number for text.
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) < 2**53:
+        value = f"{raw:.15g}"
+    else:
+        value = reading.text(said, "value", at) or ""
+    where = (*at, "value")
+    match kind:
+        case "output_contains":
+            if not value:
+                reading.wrong(
+                    "empty", where, "the text to look for is empty", "write what must be printed"
+                )
+                return None
+            return {"output_contains": value}
+        case "exit_code":
+            return _exit_code(reading, value.strip(), where)
+        case "file_exists":
+            return _file(reading, value, where, cwd)
+        case "custom":
+            if not value.strip():
+                reading.note(
+                    "relay_inert", where, "an empty command checks nothing", "write a command"
+                )
+                return None
+            limit = reading.span(said, "timeoutMs", at)
+            return {"command": value, "timeout": limit or _CUSTOM_TIMEOUT}
+        case "pr_url":
+            owner = re.escape(value.strip()) if value.strip() else r"[^/\s]+/[^/\s]+"
+            return {"output_matches": rf"https://github\.com/{owner}/pull/\d+"}
+        case _:
+            return None
+
+
+def _exit_code(reading: RelayParser, value: str, where: PathParts) -> dict[str, Any] | None:
+    if value in {"", "0"}:
+        return {"exit_code": 0}
+    reading.note(
+        "relay_inert",
+        where,
+        f"`exit_code: {value:.40}` changes nothing here: its own runner never looks, and a step that exits with "
+        "anything but 0 has failed",
+        "let the command exit 0 where all is well",
+    )
+    return None
+
+
+def _file(
+    reading: RelayParser, value: str, where: PathParts, cwd: str | None
+) -> dict[str, Any] | None:
+    """Its own runner looks from the workspace, we from the step's own folder."""
+    segments = normal(value)
+    if not segments:
+        reading.wrong("empty", where, "the file's name is empty", "write the path of the file")
+        return None
+    if segments[0] == "":
+        return {"command": ["test", "-e", "/".join(segments)]}
+    if segments[0] == "..":
+        reading.wrong(
+            "path_escapes",
+            where,
+            f"`{value:.200}` is outside the workspace, which its own runner refuses too",
+            "name a file of the workspace, or check it with type custom",
+        )
+        return None
+    if cwd is not None and cwd.startswith("repos."):
+        reading.note(
+            "relay_differs",
+            where,
+            f"`{value:.200}` is looked for in the step's own folder, `{cwd}`",
+            "name it relative to that folder",
+        )
+    elif cwd is not None:
+        inside = normal(cwd)
+        if segments[: len(inside)] == inside and len(segments) > len(inside):
+            segments = segments[len(inside) :]
+        else:
+            up = "../" * len(inside)
+            return {"command": ["test", "-e", up + "/".join(segments)]}
+    path = "/".join(segments)
+    if _GLOB & set(path):
+        return {"command": ["test", "-e", f"./{path}"]}
+    return {"file_exists": path}
+
+
+def preflight_checks(
+    reading: RelayParser, item: Mapping[str, Any], parts: PathParts
+) -> list[tuple[dict[str, Any], PathParts]]:
+    """What `failIf` and `successIf` say of the output, each with its place."""
+    found: list[tuple[dict[str, Any], PathParts]] = []
+    fails = reading.text(item, "failIf", parts)
+    if fails:
+        at = (*parts, "failIf")
+        if fails == "non-empty":
+            found.append(({"output_matches": r"\A\s*\Z"}, at))
+        elif fails == "empty":
+            found.append(({"output_matches": r"\S"}, at))
+        elif _is_pattern(reading, fails, at):
+            found.append(({"output_matches": rf"\A(?![\s\S]*(?:{fails}))"}, at))
+    needs = reading.text(item, "successIf", parts)
+    if needs and _is_pattern(reading, needs, (*parts, "successIf")):
+        found.append(({"output_matches": needs}, (*parts, "successIf")))
+    return found
+
+
+def _is_pattern(reading: RelayParser, pattern: str, at: PathParts) -> bool:
+    try:
+        re.compile(pattern)
+        re.compile(rf"(?:{pattern})")
+    except (re.error, RecursionError, OverflowError) as wrong:
+        reading.wrong(
+            "bad_pattern",
+            at,
+            f"not a regular expression here: {wrong}",
+            "write it so that Python reads it too",
+        )
+        return False
+    return True

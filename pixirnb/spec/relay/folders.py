@@ -1,0 +1,151 @@
+"""Folders of a relay file: named `paths`, and the `cwd` and `workdir` of agents and steps, as repositories and folders of ours.
+
+What lies outside the workspace becomes one of `repos`, so that sets and working folders can name it; what lies inside stays
+a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.relay.keys import PATH
+from pixirnb.spec.relay.parser import RelayParser, safe_names
+from pixirnb.spec.source_map import PathParts
+
+_VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+@dataclass(slots=True)
+class Folders:
+    """The folders of one file."""
+
+    reading: RelayParser
+    variables: Mapping[str, str]
+    """What `$NAME` in a path stands for."""
+    repos: dict[str, str] = field(default_factory=dict)
+    """By name: a path relative to the workspace."""
+    _named: dict[str, str] = field(default_factory=dict)
+    """Name of a path in the file to that of its repository; an optional one is there once something uses it."""
+    _optional: dict[str, tuple[str, PathParts]] = field(default_factory=dict)
+
+    def declare(self, top: Mapping[str, Any]) -> None:
+        """Read the `paths` of the file."""
+        reading = self.reading
+        declared = reading.named(top, "paths", PATH, "a path")
+        safe = safe_names(name for name, _, _ in declared)
+        for name, parts, item in declared:
+            path = reading.needed(item, "path", parts)
+            self._named[name] = safe[name]
+            reading.renamed((*parts, "name"), name, safe[name])
+            if path is None:
+                continue
+            where = (*parts, "path")
+            expanded = self._expanded(path, where)
+            reading.moved["repos", safe[name]] = where
+            if reading.flag(item, "required", parts, default=True):
+                self.repos[safe[name]] = expanded
+            else:
+                self._optional[safe[name]] = (expanded, parts)
+
+    def folder(self, mapping: Mapping[str, Any], parts: PathParts) -> str | None:
+        """The folder that `cwd` or `workdir` of an agent or step names: `sub`, `repos.NAME`, `repos.NAME/sub`."""
+        reading = self.reading
+        cwd, workdir = (
+            reading.text(mapping, "cwd", parts),
+            reading.text(mapping, "workdir", parts),
+        )
+        if cwd is not None and workdir is not None:
+            reading.wrong(
+                "wrong_value",
+                (*parts, "workdir"),
+                "`cwd` and `workdir` both say where to work",
+                "keep one of them",
+            )
+        if workdir is not None:
+            return self._of_name(workdir, (*parts, "workdir"))
+        return None if cwd is None else self._of_path(cwd, (*parts, "cwd"))
+
+    def told_unused(self) -> None:
+        """Note the optional paths that nothing uses."""
+        for name, (path, parts) in self._optional.items():
+            if name not in self.repos:
+                self.reading.note(
+                    "relay_inert",
+                    parts,
+                    f"the path `{name}` ({path}) is optional and nothing here names it",
+                    "leave it, or take it out",
+                )
+
+    def _of_name(self, name: str, parts: PathParts) -> str | None:
+        known = self._named.get(name)
+        if known is None:
+            self.reading.wrong(
+                "repo_unknown",
+                parts,
+                f"there is no path `{name}`",
+                did_you_mean(name, self._named, otherwise=f"declare `{name}` under `paths`"),
+            )
+            return None
+        if known in self._optional:
+            self.repos.setdefault(known, self._optional[known][0])
+        return f"repos.{known}"
+
+    def _of_path(self, path: str, parts: PathParts) -> str:
+        steps = normal(path)
+        for name, root in self.repos.items():
+            base = normal(root)
+            if base and steps[: len(base)] == base:
+                return "/".join([f"repos.{name}", *steps[len(base) :]])
+        if not is_outside(path):
+            return "/".join(steps) or "."
+        name = safe_names([steps[-1]], {*self.repos, *self._named.values()})[steps[-1]]
+        number = 1
+        while name in self.repos or name in self._named.values():
+            number += 1
+            name = f"{name[:56]}-{number}"
+        self.repos[name] = path
+        self.reading.moved.setdefault(("repos", name), parts)
+        return f"repos.{name}"
+
+    def _expanded(self, path: str, parts: PathParts) -> str:
+        names = [found[1] or found[2] for found in _VARIABLE.finditer(path)]
+        missing = [name for name in names if not self.variables.get(name)]
+        for name in dict.fromkeys(missing):
+            self.reading.wrong(
+                "relay_variable",
+                parts,
+                f"`${name}` in `{path}` is not set",
+                f"set {name} before, or write the path out",
+            )
+        if missing:
+            return "."  # where nothing is missed: the mistake is told
+        expanded = _VARIABLE.sub(lambda found: self.variables[found[1] or found[2]], path)
+        if expanded != path:
+            self.reading.note(
+                "relay_differs",
+                parts,
+                f"`{path}` is `{expanded}` in this environment, and is kept so in the run",
+                "leave it, or write the path out",
+            )
+        return expanded
+
+
+def normal(path: str) -> list[str]:
+    """The segments of a path, `.` and what `..` undoes taken out; an absolute one begins with an empty segment."""
+    found: list[str] = [""] if path.startswith("/") else []
+    for segment in path.split("/"):
+        if segment == ".." and found and found[-1] not in {"", ".."}:
+            found.pop()
+        elif segment not in {"", "."}:
+            found.append(segment)
+    return found
+
+
+def is_outside(path: str) -> bool:
+    """Whether a path leaves the folder it is relative to, as it is written."""
+    steps = normal(path)
+    return bool(steps) and (steps[0] in {"", ".."} or steps[0].startswith("~"))

@@ -1,0 +1,224 @@
+"""The reading of one relay file: typed looks at its keys, what is wrong, what is worth a note, and where all of it stands.
+
+Paths are those of the relay file. Nothing raises: what cannot be read is a mistake, and reading goes on without it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.ids import is_step_id
+from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.durations import format_duration
+from pixirnb.spec.fields import shown
+from pixirnb.spec.problems import SpecProblem
+from pixirnb.spec.relay.keys import Keys
+from pixirnb.spec.source_map import PathParts
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST: Final = 64
+_MOST: Final = 10**15 - 1
+
+
+@dataclass(slots=True)
+class RelayParser:
+    """Collects while a file is read."""
+
+    mistakes: list[SpecProblem] = field(default_factory=list)
+    notes: list[SpecProblem] = field(default_factory=list)
+    moved: dict[PathParts, PathParts] = field(default_factory=dict)
+    """A path of the native workflow to that in the file it comes from."""
+
+    def wrong(self, code: str, parts: PathParts, message: str, fix: str) -> None:
+        """A mistake: the file cannot run."""
+        self.mistakes.append(SpecProblem(code, parts, message, fix))
+
+    def note(self, code: str, parts: PathParts, message: str, fix: str) -> None:
+        """A warning: it runs, and not in every way as its own runner would run it."""
+        self.notes.append(SpecProblem(code, parts, message, fix))
+
+    def keys(self, mapping: Mapping[str, Any], parts: PathParts, known: Keys) -> None:
+        """Note the keys that change nothing, and those the format does not have."""
+        for written, value in mapping.items():
+            key = str(written)
+            if key in known.inert:
+                # Switched off, or said to be as it is anyway.
+                if value is None or value is False:
+                    continue
+                self.note(
+                    "relay_inert",
+                    (*parts, key),
+                    f"`{key}` changes nothing here: {known.inert[key]}",
+                    "leave it, or take it out",
+                )
+            elif key not in known.read:
+                self.note(
+                    "relay_unknown_key",
+                    (*parts, key),
+                    f"a {known.what} of this format has no key `{key}`: nothing reads it",
+                    did_you_mean(key, known.known, otherwise="take it out"),
+                )
+
+    def text(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
+        """A text; None where there is none or it is no text. Numbers are told to be quoted."""
+        value = mapping.get(key)
+        if value is None or isinstance(value, str):
+            return value
+        self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not text", "put it in quotes")
+        return None
+
+    def needed(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
+        """A text that must be there and say something."""
+        value = self.text(mapping, key, parts)
+        if mapping.get(key) is None:
+            self.wrong("missing_key", (*parts, key), f"`{key}` is missing", f"add `{key}`")
+        elif value is not None and not value.strip():
+            self.wrong(
+                "empty", (*parts, key), f"`{key}` is empty", f"give `{key}` something to say"
+            )
+            return None
+        return value
+
+    def no_choice(self, parts: PathParts, said: str, what: str, choices: Collection[str]) -> None:
+        """A mistake: `said`, at `parts`, is none of the choices; `what` says what it is, as `no type of step`."""
+        fix = did_you_mean(said, choices, otherwise="write one of " + ", ".join(choices))
+        self.wrong("not_a_choice", parts, f"`{said:.80}` is {what}", fix)
+
+    def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts, default: bool) -> bool:
+        """True or false."""
+        value = mapping.get(key)
+        if isinstance(value, bool):
+            return value
+        if value is not None:
+            self.wrong(
+                "wrong_type",
+                (*parts, key),
+                f"{shown(value)} is not true or false",
+                "write true or false, without quotes",
+            )
+        return default
+
+    def count(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> int | None:
+        """A whole number, 0 or more."""
+        value = mapping.get(key)
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            fix = "write it without quotes and without a fraction"
+            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a whole number", fix)
+        elif not 0 <= value <= _MOST:
+            fix = "write a number that is at least 0, and no longer than 15 digits"
+            self.wrong("out_of_range", (*parts, key), f"{shown(value)} is out of range", fix)
+        else:
+            return value
+        return None
+
+    def span(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
+        """Milliseconds as a duration of ours."""
+        value = self.count(mapping, key, parts)
+        if value == 0:
+            fix = "write milliseconds, more than 0"
+            self.wrong("bad_duration", (*parts, key), "0 is not a duration above zero", fix)
+            return None
+        return None if value is None else format_duration(value)
+
+    def mapping(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> dict[str, Any]:
+        """A mapping; an empty one where there is none."""
+        value = mapping.get(key)
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            fix = "write `key: value` pairs"
+            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a mapping", fix)
+        return {}
+
+    def items(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[Any]:
+        """A list of anything; an empty one where there is none."""
+        value = mapping.get(key)
+        if isinstance(value, list | tuple):
+            return [*value]
+        if value is not None:
+            fix = "write it in [ ] or as lines that begin with `-`"
+            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a list", fix)
+        return []
+
+    def mappings(
+        self, mapping: Mapping[str, Any], key: str, parts: PathParts
+    ) -> Iterator[tuple[PathParts, dict[str, Any]]]:
+        """The mappings of a list, each with its path."""
+        for place, item in enumerate(self.items(mapping, key, parts)):
+            if isinstance(item, dict):
+                yield (*parts, key, place), item
+            else:
+                fix = "write `key: value` pairs"
+                at = (*parts, key, place)
+                self.wrong("wrong_type", at, f"{shown(item)} is not a mapping", fix)
+
+    def named(
+        self, mapping: Mapping[str, Any], key: str, known: Keys, what: str
+    ) -> list[tuple[str, PathParts, dict[str, Any]]]:
+        """The mappings of a list of the file, each with its `name` and path; a second `what` of one name is a mistake."""
+        found: dict[str, tuple[PathParts, dict[str, Any]]] = {}
+        for parts, item in self.mappings(mapping, key, ()):
+            self.keys(item, parts, known)
+            name = self.needed(item, "name", parts)
+            if name is None:
+                continue
+            if name in found:
+                message = f"there is already {what} `{name:.80}`"
+                self.wrong("duplicate_id", (*parts, "name"), message, "give it another name")
+                continue
+            found[name] = (parts, item)
+        return [(name, parts, item) for name, (parts, item) in found.items()]
+
+    def texts(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[str]:
+        """The texts of a list."""
+        found = []
+        for place, item in enumerate(self.items(mapping, key, parts)):
+            if isinstance(item, str):
+                found.append(item)
+            else:
+                at = (*parts, key, place)
+                self.wrong("wrong_type", at, f"{shown(item)} is not text", "put it in quotes")
+        return found
+
+    def renamed(self, parts: PathParts, name: str, safe: str) -> None:
+        """Tell what a name is called here, where that differs."""
+        if name != safe:
+            self.note(
+                "relay_renamed",
+                parts,
+                f"`{name:.80}` is called `{safe}` here",
+                "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit",
+            )
+
+
+def _plain(name: str) -> str:
+    """`u` for `ü`: letters without their marks, where they have some."""
+    apart = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
+def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Each name once, with a safe one that no other has; names that are safe already keep themselves."""
+    asked = list(dict.fromkeys(names))
+    used = {*taken, *(name for name in asked if is_step_id(name))}
+    found: dict[str, str] = {}
+    for name in asked:
+        if is_step_id(name):
+            found[name] = name
+            continue
+        stem = _UNSAFE.sub("-", _plain(name)).lstrip("_-")[:_LONGEST].rstrip("-") or "unnamed"
+        safe, number = stem, 1
+        while safe in used:
+            number += 1
+            safe = f"{stem[: _LONGEST - 8]}-{number}"
+        used.add(safe)
+        found[name] = safe
+    return found

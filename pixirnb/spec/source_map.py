@@ -1,0 +1,68 @@
+"""Where things stand in the author's text: a path of the spec to a line, found only when somebody asks.
+
+Recording a line for every key would double the time of reading a large workflow; nearly all are read without a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pixirnb.errors import Problem
+
+PathParts = tuple[str | int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Places:
+    """Lines of a text. All Places are equal: where a workflow stands says nothing about what it asks."""
+
+    text: str | None = None
+    source: str | None = None
+    """Name of the text for people: a file's path, a cell."""
+    finder: Callable[[str], dict[PathParts, int]] | None = None
+    """Reads the lines of every key and item of a text."""
+    moved: Mapping[PathParts, PathParts] = field(default_factory=dict, repr=False)
+    """Where the text is of another format: the path of a key here to that of the key there which it was read from."""
+    notes: tuple[Problem, ...] = ()
+    """What a reader of another format has to say beside its mistakes: warnings of the plan."""
+    _lines: dict[PathParts, int] | None = field(default=None, repr=False)
+
+    def written(self, parts: PathParts) -> PathParts:
+        """The path of `parts` in the author's text: the same one, but for texts of another format."""
+        for end in range(len(parts), 0, -1) if self.moved else ():
+            home = self.moved.get(parts[:end])
+            if home is not None:
+                # Keys below it are of our language; places in a list are the same in both.
+                rest = parts[end:]
+                return (*home, *rest) if all(isinstance(part, int) for part in rest) else home
+        return parts
+
+    def line(self, parts: PathParts) -> int | None:
+        """1-based line of the key or item at `parts`, or of the nearest thing around it."""
+        if self.text is None or self.finder is None:
+            return None
+        parts = self.written(parts)
+        if self._lines is None:
+            self._lines = self.finder(self.text)
+            self._lines.setdefault((), min(self._lines.values(), default=1))
+        while parts and parts not in self._lines:
+            parts = parts[:-1]
+        return self._lines.get(parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Places)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def path_text(parts: PathParts) -> str:
+    """The path as people read it: `steps[2].depends_on[0]`."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text

@@ -1,0 +1,140 @@
+"""Private folders and files: made for this user alone, refused when someone else's or a symlink.
+
+A run folder may hold what a workflow printed and returned, so folders are 0700 and files 0600, and
+nothing in it is followed to somewhere else: a link planted there would make us read or overwrite a
+file of its author's choice.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from pixirnb.errors import StateUnusable
+from pixirnb.system.retry_interrupted import retry_eintr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def make_private(folder: Path) -> bool:
+    """Make one folder, 0700, unless it is there; True when it was made. Raises StateUnusable."""
+    try:
+        retry_eintr(folder.mkdir, mode=0o700)
+        return True
+    except FileExistsError:
+        refuse_foreign(folder)
+        return False
+    except OSError as error:
+        raise unusable(folder, error) from error
+
+
+def open_private(path: Path, flags: int) -> int:
+    """A descriptor of a file, made 0600 where `flags` allow; a symlink raises OSError (ELOOP).
+
+    Python's descriptors are close-on-exec. Opening a pipe that stands in a file's place does not wait
+    for its other end; files do not care.
+    """
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+
+
+def read_output(path: Path) -> str:
+    """What an output log holds; empty where there is none. A link in its place is refused. Raises StateUnusable."""
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise StateUnusable unless `folder`, or what it links to, is a folder of this user's."""
+    try:
+        status = folder.stat()
+    except OSError as error:
+        raise unusable(folder, error) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise unusable(folder, NotADirectoryError(errno.ENOTDIR, "a file"))
+    if status.st_uid != os.geteuid():
+        raise foreign(folder, status.st_uid)
+
+
+def refuse_planted(folder: Path) -> None:
+    """Raise StateUnusable when a run folder, or anything directly in it, is a link or not ours.
+
+    Deeper files are opened without following links, and blobs are checked against their digest.
+    Raises FileNotFoundError when there is no such folder.
+    """
+    _refuse_link_or_foreign(folder, folder.lstat())
+    refuse_foreign(folder)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # a temporary file that has been renamed since
+                _refuse_link_or_foreign(folder / entry.name, status)
+    except OSError as error:
+        raise unusable(folder, error) from error
+
+
+def unusable(path: Path, error: OSError) -> StateUnusable:
+    """The StateUnusable that says why `path` cannot be used, and what to do."""
+    elsewhere = "choose another state folder with --state DIR or PIXIRNB_STATE"
+    match error.errno:
+        case errno.ENOTDIR | errno.EEXIST:
+            said = "a file stands where a folder is needed"
+            fix = f"move the file away, or {elsewhere}"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            said, fix = "it cannot be written", elsewhere
+        case errno.ENOSPC | errno.EDQUOT:
+            said, fix = "the disk is full", f"free some space, or {elsewhere}"
+        case errno.ELOOP:
+            return linked_error(path)
+        case _:
+            said, fix = error.strerror or str(error), elsewhere
+    return StateUnusable(
+        f"{path}: {said}", fix=fix, details={"path": str(path), "errno": error.errno}
+    )
+
+
+def foreign(path: Path, owner: int) -> StateUnusable:
+    """The StateUnusable for something that belongs to another user."""
+    return StateUnusable(
+        f"{path} belongs to user {owner}, not to you ({os.geteuid()})",
+        fix="copy the run into a state folder of your own, or choose one with --state DIR",
+        code="foreign_owner",
+        details={"path": str(path), "owner": owner},
+    )
+
+
+def exposed_error(path: Path, bits: int) -> StateUnusable:
+    """The StateUnusable for a folder that others may put things into, and that is no state folder yet."""
+    return StateUnusable(
+        f"{path} may be written by other users (mode {bits:04o})",
+        fix=f"`chmod go-w {path}`, or choose another state folder with --state DIR or PIXIRNB_STATE",
+        code="state_exposed",
+        details={"path": str(path), "mode": f"{bits:04o}"},
+    )
+
+
+def linked_error(path: Path, where: str = "a run folder") -> StateUnusable:
+    """The StateUnusable for a symbolic link inside a run folder, or what else `where` names."""
+    return StateUnusable(
+        f"{path} is a symbolic link, and nothing in {where} may lead elsewhere",
+        fix="remove the link, or put the file it names in its place",
+        code="symlink_refused",
+        details={"path": str(path)},
+    )
+
+
+def _refuse_link_or_foreign(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise linked_error(path)
+    if status.st_uid != os.geteuid():
+        raise foreign(path, status.st_uid)

@@ -1,0 +1,188 @@
+"""A memo of how runs stand, so that listing ten thousand of them does not read ten thousand logs.
+
+    catalogue.json   {"release":"…","rows":{run_id: [identity, workflow, status, started_at, ended_at, counts]},"v":1}
+
+A row is kept under the identity of the files it was read from (size, times and inode of log and seal) and is
+worth nothing once any of them differs. It is never truth: deleted, damaged or of another release it is made
+anew, and nothing but a listing looks at it. See docs/adr/0009.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from pixirnb.errors import PixirnbError
+from pixirnb.store.lease import live_owner
+from pixirnb.store.log_encoding import BLOB
+from pixirnb.store.private_files import open_private, refuse_foreign
+from pixirnb.store.seal import SEAL_NAME
+from pixirnb.system.version import release
+
+CATALOGUE_NAME: Final = "catalogue.json"
+
+Identity = list[int]
+"""Size, mtime and ctime in ns, and inode of the log; then the same of its seal, where there is one."""
+
+Row = dict[str, Any]
+"""`{run_id, workflow, status, started_at, ended_at, counts}`."""
+
+_VERSION: Final = 1
+_LOG_NAME: Final = "log.jsonl"
+_LARGEST: Final = 256 * 1024 * 1024
+"""Bytes of a catalogue that are read: room for half a million runs."""
+_SETTLED_NS: Final = 2_000_000_000
+"""A file that was changed a moment ago may change once more within the same tick of its clock, size and all: its row is not
+kept before that moment has passed."""
+
+
+class Catalogue:
+    """The rows of one state folder, as they were when last read. Not thread-safe; `save` is best effort."""
+
+    def __init__(self, state: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+        """`state` is the state folder; `now_ns` its clock, in the time of the file system."""
+        self._state = state
+        self._runs = os.fspath(state / "runs")
+        self._now_ns = now_ns
+        self._rows = _read(state / CATALOGUE_NAME)
+        self._is_changed = False
+
+    def row(self, run_id: str) -> Row | None:
+        """The row of a run that nobody holds and whose files are those it was read from; None: read it anew."""
+        kept = self._rows.get(run_id)
+        if kept is None:
+            return None
+        folder = f"{self._runs}/{run_id}"
+        if os.path.lexists(f"{folder}/lease.json") and live_owner(Path(folder)) is not None:
+            return None
+        identity = self.identity(run_id)
+        row = _row(run_id, kept)
+        return None if row is None or identity is None or identity != kept[0] else row
+
+    def identity(self, run_id: str) -> Identity | None:
+        """What identifies the files of a run now; take it before reading them. None where they are not plain files of ours."""
+        folder = f"{self._runs}/{run_id}"
+        try:
+            if not stat.S_ISDIR(os.lstat(folder).st_mode):
+                return None
+            found = _identity(f"{folder}/{_LOG_NAME}")
+            if found is None:
+                return None
+            try:
+                seal = _identity(f"{folder}/{SEAL_NAME}")
+            except FileNotFoundError:
+                return found
+        except OSError:
+            return None
+        return None if seal is None else found + seal
+
+    def keep(self, row: Row, identity: Identity | None) -> None:
+        """Keep a row of a run at rest under the identity its files had before they were read.
+
+        Rows of files that were changed a moment ago, and of logs that need blobs to be read, are not kept.
+        """
+        run_id = row["run_id"]
+        if identity is None or run_id is None:
+            return
+        youngest = max(place for index, place in enumerate(identity) if index % 4 in {1, 2})
+        if self._now_ns() - youngest < _SETTLED_NS or self._needs_blobs(run_id):
+            return
+        self._rows[run_id] = [
+            identity,
+            row["workflow"],
+            row["status"],
+            row["started_at"],
+            row["ended_at"],
+            row["counts"],
+        ]
+        self._is_changed = True
+
+    def save(self, run_ids: Iterable[str]) -> None:
+        """Write what changed, without runs that are no longer there. Never raises: without it the next listing is slow."""
+        there = set(run_ids)
+        gone = [run_id for run_id in self._rows if run_id not in there]
+        if not self._is_changed and not gone:
+            return
+        for run_id in gone:
+            del self._rows[run_id]
+        document = {"release": release(), "rows": self._rows, "v": _VERSION}
+        aside = self._state / f".{CATALOGUE_NAME}.{os.getpid()}"
+        try:
+            refuse_foreign(self._state)
+            aside.unlink(missing_ok=True)
+            with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(json.dumps(document, separators=(",", ":")).encode())
+            aside.rename(self._state / CATALOGUE_NAME)
+        except (OSError, ValueError, PixirnbError):
+            try:
+                aside.unlink(missing_ok=True)
+            except OSError:
+                pass  # a full or read-only disk: a listing has better to do than to complain
+        self._is_changed = False
+
+    def _needs_blobs(self, run_id: str) -> bool:
+        """Whether lines of the log lie in blobs: those can be damaged without a trace in the log's own identity."""
+        try:
+            if not os.listdir(f"{self._runs}/{run_id}/blobs"):  # noqa: PTH208 - only whether it is empty
+                return False
+            path = f"{self._runs}/{run_id}/{_LOG_NAME}"
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+                return f'"data":{{"{BLOB}":"'.encode() in file.read()
+        except OSError:
+            return True
+
+
+def _identity(path: str) -> Identity | None:
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    """The rows of a catalogue file; none where it cannot be read, is not ours, or is of another release."""
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+                return {}
+            data = file.read(_LARGEST)
+        found = from_json(data)
+        rows = found["rows"]
+        is_ours = found["v"] == _VERSION and found["release"] == release()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return rows if is_ours and isinstance(rows, dict) else {}
+
+
+def _row(run_id: str, kept: Any) -> Row | None:
+    """A kept row as it was given; None where it has not the shape of one."""
+    try:
+        identity, workflow, status, started_at, ended_at, counts = kept
+    except (TypeError, ValueError):
+        return None
+    if not (
+        type(identity) is list
+        and type(workflow) is str
+        and type(status) is str
+        and (started_at is None or type(started_at) is str)
+        and (ended_at is None or type(ended_at) is str)
+        and type(counts) is dict
+        and all(type(count) is int for count in counts.values())
+    ):
+        return None
+    return {
+        "run_id": run_id,
+        "workflow": workflow,
+        "status": status,
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "counts": dict(counts),
+    }

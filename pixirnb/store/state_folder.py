@@ -1,0 +1,132 @@
+"""Where runs are kept: which state folder a workspace has, and how one is made.
+
+The nearest `.pixirnb` of this user's from the workspace upward wins, so that a notebook in a
+subfolder sees the runs of its project. Source: contract.md §3.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from pixirnb.store.private_files import (
+    exposed_error,
+    linked_error,
+    make_private,
+    open_private,
+    refuse_foreign,
+    unusable,
+)
+from pixirnb.system.atomic_files import sync_folder
+from pixirnb.system.retry_interrupted import retry_eintr
+
+STATE_NAME: Final = ".pixirnb"
+STATE_VARIABLE: Final = "PIXIRNB_STATE"
+_FOLDERS: Final = ("runs", "trees", "isolated", "merges")
+_OTHERS_WRITE: Final = 0o022
+
+
+_kept: set[Path] = set()
+"""`runs` folders whose names this process has made durable."""
+
+
+def find_state(workspace: Path, override: Path | None = None) -> Path:
+    """The state folder of a workspace, absolute; it need not exist yet, and nothing is made.
+
+    `override` (the `--state` of the command), else the variable PIXIRNB_STATE, else the nearest
+    `.pixirnb` of this user's up to home or the root, else one at the top of the git repository,
+    else one in the workspace. Raises StateUnusable when a file of this user's bears the name.
+    """
+    if override is None and os.environ.get(STATE_VARIABLE):
+        override = Path(os.environ[STATE_VARIABLE])
+    if override is not None:
+        return Path(os.path.abspath(os.path.expanduser(override)))  # noqa: PTH100, PTH111 - a link to it stays a link
+    folders = _upward(workspace.resolve())
+    for folder in folders:
+        if _is_ours(folder / STATE_NAME):
+            return folder / STATE_NAME
+    for folder in folders:
+        if (folder / ".git").exists():
+            return folder / STATE_NAME
+    return folders[0] / STATE_NAME
+
+
+def prepare_state(state: Path) -> Path:
+    """Make the state folder, its `.gitignore` and `runs` where missing; return `runs`.
+
+    Raises StateUnusable for a file in its place, a foreign owner, a folder that cannot be written.
+    """
+    runs = state / "runs"
+    refuse_entrance(state)
+    missing = [path for path in (runs, state, *state.parents) if not path.exists()]
+    try:
+        retry_eintr(state.parent.mkdir, parents=True, exist_ok=True)
+        if not make_private(state):
+            close_to_others(state)
+        if make_private(runs):
+            _ignore_everything(state / ".gitignore")
+        # A run is lost however well its bytes are kept, if the name of a folder above is. What was there
+        # is asked for once, too: the process that made it may have died before it had.
+        for path in missing if runs in _kept else dict.fromkeys((*missing, runs, state)):
+            sync_folder(path.parent)
+        _kept.add(runs)
+    except OSError as error:
+        raise unusable(state, error) from error
+    return runs
+
+
+def refuse_entrance(state: Path) -> None:
+    """Raise StateUnusable for a state folder of another user's, and where one of its own folders is a link.
+
+    The state folder itself may be a link of its user's. One inside it would lead away what is meant to stay.
+    """
+    if os.path.lexists(state):
+        refuse_foreign(state)
+    for name in _FOLDERS:
+        if os.path.islink(state / name):  # noqa: PTH114 - asked at every look at a run
+            raise linked_error(state / name, "a state folder")
+
+
+def close_to_others(state: Path) -> None:
+    """See that nobody but its user may put anything into a state folder. Raises StateUnusable (`state_exposed`).
+
+    Leave to write is taken from others where it is a state folder; any other folder is left as its user wants it, and refused.
+    """
+    try:
+        bits = stat.S_IMODE(state.stat().st_mode)
+        if not bits & _OTHERS_WRITE:
+            return
+        names = set(os.listdir(state))  # noqa: PTH208 - names are all that is wanted
+        if names and "runs" not in names:
+            raise exposed_error(state, bits)
+        state.chmod(bits & ~_OTHERS_WRITE)
+    except OSError as error:
+        raise unusable(state, error) from error
+
+
+def _ignore_everything(path: Path) -> None:
+    try:
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("*\n")
+
+
+def _upward(workspace: Path) -> list[Path]:
+    folders = [workspace, *workspace.parents]
+    home = Path.home()
+    return folders[: folders.index(home) + 1] if home in folders else folders
+
+
+def _is_ours(state: Path) -> bool:
+    try:
+        mine = state.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
+    if mine and not state.is_dir():
+        raise unusable(state, NotADirectoryError(errno.ENOTDIR, "a file"))
+    return mine

@@ -1,0 +1,1 @@
+"""Contract suites for stores, runners and trees."""

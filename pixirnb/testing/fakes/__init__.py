@@ -1,0 +1,1 @@
+"""Fakes of clocks, stores, runners and agents."""

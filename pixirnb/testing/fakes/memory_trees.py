@@ -1,0 +1,157 @@
+"""Trees held in memory: as much of a TreeStore as putting files in place asks for, for tests and drills of it.
+
+store = MemoryTrees(root)
+before = store.taken()                        what the root holds, `.git`, `.pixirnb…` and empty folders apart
+after = store.edited(before, {"a": store.file(b"new"), "b": None})
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, Belonging, Merged, TreeChange, TreeEntry
+
+_NOT_TAKEN: Final = (".git", ".pixirnb")
+
+
+class MemoryTrees:
+    """A TreeStore of one process. `beside` is called with a word at each question: what others do meanwhile is done there."""
+
+    method: Literal["git", "copy"] = "copy"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.beside: Callable[[str], None] = lambda _: None
+        self._contents: dict[str, bytes] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
+
+    def file(self, data: bytes, mode: str = FILE) -> TreeEntry:
+        """Keep bytes, and say what an entry for them is."""
+        digest = hashlib.sha256(data).hexdigest()
+        self._contents[digest] = data
+        return TreeEntry(mode, digest)
+
+    def taken(self, folder: Path | None = None) -> str:
+        """What a folder holds, the root if none is named."""
+        return self.tree(dict(self._found(folder or self.root, "")))
+
+    def tree(self, entries: Mapping[str, TreeEntry]) -> str:
+        """A tree of these files."""
+        name = hashlib.sha256(repr(sorted(entries.items())).encode("utf-8", "surrogateescape"))
+        self._trees[name.hexdigest()] = dict(entries)
+        return name.hexdigest()
+
+    def entries(self, tree: str) -> dict[str, TreeEntry]:
+        """Every file of a tree by path."""
+        return dict(self._trees[tree])
+
+    def edited(self, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
+        """`tree` with some files put in or taken out."""
+        mixed = {**self._trees[tree], **files}
+        return self.tree({path: entry for path, entry in mixed.items() if entry is not None})
+
+    def diff(self, before: str, after: str) -> list[TreeChange]:
+        """How two trees differ, by path."""
+        old, new = self._trees[before], self._trees[after]
+        paths = sorted(old.keys() | new.keys())
+        return [
+            TreeChange(path, old.get(path), new.get(path))
+            for path in paths
+            if old.get(path) != new.get(path)
+        ]
+
+    def content(self, digest: str) -> bytes:
+        """The bytes of a file."""
+        return self._contents[digest]
+
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that are not there are left out."""
+        return {each: len(self._contents[each]) for each in digests if each in self._contents}
+
+    def write_content(self, digest: str, descriptor: int) -> None:
+        """Write the bytes of a file to a descriptor."""
+        self.beside("write")
+        data = memoryview(self._contents[digest])
+        while data:
+            data = data[os.write(descriptor, data) :]
+
+    def digest_of(self, path: Path) -> TreeEntry | None:
+        """What an entry for the file at `path` would be."""
+        self.beside("look")
+        return self._entry(path)
+
+    def _entry(self, path: Path) -> TreeEntry | None:
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return self.file(os.fsencode(os.readlink(path)), LINK)  # noqa: PTH115 - a Path drops `./`
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE
+        return self.file(path.read_bytes(), mode)
+
+    def _found(self, folder: Path, prefix: str) -> Iterable[tuple[str, TreeEntry]]:
+        for path in sorted(folder.iterdir()):
+            name = path.name
+            if name.startswith(_NOT_TAKEN):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                yield from self._found(path, f"{prefix}{name}/")
+            elif (entry := self._entry(path)) is not None:
+                yield prefix + name, entry
+
+    def snapshot(self, belonging: Belonging) -> str:
+        """As `taken`: no rule plays a part here."""
+        _none_of(belonging)
+        return self.taken()
+
+    def marks(self, belonging: Belonging) -> dict[str, object]:
+        """The entries themselves: content is at hand."""
+        _none_of(belonging)
+        return {**self.entries(self.taken())}
+
+    def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
+        """As `taken` of that folder."""
+        _none_of(base, belonging)
+        return self.taken(folder)
+
+    def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
+        """Nothing is left behind."""
+        _none_of(folder, base, belonging)
+        return []
+
+    def keep(self, name: str, trees: Sequence[str]) -> None:
+        """All is kept for as long as this object."""
+        _none_of(name, trees)
+
+    def forget(self, owner: str) -> None:
+        """Nothing is let go."""
+        _none_of(owner)
+
+    def give(self, tree: str, folder: Path) -> None:
+        """Not here. Raises Cannot."""
+        raise _not_here(tree, folder)
+
+    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
+        """Not here. Raises Cannot."""
+        raise _not_here(before, after, paths)
+
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """Not here. Raises Cannot."""
+        raise _not_here(base, ours, theirs)
+
+
+def _none_of(*_: object) -> None:
+    """What the protocol hands over, and a store in memory has no use for."""
+
+
+def _not_here(*_: object) -> Cannot:
+    return Cannot("A store in memory only says what is in trees.", code="tree_store_unusable")

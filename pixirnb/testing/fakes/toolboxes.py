@@ -1,0 +1,55 @@
+"""An agent's tools without an agent: work as a program is handed it, and an engine's end of the line that answers as told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pixirnb.runners.agents.tools.toolbox import Toolbox
+
+
+@dataclass(slots=True)
+class Attendant:
+    """Answers what a toolbox asks, and remembers it."""
+
+    verdict: str = "allow"
+    """`allow`, `deny` or `unattended`."""
+    note: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """See `runners.agents.channel.Line.tell`."""
+        self.told.append({"kind": kind, **data})
+
+    def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
+        """See `runners.agents.channel.Line.ask`."""
+        self.asked.append({"question": question, **data})
+        return {
+            "request_id": f"r-1/step.1.{len(self.asked)}",
+            "verdict": self.verdict,
+            "by": "somebody",
+            "note": self.note,
+        }
+
+
+def agent_work(workspace: Path, **fields: Any) -> dict[str, Any]:
+    """What an agent's program is handed. `fields`: of its session, or `cwd`, `granted`, `additional_paths`, `roots`."""
+    around = ("granted", "additional_paths", "roots")
+    outer: dict[str, Any] = {name: fields.pop(name) for name in around if name in fields}
+    cwd = str(fields.pop("cwd", workspace))
+    session = {
+        "posture": "writer",
+        "permission_mode": "auto",
+        "read_set": ["**/*"],
+        "write_set": ["**/*"],
+        "tools": [],
+        **fields,
+    }
+    return {"session": session, "workspace": str(workspace), "cwd": cwd, **outer}
+
+
+def toolbox(workspace: Path, attendant: Attendant | None = None, **fields: Any) -> Toolbox:
+    """The tools of an agent that works in `workspace`; see `agent_work`."""
+    return Toolbox(agent_work(workspace, **fields), attendant or Attendant())

@@ -1,0 +1,1 @@
+"""Histories, trees and session logs made for tests."""

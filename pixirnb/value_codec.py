@@ -1,0 +1,346 @@
+"""What a step returned, as bytes and back: text, JSON, npy and Parquet for anyone; a signed pickle for everything else.
+
+    encode(object) ──▶ StoredValue (+ bytes for a blob) ──▶ decode(stored, bytes) == object
+
+Nothing is changed on the way: JSON is used only where it gives back exactly what was put in, so a tuple, an `int` subclass or a
+dict with other keys than strings becomes a pickle. A pickle can run code when it is loaded; it is loaded only where its
+signature, made with this user's key, still holds, or where the caller says `trust=True`. Source: contract.md §3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import json
+import math
+import os
+import pickle
+import secrets
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.errors import Cannot, InternalError, StateUnusable
+from pixirnb.history.events import StoredValue
+from pixirnb.spec.limits import nests_too_deep
+from pixirnb.system.atomic_files import keep_names, let_go
+from pixirnb.system.retry_interrupted import retry_eintr
+
+INLINE_LIMIT: Final = 16 * 1024
+"""Bytes of text or JSON that may stand in the log itself; anything larger is a blob."""
+
+_KEY_BYTES: Final = 32
+_CHUNK: Final = 1024 * 1024
+_PURPOSE: Final = b"pixirnb value"
+
+
+class Unserialisable(Exception):
+    """Raised when an object cannot be stored. The text is one sentence for the author of the step."""
+
+
+def encode(value: object) -> tuple[StoredValue, bytes | None]:
+    """How `value` is stored, and its bytes where they belong in a blob (None: all of it is in the StoredValue).
+
+    A pickle comes back unsigned: `sign` it where the user's key may be read. Raises Unserialisable.
+    """
+    if value is None:
+        return {"format": "none"}, None
+    if type(value) is str and (data := _utf8(value)) is not None:
+        return _inline_or_blob("text", value, data)
+    if _is_plain(value) and (data := _json(value)) is not None:
+        return _inline_or_blob("json", value, data)
+    return _npy(value) or _parquet(value) or _pickle(value)
+
+
+def sign(stored: StoredValue, data: bytes | None, key: bytes) -> StoredValue:
+    """`stored` with the signature of its bytes, if it is a pickle; else unchanged."""
+    if stored["format"] != "pickle" or data is None:
+        return stored
+    return {**stored, "signature": _signature(data, key)}
+
+
+def decode(
+    stored: StoredValue, data: bytes | None = None, key: bytes | None = None, *, trust: bool = False
+) -> Any:
+    """The object back. `data` is the blob where there is one; `key` is needed for pickles only.
+
+    Raises:
+        Cannot: code `value_not_trusted`, for a pickle whose signature does not hold; code `value_unreadable`, where
+            what would read it is not installed or the bytes are not what was written.
+    """
+    form = stored["format"]
+    if form == "none":
+        return None
+    if data is None:
+        if "value" not in stored:
+            raise InternalError("a stored value was read without its blob.")
+        return stored["value"]
+    if form == "pickle":
+        return _unpickle(stored, data, key, trust=trust)
+    try:
+        return _read(stored, data)
+    except (ImportError, ValueError, OSError) as error:
+        raise Cannot(
+            f"a stored {form} value cannot be read here: {error}",
+            fix="Install pixirnb[frames], or read the blob with a tool of your own.",
+            code="value_unreadable",
+        ) from error
+
+
+def sign_file(stored: StoredValue, path: Path, key: bytes) -> StoredValue:
+    """As `sign`, for bytes in a file that may be larger than memory."""
+    if stored["format"] != "pickle":
+        return stored
+    hashed = _keyed(key)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            hashed.update(chunk)
+    return {**stored, "signature": "b2k:" + hashed.hexdigest()}
+
+
+def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
+    """Whether `decode` would load it without `trust=True`; loads nothing."""
+    if stored["format"] != "pickle":
+        return True
+    return data is not None and _is_signed(stored, data, key)
+
+
+def config_folder() -> Path:
+    """The user's own folder, which need not be there: `pixirnb` in the config folder."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "pixirnb"
+
+
+def user_key() -> bytes:
+    """This user's signing key, made on first use: `pixirnb/key` in the config folder, readable by its owner alone.
+
+    Raises StateUnusable when it cannot be made or is not this user's own.
+    """
+    path = config_folder() / "key"
+    try:
+        if not path.exists():
+            _make_key(path)
+            keep_names.cache_clear()
+        keep_names(path.parent, 2)
+        status = path.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o077:
+            raise StateUnusable(
+                f"the signing key {path} may be read or changed by someone else.",
+                fix=f"Remove {path}: a new one is made, and steps whose values it signed run again.",
+            )
+        key = path.read_bytes()
+    except OSError as error:
+        raise StateUnusable(
+            f"the signing key {path} cannot be used: {error.strerror or error}.",
+            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+        ) from error
+    if len(key) != _KEY_BYTES:
+        raise StateUnusable(f"the signing key {path} is damaged.", fix=f"Remove {path}.")
+    return key
+
+
+def known_key() -> bytes | None:
+    """This user's signing key where there is one; makes none, and never raises."""
+    try:
+        return user_key() if (config_folder() / "key").exists() else None
+    except (OSError, StateUnusable):
+        return None
+
+
+def _make_key(path: Path) -> None:
+    """Whole or not at all, and the first of two makers wins: written aside, then linked into place."""
+    retry_eintr(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+    aside = path.with_name(f"key.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            retry_eintr(os.link, aside, path)
+        except FileExistsError:
+            pass  # another process was first: its key is the key
+    finally:
+        let_go(aside)
+
+
+def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue, bytes | None]:
+    # An event takes nothing that nests without end; in a blob it is bytes like any other.
+    if len(data) <= INLINE_LIMIT and not nests_too_deep(value):
+        return {"format": form, "value": value, "bytes": len(data)}, None
+    return {"format": form, "bytes": len(data)}, data
+
+
+def _utf8(text: str) -> bytes | None:
+    """None for lone surrogates, which a log would have to replace."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON gives back exactly this. Walks without recursion: depth is the author's, and cycles end in `_json`."""
+    queue: list[object] = [value]
+    seen: set[int] = set()
+    while queue:
+        item = queue.pop()
+        kind = type(item)
+        if kind in (str, int, bool, type(None)):
+            continue
+        if kind is float:
+            assert isinstance(item, float)
+            if not math.isfinite(item):
+                return False
+        elif kind is list or kind is dict:
+            if id(item) in seen:
+                return False  # shared or circular: JSON would make copies of it
+            seen.add(id(item))
+            if isinstance(item, dict):
+                if any(type(key) is not str for key in item):
+                    return False
+                queue.extend(item)
+                queue.extend(item.values())
+            elif isinstance(item, list):
+                queue.extend(item)
+        else:
+            return False
+    return True
+
+
+def _json(value: object) -> bytes | None:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        data = text.encode()
+        json.loads(
+            data
+        )  # what cannot be read back (depth, digits beyond the interpreter's limit) is not JSON to us
+    except (ValueError, RecursionError):
+        return None
+    return data
+
+
+def _npy(value: object) -> tuple[StoredValue, bytes] | None:
+    numpy = sys.modules.get("numpy")
+    # An array can only come from a numpy that is imported already: looking never imports it.
+    if numpy is None or type(value) is not getattr(numpy, "ndarray", None):
+        return None
+    assert isinstance(value, numpy.ndarray)
+    if value.dtype.hasobject:
+        return None
+    file = io.BytesIO()
+    numpy.save(file, value, allow_pickle=False)
+    data = file.getvalue()
+    return {"format": "npy", "bytes": len(data), "type": "numpy.ndarray"}, data
+
+
+def _parquet(value: object) -> tuple[StoredValue, bytes] | None:
+    """Frames that survive the round trip: what Parquet would change (other labels, attrs, objects) is pickled instead."""
+    arrow, pandas = sys.modules.get("pyarrow"), sys.modules.get("pandas")
+    is_table = type(value) is getattr(arrow, "Table", ())
+    if not is_table and type(value) is not getattr(pandas, "DataFrame", ()):
+        return None
+    frame: Any = value
+    if not is_table and any(type(label) is not str for label in frame.columns):
+        return None
+    try:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = frame if is_table else pyarrow.Table.from_pandas(frame)
+        file = io.BytesIO()
+        pyarrow.parquet.write_table(table, file)
+        data = file.getvalue()
+        back = pyarrow.parquet.read_table(io.BytesIO(data))
+        same = back.equals(frame) if is_table else _same_frame(back.to_pandas(), frame)
+    except (ImportError, ValueError, TypeError, NotImplementedError):
+        return None  # pyarrow's own errors are ValueErrors and TypeErrors: a pickle will do
+    if not same:
+        return None
+    kind = "pyarrow.Table" if is_table else "pandas.DataFrame"
+    return {"format": "parquet", "bytes": len(data), "type": kind}, data
+
+
+def _same_frame(back: Any, frame: Any) -> bool:
+    return bool(
+        back.equals(frame)
+        and back.columns.equals(frame.columns)
+        and back.index.equals(frame.index)
+        and list(back.dtypes) == list(frame.dtypes)
+        and not frame.attrs
+    )
+
+
+def _pickle(value: object) -> tuple[StoredValue, bytes]:
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    try:
+        data = pickle.dumps(value, protocol=5)
+    except Exception as error:  # an object's own __reduce__ may raise anything
+        raise Unserialisable(
+            f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}): "
+            "return data or write a file."
+        ) from error
+    return {"format": "pickle", "bytes": len(data), "type": kind}, data
+
+
+def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: bool) -> Any:
+    holds = key is not None and _is_signed(stored, data, key)
+    if not holds and not trust:
+        raise Cannot(
+            f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
+            fix="Run the step that makes it again, or pass trust=True if you know where the run comes from.",
+            code="value_not_trusted",
+        )
+    try:
+        return _on_its_own(pickle.loads(data))  # noqa: S301 — signed by this user, or explicitly trusted
+    except Exception as error:  # an object's own __setstate__ may raise anything
+        raise Cannot(
+            f"a stored {stored.get('type', 'object')} cannot be read here: {type(error).__name__}: {error}",
+            fix="Run the step that makes it again, with the module of its class importable.",
+            code="value_unreadable",
+        ) from error
+
+
+def _on_its_own(value: Any) -> Any:
+    """A figure that pyplot made is among pyplot's open figures again once it is loaded; there, a cell would draw it twice."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and isinstance(value, pyplot.Figure):
+        pyplot.close(value)
+    return value
+
+
+def _is_signed(stored: StoredValue, data: bytes, key: bytes) -> bool:
+    # As bytes: a stranger's text need not be ASCII, and only such texts can be compared.
+    said = str(stored.get("signature", "")).encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(said, _signature(data, key).encode())
+
+
+def _signature(data: bytes, key: bytes) -> str:
+    hashed = _keyed(key)
+    hashed.update(data)
+    return "b2k:" + hashed.hexdigest()
+
+
+def _keyed(key: bytes) -> hashlib.blake2b:
+    return hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
+
+
+def _read(stored: StoredValue, data: bytes) -> Any:
+    match stored["format"]:
+        case "text":
+            return data.decode("utf-8", errors="replace")  # what was printed is kept as it was
+        case "json":
+            return json.loads(data)
+        case "npy":
+            import numpy
+
+            return numpy.load(io.BytesIO(data), allow_pickle=False)
+        case "parquet":
+            import pyarrow.parquet
+
+            table = pyarrow.parquet.read_table(io.BytesIO(data))
+            return table if stored.get("type") == "pyarrow.Table" else table.to_pandas()
+        case form:
+            raise ValueError(f"unknown format {form!r}")

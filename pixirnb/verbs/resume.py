@@ -1,0 +1,84 @@
+"""The verbs that go on with a run: what they were asked, its table before anything runs, and the run under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
+from pixirnb.verbs.options import (
+    Common,
+    functions_of,
+    inputs_given,
+    is_attended,
+    is_json,
+    state_of,
+)
+from pixirnb.views.run.spec_diff import edit_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a resume was asked for."""
+
+    spec: api.Source | None = None
+    inputs: list[str] | None = None
+    from_: str | None = None
+    only: str | None = None
+    until: str | None = None
+    checkpoint: str | None = None
+    take_over: bool = False
+    recover: bool = False
+
+
+def resume(
+    desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
+) -> Result:
+    """Go on with a run, or fork it, or show what that would do."""
+    if choice.checkpoint is not None and (choice.take_over or choice.recover):
+        raise InvalidArguments(
+            "A fork leaves the run to its owner as it is, so there is nothing to take over or to recover.",
+            fix=f"Leave out --{'take-over' if choice.take_over else 'recover'}.",
+        )
+    opened = api.open_run(run, state=state_of(common))
+    pinned = opened.compiled().workflow
+    functions = None if choice.spec is None else functions_of(desk, choice.spec)
+    workflow = pinned if choice.spec is None else api.load(choice.spec, functions=functions)
+    asked: dict[str, Any] = {
+        "spec": None if choice.spec is None else workflow,
+        "inputs": inputs_given(workflow, choice.inputs),
+        "from_": choice.from_,
+        "only": choice.only,
+        "until": choice.until,
+        "checkpoint": choice.checkpoint,
+        "functions": functions,
+        "recover": choice.recover,
+    }
+    if dry_run:
+        steps = api.plan_resume(opened.folder, **asked)
+        document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
+        notes = _notes(pinned, workflow, choice)
+        return Answer("resume", document, lines=notes, is_json=is_json(common))
+    listeners, before = desk.listeners() if tail else (), opened.state.seq
+    resumed = api.resume(
+        opened.folder,
+        **asked,
+        take_over=choice.take_over,
+        listeners=listeners,
+        attended=is_attended(desk, common),
+    )
+    if resumed.is_no_op:
+        notes = (resumed.nothing_done(before),)
+        return outcome_answer(resumed, is_json=is_json(common), notes=notes)
+    return Underway(resumed, tail, is_json(common))
+
+
+def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...]:
+    """What the person changed, in words, beside the table of what follows from it."""
+    notes = () if choice.spec is None else edit_lines(pinned, edited)
+    if choice.checkpoint is not None:
+        notes = (f"A new run would begin from checkpoint {choice.checkpoint}.", *notes)
+    return notes

@@ -1,0 +1,1 @@
+"""`pixirnb smoke`: whether an agent works here."""

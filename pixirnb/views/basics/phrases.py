@@ -1,0 +1,216 @@
+"""The sentences every view shares: why a step is held, what a reason means, what an action does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from pixirnb.history.agent_events import WANTED
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.show_value import shown
+
+_ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
+STOOD: Final = "As it stood when this was shown. See it now:"
+"""Beside a run that was live: a saved picture does not move, and must not look as if it knew the end."""
+
+_REASONS: Final = {
+    "step_failed": "{step} failed",
+    "step_timed_out": "{step} timed out",
+    "step_partial": "{step} is partial",
+    "step_needs_decision": "{step} needs a decision",
+    "step_not_selected": "{step} was not selected and is stale",
+    "step_cancelled": "{step} was cancelled",
+    "step_run_stopped": "{step} was not started, because the run stopped before",
+    "run_timed_out": "the time-out of the whole run passed",
+    "owner_died": "the process that ran it died",
+    "cancelled": "cancelled by the operator",
+    "drained": "drained by the operator",
+    "interrupted": "interrupted by the operator",
+    "decided_not_resumed": "a decision is recorded and the run is not resumed yet",
+    "seam_open": "seam {seam} of {step} is open",
+    "merge_undone": "what {step} merged was taken back",
+}
+_ACTIONS: Final = {
+    "retry_failed_steps": "try the failed steps again",
+    "rerun_step": "run {step} and what follows it again",
+    "resume_run": "go on with the run",
+    "raise_timeout": "give {step} more time in the spec, then resume",
+    "decide_step": "decide {step}",
+    "approve_request": "approve the request of {step}",
+    "merge_changes": "bring what isolated steps changed into your files",
+    "resolve_seam": "say, with a note, that the work of {step} fits what it meets",
+    "inspect_session": "look into the session of {step}",
+    "synthesize_from_partial": "use what is there, knowing that it is partial",
+    "abort": "stop the run",
+}
+_CLASHING: Final = {
+    "decide_step": "try {step} again once the files are put right in your folder (`merge {run_id} --preview` shows both"
+    " sides); or `--value SIDE`: one side counts",
+}
+"""The same of a step that waits for a conflict to be solved."""
+_HELD: Final = {
+    "dependency": "waits for {step}, which is not ready",
+    "when": "its `when` is false",
+    "run_stopped": "the run stopped before it could start",
+    "run_timeout": "the run's time-out passed before it could start",
+    "cancelled": "cancelled before it started",
+    "not_selected": "not selected in this resume",
+}
+_HELD_AGAIN: Final = {
+    "run_stopped": "the run stopped before it could run again",
+    "run_timeout": "the run's time-out passed before it could run again",
+    "cancelled": "cancelled before it could run again",
+}
+"""The same of a step that has run before: it did start once."""
+_RESUME: Final = {
+    "ready": "ready and unchanged",
+    "decided": "it has been decided",
+    "failed": "it failed",
+    "partial": "it was not ready",
+    "held": "it was held",
+    "in_flight": "it was running when the run ended: side effects may be partial",
+    "spec_changed": "its definition changed",
+    "input_changed": "an input changed",
+    "upstream_changed": "what it depends on changed",
+    "value_not_trusted": "its value is not signed by this user",
+    "selected": "selected",
+    "not_selected": "not selected",
+}
+
+
+def held_phrase(held_by: Any, *, attempt: Any = 0) -> str:
+    """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
+    has_run = isinstance(attempt, int) and attempt > 0
+    return _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+
+
+def retry_phrase(retry: Any) -> str:
+    """What a step waits for that is to be tried again, and why; empty where it is not."""
+    if not isinstance(retry, Mapping):
+        return ""
+    told = f"waits {span(retry.get('delay_ms'))} for attempt {line(retry.get('attempt'), 12)}"
+    why = error_phrase(retry.get("error"))
+    return f"{told}: {why}" if why else told
+
+
+def reason_phrase(reason: Any) -> str:
+    """One entry of an outcome's `reasons`."""
+    return _phrase(_REASONS, reason, "code")
+
+
+def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
+    """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved."""
+    if isinstance(action, Mapping) and action.get("step") in clashing:
+        cell = str(action.get("cell") or "").split()
+        run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
+        return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
+    return _phrase(_ACTIONS, action, "action")
+
+
+def clashing(outcome: Mapping[str, Any]) -> frozenset[str]:
+    """The steps of an outcome document that wait for a conflict to be solved."""
+    return frozenset(
+        str(step.get("step_id"))
+        for step in outcome.get("steps") or ()
+        if isinstance(step.get("error"), Mapping) and step["error"].get("kind") == CONFLICT
+    )
+
+
+def resume_phrase(reason: Any) -> str:
+    """A reason of a resume's dry run."""
+    return _RESUME.get(reason) or line(reason, 60) if isinstance(reason, str) else ""
+
+
+def error_phrase(error: Any, limit: int = 300) -> str:
+    """`kind: message` of a step's error; empty where there is none."""
+    if not isinstance(error, Mapping):
+        return ""
+    kind, message = line(error.get("kind", ""), 60), line(error.get("message", ""), limit)
+    return f"{kind}: {message}" if kind and message else kind or message
+
+
+def why(step: Mapping[str, Any], limit: int = 300) -> str:
+    """What a reader of a step outcome asks first: its error, what holds it, the question, or what it did."""
+    if step.get("held_by") is not None:
+        return held_phrase(step["held_by"], attempt=step.get("attempt"))
+    if step.get("retry") is not None:
+        return retry_phrase(step["retry"])
+    if step.get("error") is not None:
+        if settled := _said(step):
+            return settled
+        allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
+        told = error_phrase(step["error"], limit)
+        return f"{told} (time-out {allowed})" if allowed else told
+    told = line(step.get("summary") or _left(step), limit)
+    if asked := _asked(step):
+        return f"{told}; {asked} allows it"
+    return " · ".join(part for part in (accepted_phrase(step), told) if part)
+
+
+def accepted_phrase(step: Mapping[str, Any]) -> str:
+    """`accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
+    limits = (step.get("checkpoint") or {}).get("known_limitations")
+    for limit in limits if isinstance(limits, list) else ():
+        found = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
+        if found is not None:
+            who = line(found["by"], 80)
+            is_agent = found["who"] == "agent" and not who.startswith("agent")
+            return f"accepted by {'agent ' if is_agent else ''}{who}"
+    return ""
+
+
+def place_phrase(problem: Mapping[str, Any]) -> str:
+    """`line 17, steps[0].timeout` of a problem; empty for the whole document."""
+    at = problem.get("line")
+    parts = [f"line {at}"] if isinstance(at, int) else []
+    if problem.get("path"):
+        parts.append(line(problem["path"], 120))
+    elif problem.get("step"):
+        parts.append(line(problem["step"], 80))
+    return ", ".join(parts)
+
+
+def _asked(step: Mapping[str, Any]) -> str:
+    """`approve REQUEST`, of a step that runs and whose agent waits for a person."""
+    offered = step.get("next_actions") if step.get("checkpoint_status") is None else None
+    for each in offered if isinstance(offered, list) else ():
+        if isinstance(each, Mapping) and each.get("action") == "approve_request":
+            return line(str(each.get("cell")).removeprefix("%pixir "), 200)
+    return ""
+
+
+def _said(step: Mapping[str, Any]) -> str:
+    """Of a step that is told to be decided: that a word on it is recorded, where nothing is left to do but to go on."""
+    offered = step.get("next_actions")
+    actions = offered if isinstance(offered, list) else []
+    names = [each.get("action") for each in actions if isinstance(each, Mapping)]
+    if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
+        return ""
+    error = step["error"]
+    is_leave = isinstance(error, Mapping) and error.get("kind") == WANTED
+    return f"{'what it asked for is allowed' if is_leave else 'a word on it is recorded'}: resume the run"
+
+
+def _left(step: Mapping[str, Any]) -> str:
+    """What a step left that does not sum itself up: a person's answer, or the type of a value that lies beside the log."""
+    produced = (step.get("checkpoint") or {}).get("produced") or {}
+    if produced.get("blob"):
+        return str(produced.get("type") or "")
+    value = produced.get("value")
+    return "" if value is None else shown(value)
+
+
+def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
+    if not isinstance(entry, Mapping):
+        return ""
+    code = entry.get(key)
+    step = line(entry["step"], 80) if entry.get("step") else ""
+    phrase = table.get(code) if isinstance(code, str) else None
+    if phrase is None:
+        return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
+    seam = line(entry.get("seam") or "", 40)
+    phrase = phrase.replace("{run_id}", line(entry.get("run_id") or "", 60))
+    return phrase.replace("{seam}", seam).replace("{step}", step or "a step")

@@ -1,0 +1,1 @@
+"""Changes, conflicts and merges, shown."""

@@ -1,0 +1,210 @@
+"""What steps changed apart from the user's files, as documents: what `diff` answers, and what a panel shows of it.
+
+    diff_document(plan, run, of, read) -> {run_id, of, changes: [entry], merges, sentence}
+
+An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can
+be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.history.file_state import last_merge
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.next_actions import mergeable
+from pixirnb.planning.plan import Plan
+from pixirnb.views.basics.sanitize import line, plural, spell_out
+
+PATCH_ROOM: Final = 256 * 1024
+"""Bytes of a patch that a document holds; the blob has the whole."""
+
+MODES: Final[Mapping[str | None, str]] = {
+    "100644": "a plain file",
+    "100755": "executable",
+    "120000": "a link",
+    None: "nothing",
+}
+"""Modes of files, in words."""
+_PATH: Final = 200
+_LIST_ROOM: Final = 256 * 1024 * 1024
+"""Bytes of a whole list of files: more than any tree has."""
+
+Beginning = Callable[[str, int], tuple[bytes, int]]
+"""The first bytes of a blob, and how many it has."""
+_NONE: Final[Mapping[str, Any]] = {"patch": None, "files": [], "count": 0, "more": None}
+
+
+def diff_document(
+    plan: Plan, run: RunState, of: str | None, read: Beginning, *, with_patch: bool = True
+) -> dict[str, Any]:
+    """What one step or merge (`of`) changed, or every isolated step that left changes. Without patches all files are listed.
+
+    Raises KeyError where `of` is neither a step of the plan nor a merge of the run.
+    """
+    ready = set(mergeable(plan, run))
+    entries: list[dict[str, Any]] = []
+    for step in plan.steps:
+        state = run.steps.get(step.id) or StepState()
+        found = _of_step(step.id, state, is_mergeable=step.id in ready)
+        if found is not None and (of == step.id or (of is None and step.kind != "merge")):
+            entries.append(found)
+    entries += [_of_merge(merge) for merge in run.merges if of == merge["merge"]]
+    if of is not None and not entries and of not in plan.index:
+        raise KeyError(of)
+    if of is None:
+        entries = [each for each in entries if each["changes"]["count"]]
+    for each in entries:
+        each["patch_text"], each["patch_cut"] = None, 0
+        if with_patch and each["changes"]["patch"] is not None:
+            each["patch_text"], each["patch_cut"] = patch_text(each["changes"]["patch"], read)
+        if not with_patch and (more := each["changes"]["more"]) is not None:
+            each["changes"] = {**each["changes"], "files": _whole_list(more, read)}
+    return {
+        "run_id": run.run_id,
+        "of": of,
+        "changes": entries,
+        "merges": [each for each in merge_documents(run) if of is None or _is_about(each, of)],
+        "sentence": "" if entries else _nothing(plan, of),
+    }
+
+
+def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
+    """The first whole lines of a patch, and how many bytes are left out. What is no UTF-8 is replaced."""
+    data, size = read(blob, PATCH_ROOM)
+    if size > len(data):
+        data = data[: data.rfind(b"\n") + 1] or data
+    return data.decode("utf-8", "replace"), size - len(data)
+
+
+def _whole_list(blob: str, read: Beginning) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(read(blob, _LIST_ROOM)[0])
+    return found
+
+
+def _is_about(merge: Mapping[str, Any], of: str) -> bool:
+    """Whether a merge, told as `merge_documents` tells it, is that one, took it back, or brought or was done by that step."""
+    return of in (merge["merge"], merge["undoes"], merge["step"], *merge["steps"])
+
+
+def merge_documents(run: RunState) -> list[dict[str, Any]]:
+    """Every merge of the run, oldest first: `{merge, step, by, steps, undoes, undone, is_last, files, phrase}`."""
+    last = last_merge(run.merges)
+    return [
+        {
+            "merge": merge["merge"],
+            "step": merge["step"],
+            "by": merge["by"],
+            "steps": list(merge["steps"]),
+            "undoes": merge.get("undoes"),
+            "undone": merge["undone"],
+            "is_last": merge is last,
+            "files": count_of(merge["changes"]),
+            "phrase": changes_phrase(merge["changes"]),
+        }
+        for merge in run.merges
+    ]
+
+
+def count_of(changes: Mapping[str, Any]) -> int:
+    """How many files; bundles of old logs have no count."""
+    return int(changes.get("count", len(changes.get("files") or ())))
+
+
+def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
+    """Lines added and deleted; of the files that are named, where the log does not say those of all."""
+    if _has_totals(changes):
+        return _lines(changes, "added"), _lines(changes, "deleted")
+    files = [file for file in changes.get("files") or () if isinstance(file, Mapping)]
+    return sum(_lines(file, "added") for file in files), sum(
+        _lines(file, "deleted") for file in files
+    )
+
+
+def changes_phrase(changes: Mapping[str, Any]) -> str:
+    """`3 files, +10 -2`; `and more` in old logs, which do not say the lines of more files than they name."""
+    count = count_of(changes)
+    if not count:
+        return "no files"
+    added, deleted = lines_of(changes)
+    is_whole = _has_totals(changes) or count <= len(changes.get("files") or ())
+    more = "" if is_whole else " and more"
+    return f"{plural(count, 'file')}, +{added:,} -{deleted:,}{more}"
+
+
+def _has_totals(changes: Mapping[str, Any]) -> bool:
+    return all(isinstance(changes.get(key), int) for key in ("added", "deleted"))
+
+
+def _lines(file: Mapping[str, Any], key: str) -> int:
+    count = file.get(key)
+    return count if isinstance(count, int) else 0
+
+
+def stat_row(file: Mapping[str, Any]) -> list[str]:
+    """`[sign, path, lines, mode]` of a FileChange."""
+    sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
+    is_text = file.get("added") is not None or file.get("deleted") is not None
+    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "not text"
+    return [sign, spell_out(str(file.get("path")), _PATH), count, mode_phrase(file.get("mode"))]
+
+
+def mode_phrase(mode: Any) -> str:
+    """`executable` for what became so; `a link, was a plain file` for what is another kind of file now."""
+    if not isinstance(mode, Sequence) or isinstance(mode, str) or len(mode) != 2:
+        return ""
+    before, after = (MODES.get(each, line(each, 10)) for each in mode)
+    if mode[1] is None or mode[0] == mode[1]:
+        return ""
+    if mode[0] is None:
+        return "" if mode[1] == "100644" else after
+    return f"{after}, was {before}"
+
+
+def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, Any] | None:
+    captured = state.captured
+    event = state.brought or captured
+    if event is None:
+        return None
+    known = captured or {}
+    return {
+        "step": name,
+        "merge": None if state.brought is None else state.brought["merge"],
+        "attempt": state.attempt,
+        "checkpoint_status": state.checkpoint_status,
+        "merged_by": state.merged_by,
+        "is_mergeable": is_mergeable,
+        "built_on": list(known.get("built_on") or ()),
+        "outside": known.get("outside"),
+        "left_behind": known.get("left_behind"),
+        "changes": {**_NONE, **event["changes"]},
+    }
+
+
+def _of_merge(merge: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "step": merge["step"],
+        "merge": merge["merge"],
+        "attempt": None,
+        "checkpoint_status": None,
+        "merged_by": None,
+        "is_mergeable": False,
+        "built_on": list(merge["steps"]),
+        "outside": None,
+        "left_behind": None,
+        "changes": {**_NONE, **merge["changes"]},
+    }
+
+
+def _nothing(plan: Plan, of: str | None) -> str:
+    if of is None:
+        return "No isolated step of this run has left changes."
+    step = plan.steps[plan.index[of]]
+    if step.kind == "merge":
+        return f"`{of}` has not merged anything yet."
+    if step.workspace == "isolated":
+        return f"`{of}` has not left anything yet."
+    return f"`{of}` works in the shared workspace: what it changed there is not kept apart."

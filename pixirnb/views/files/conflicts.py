@@ -1,0 +1,209 @@
+"""Conflicts as people see them: who changed a file in different ways, and both sides of its text.
+
+    pieces(marked) ──▶ [TextRun(both) | TextRun(ours, theirs)]       a text with conflict markers, taken apart
+    conflict_document(conflict, marked)                          a ConflictedFile, for any view
+
+Markers are looked for as merges write them; a text that has none is all one piece. Total: any text is some pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.step_state import StepState
+from pixirnb.views.basics.sanitize import line, plural, spell_out
+
+MINE: Final = "workspace"
+"""The side of the user's own files."""
+TEXT_ROOM: Final = 64 * 1024
+"""Characters of a marked text that are shown."""
+CONTEXT: Final = 3
+"""Lines that both sides share, before and after a place where they do not."""
+_PATH: Final = 300
+_WIDTH: Final = 500
+
+_MODES: Final[Mapping[str, str]] = {"120000": "a link", "100755": "executable"}
+_KINDS: Final[Mapping[str, str]] = {
+    "content": "both changed the same lines",
+    "both_added": "both made it",
+    "changed_and_deleted": "one changed it and one deleted it",
+    "not_text": "both changed it, and it is no text",
+    "kind": "a file on one side, a folder or a link on the other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A run of lines: the same on both sides, or not."""
+
+    both: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    is_clash: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Where a reader of markers is."""
+
+    side: str = "both"
+    rows: dict[str, list[str]] = field(
+        default_factory=lambda: {"ours": [], "base": [], "theirs": []}
+    )
+
+    def clash(self) -> TextRun:
+        """The piece that ends here."""
+        made = TextRun(
+            ours=tuple(self.rows["ours"]), theirs=tuple(self.rows["theirs"]), is_clash=True
+        )
+        self.side, self.rows = "both", {"ours": [], "base": [], "theirs": []}
+        return made
+
+
+def pieces(marked: str) -> list[TextRun]:
+    """A text with conflict markers taken apart. What is no marker in its place is a line like any other."""
+    found: list[TextRun] = []
+    both: list[str] = []
+    reading = _Reading()
+    rows = marked.split("\n")
+    for row in rows[:-1] if rows[-1] == "" else rows:
+        bare = row.removesuffix("\r")
+        if reading.side == "both":
+            if not _is_marker(bare, "<"):
+                both.append(row)
+                continue
+            if both:
+                found.append(TextRun(both=tuple(both)))
+                both = []
+            reading.side = "ours"
+        elif reading.side == "ours" and _is_marker(bare, "|"):
+            reading.side = "base"
+        elif reading.side in {"ours", "base"} and bare == "=======":
+            reading.side = "theirs"
+        elif reading.side == "theirs" and _is_marker(bare, ">"):
+            found.append(reading.clash())
+        else:
+            reading.rows[reading.side].append(row)
+    if reading.side != "both":
+        found.append(reading.clash())  # cut off in the middle
+    if both:
+        found.append(TextRun(both=tuple(both)))
+    return found
+
+
+def kind_phrase(kind: Any) -> str:
+    """Why a file is in conflict, in words."""
+    return _KINDS.get(kind) or line(kind, 60).replace("_", " ") if isinstance(kind, str) else ""
+
+
+def side_name(name: Any) -> str:
+    """What a side is called: `your files`, or the step's id."""
+    return "your files" if name == MINE else line(name, 80)
+
+
+def clash_sentence(between: Sequence[Any], files: Sequence[Mapping[str, Any]], count: int) -> str:
+    """`Your files and types changed src/a.py in different ways.`; of several files their number."""
+    names = " and ".join(side_name(side) for side in between)
+    who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two sides"
+    path = spell_out(str(files[0].get("path") or ""), 120) if count == 1 and files else ""
+    return f"{who} changed {path or plural(count, 'file')} in different ways."
+
+
+def sides_phrase(conflict: Mapping[str, Any]) -> str:
+    """`your files: 1,204 bytes · types: not there`; empty where that tells nobody anything."""
+    stands = [(side_name(side.get("name")), _stands(side)) for side in _sides(conflict)]
+    if len({what for _, what in stands}) == 1 and not any(
+        isinstance(side.get("bytes"), int) for side in _sides(conflict)
+    ):
+        return ""  # the same on both sides, and nothing to say of it
+    return " · ".join(f"{name}: {what}" for name, what in stands)
+
+
+def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
+    """One file in conflict for a view: `{path, value, kind, words, sides, pieces, cut}`; texts cleaned."""
+    shown = (marked or "")[:TEXT_ROOM]
+    cut = len(marked or "") - len(shown)
+    return {
+        "path": spell_out(str(conflict.get("path") or ""), _PATH),
+        "value": str(conflict.get("path") or ""),
+        "kind": line(conflict.get("kind"), 40),
+        "words": ". ".join(
+            part for part in (kind_phrase(conflict.get("kind")), sides_phrase(conflict)) if part
+        ),
+        "sides": [
+            {
+                "name": line(side.get("name"), 80),
+                "words": side_name(side.get("name")),
+            }
+            for side in _sides(conflict)
+        ],
+        "pieces": [] if marked is None else _shown(pieces(shown)),
+        "cut": max(0, cut),
+    }
+
+
+def conflict_rows(document: Mapping[str, Any], room: int) -> Iterator[str]:
+    """Both sides of one file, for a terminal: at most `room` rows."""
+    names = [side["words"] for side in document["sides"]] or ["one side", "the other"]
+    rows: list[str] = []
+    for piece in document["pieces"]:
+        if "both" in piece:
+            rows += [f"    {row}" for row in piece["both"]]
+            continue
+        for name, key in zip((names[0], names[-1]), ("ours", "theirs"), strict=True):
+            rows.append(f"  ┌ {name}")
+            rows += [f"  │ {row}" for row in piece[key]] or ["  │ (nothing)"]
+        rows.append("  └")
+    yield from rows[:room]
+    if len(rows) > room or document["cut"]:
+        more = plural(len(rows) - room, "line") + " more" if len(rows) > room else "the rest"
+        yield f"  … {more}: see the file itself"
+
+
+def _shown(found: Sequence[TextRun]) -> list[dict[str, list[str]]]:
+    last = len(found) - 1
+    return [
+        _piece(each, is_first=place == 0 < last, is_last=place == last > 0)
+        for place, each in enumerate(found)
+    ]
+
+
+def _piece(piece: TextRun, *, is_first: bool, is_last: bool) -> dict[str, list[str]]:
+    if piece.is_clash:
+        return {
+            "ours": [spell_out(row, _WIDTH) for row in piece.ours],
+            "theirs": [spell_out(row, _WIDTH) for row in piece.theirs],
+        }
+    rows = piece.both
+    # Before the first difference only the end is near one, after the last only the beginning.
+    above, below = 0 if is_first else CONTEXT, 0 if is_last else CONTEXT
+    if len(rows) > above + below + 1:
+        hidden = f"… {len(rows) - above - below:,} lines that are the same …"
+        rows = (*rows[:above], hidden, *rows[len(rows) - below :])
+    return {"both": [spell_out(row, _WIDTH) for row in rows]}
+
+
+def _is_marker(row: str, sign: str) -> bool:
+    return row == sign * 7 or row.startswith(sign * 7 + " ")
+
+
+def _sides(conflict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    sides = conflict.get("sides")
+    return [side for side in sides if isinstance(side, Mapping)] if isinstance(sides, list) else []
+
+
+def _stands(side: Mapping[str, Any]) -> str:
+    if side.get("mode") is None:
+        return "not there"
+    size, mode = side.get("bytes"), str(side["mode"])
+    told = f"{size:,} bytes" if isinstance(size, int) else ""
+    kind = _MODES.get(mode, "" if told else "a plain file")
+    return ", ".join(part for part in (told, kind) if part)
+
+
+def is_clashing(state: StepState) -> bool:
+    """Whether a conflict is what a step waits for."""
+    return state.clash is not None and (state.error or {}).get("kind") == CONFLICT

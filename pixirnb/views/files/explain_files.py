@@ -1,0 +1,121 @@
+"""What `explain` says of a step's files: that it worked in a copy, what it left there, what became of that, and its seams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pixirnb.history.file_state import taken_back
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.views.basics.sanitize import line, spell_out
+from pixirnb.views.files.changes import changes_phrase
+from pixirnb.views.files.conflicts import clash_sentence, is_clashing
+from pixirnb.views.files.seams import open_first, seam_phrase
+
+_LISTED: Final = 6
+_PATH: Final = 120
+
+
+def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
+    """Why a step that waits for a person does, where that is about files; else empty."""
+    if state.clash is not None and is_clashing(state):
+        clash, name = state.clash, line(step.id, 64)
+        told = clash_sentence(clash["between"], clash["files"], clash["count"])
+        if clash["count"] != 1:
+            files = _paths([file["path"] for file in clash["files"]], clash["count"])
+            told = f"{told.removesuffix('.')}: {files}."
+        return (
+            f"a conflict to be solved. {told} Put right in your own folder what clashes, then"
+            f" `decide {run.run_id} {name} accept`; with `--value SIDE` one side counts."
+            f" `merge {run.run_id} --preview` shows both"
+        )
+    return ""
+
+
+def file_sentences(step: PlannedStep, run: RunState, state: StepState) -> list[str]:
+    """Sentences about files; none of a step that has to do with no copies, merges or seams."""
+    told = [
+        _left(state),
+        _given(state),
+        _outside(state),
+        _brought(state),
+        _undone(step, run, state),
+    ]
+    return [sentence for sentence in told if sentence] + _seams(step, run)
+
+
+def _left(state: StepState) -> str:
+    captured = state.captured
+    if captured is None:
+        return ""
+    found = captured["changes"]
+    if not found["count"]:
+        return "It worked in a copy of your files and changed nothing there."
+    files = _paths([file["path"] for file in found["files"]], found["count"])
+    told = f"It worked in a copy of your files and left {changes_phrase(found)}: {files}"
+    if state.merged_by is not None:
+        return f"{told}; merge {line(state.merged_by, 20)} brought them into yours."
+    is_ready = state.checkpoint_status == "checkpoint_ready"
+    return f"{told}; they are not merged{'' if is_ready else ', as only what is ready can be'}."
+
+
+def _given(state: StepState) -> str:
+    built_on = (state.captured or {}).get("built_on") or []
+    return f"The copy began with the changes of {_names(built_on)}." if built_on else ""
+
+
+def _outside(state: StepState) -> str:
+    outside = (state.captured or {}).get("outside")
+    if not outside:
+        return ""
+    return f"Outside its `write_set` it changed {_paths(outside['paths'], outside['count'])}."
+
+
+def _brought(state: StepState) -> str:
+    brought = state.brought
+    if brought is None:
+        return ""
+    solved = brought.get("solved") or []
+    by_hand = f"; {_paths(solved, len(solved))} had been solved by hand" if solved else ""
+    steps = _names(brought["steps"]) if brought["steps"] else "nobody"
+    told = f"Merge {line(brought['merge'], 20)} brought the changes of {steps} into your files"
+    return f"{told}: {changes_phrase(brought['changes'])}{by_hand}."
+
+
+def to_do_again(step: PlannedStep, run: RunState, state: StepState) -> str | None:
+    """The merge that a step has to do anew, as somebody took it back; None of any other step."""
+    if state.stage != "idle" or state.checkpoint_status is not None:
+        return None
+    return taken_back(run.merges, step.id, state.attempt)
+
+
+def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
+    undone = [m["merge"] for m in run.merges if m["step"] == step.id and m["undone"]]
+    if not undone or to_do_again(step, run, state) is not None:
+        return ""  # there it is the first thing that is said
+    return f"Merge {line(undone[-1], 20)}, which it had done, was taken back."
+
+
+def _seams(step: PlannedStep, run: RunState) -> list[str]:
+    mine = [seam for seam in run.seams.values() if step.id in seam["between"]]
+    told: list[str] = []
+    for seam in open_first(mine)[:_LISTED]:
+        name, what = line(seam["id"], 20), line(seam_phrase(seam), 300)
+        if seam["state"] == "open":
+            told.append(f"Seam `{name}` is open: {what}.")
+        else:
+            told.append(f"Seam `{name}` is resolved: {line(seam['resolution'], 300)}.")
+    return told
+
+
+def _names(names: Sequence[Any]) -> str:
+    told = ", ".join(f"`{line(name, 64)}`" for name in names[:_LISTED])
+    return f"{told} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else told
+
+
+def _paths(paths: Sequence[Any], count: int) -> str:
+    told = ", ".join(f"`{spell_out(str(path), _PATH)}`" for path in paths[:_LISTED])
+    more = count - min(len(paths), _LISTED)
+    return f"{told} and {more:,} more" if more > 0 else told

@@ -1,0 +1,1 @@
+"""What the live view in a notebook is sent."""

@@ -1,0 +1,75 @@
+"""What a person can do next, as a live view offers it: the phrase, the cell to run, and the message its button sends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.sanitize import line
+
+Message = dict[str, Any]
+
+_LISTED: Final = 40
+_RESUMES: Final = frozenset({"retry_failed_steps", "resume_run"})
+
+
+def action_documents(
+    actions: Iterable[Mapping[str, Any]],
+    *,
+    is_live: bool,
+    is_past: bool,
+    clashing: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
+
+    `clashing`: the steps that wait for a conflict to be solved.
+    """
+    return [
+        {
+            "action": line(action.get("action"), 40),
+            "step": line(action["step"], 80) if action.get("step") else None,
+            "phrase": action_phrase(action, clashing),
+            "cell": line(action.get("cell") or "", 400),
+            "wish": None if is_past else _wish(action, is_live=is_live),
+            "forecast": None if is_past or is_live else _forecast(action),
+        }
+        for action in list(actions)[:_LISTED]
+    ]
+
+
+def resume_wish(**choice: str | None) -> Message:
+    """The message that resumes: `from_`, `only`, `until` and `checkpoint`, as far as they are given."""
+    return {"do": "resume", **_named(choice)}
+
+
+def resume_forecast(**choice: str | None) -> Message:
+    """The ask that shows what the same resume would do."""
+    return {"ask": "forecast", **_named(choice)}
+
+
+def _wish(action: Mapping[str, Any], *, is_live: bool) -> Message | None:
+    """None for what no button can do: an edit of the workflow, or a resume of a run that is under way."""
+    name, step = action.get("action"), action.get("step")
+    if name == "decide_step":
+        return {"do": "decide", "step": step}
+    if name == "abort":
+        return {"do": "cancel"}
+    if name == "merge_changes":
+        return {"do": "merge", "steps": []}
+    if is_live:
+        return None
+    if name in _RESUMES:
+        return resume_wish()
+    return resume_wish(from_=step) if name == "rerun_step" else None
+
+
+def _forecast(action: Mapping[str, Any]) -> Message | None:
+    name = action.get("action")
+    if name in _RESUMES:
+        return resume_forecast()
+    return resume_forecast(from_=action.get("step")) if name == "rerun_step" else None
+
+
+def _named(choice: Mapping[str, str | None]) -> Message:
+    return {name.rstrip("_"): value for name, value in choice.items() if value is not None}

@@ -1,0 +1,113 @@
+"""Every attempt of every step, as the log tells it, course by course: what a panel lists and no fold keeps.
+
+events ──▶ Tries.take(event) ──▶ tries.of(step): [Try, …], oldest first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pixirnb.history.events import Event
+from pixirnb.history.validation import fits
+
+
+@dataclass(slots=True)
+class Try:
+    """One attempt. Times are those of the log, for people."""
+
+    attempt: int
+    course: int
+    """1 for the start, one more for each resume."""
+    scheduled_at: str | None
+    timeout_ms: int | None
+    started_at: str | None = None
+    ended_at: str | None = None
+    ended: dict[str, Any] | None = None
+    """Data of its `attempt_ended`."""
+    retry: dict[str, Any] | None = None
+    """Data of the `retry_planned` that followed; with `by` where a person's word was the reason."""
+    verdict: dict[str, Any] | None = None
+    """Data of the `checkpoint_decided` that followed."""
+    said_by: str | None = None
+    """Who accepted it, when it was a person's turn."""
+    is_lost: bool = False
+    """It was under way when a later process took the run up."""
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """Why it is not ready: of its verdict, of its retry, or of its end."""
+        for said in (self.verdict, self.retry, self.ended):
+            if said is not None and said.get("error") is not None:
+                return dict(said["error"])
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class Tries:
+    """The attempts of one run, grown an event at a time."""
+
+    _of: dict[str, list[Try]] = field(default_factory=dict)
+    _course: int = 0
+    asked_at: dict[str, str] = field(default_factory=dict)
+    """Step to the time of the last question about it."""
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Take events in order."""
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Take one more event into account; one that has not the shape of its kind changes nothing."""
+        data = event.data
+        if event.kind not in _KINDS or not fits(event.kind, data):
+            return
+        match event.kind:
+            case "run_started":
+                self._course = 1
+            case "run_forked":
+                self._course = 0
+            case "run_resumed":
+                self._course += 1
+                for made in self._of.values():
+                    made[-1].is_lost = made[-1].ended is None
+            case "step_scheduled":
+                begun = Try(data["attempt"], self._course, event.at, data["timeout_ms"])
+                self._of.setdefault(data["step"], []).append(begun)
+            case "decision_requested":
+                self.asked_at[data["step"]] = event.at
+            case _:
+                self._follow(event)
+
+    def of(self, step: str) -> Sequence[Try]:
+        """The attempts of a step, oldest first."""
+        return self._of.get(step, ())
+
+    def _follow(self, event: Event) -> None:
+        """What is said of an attempt that was scheduled before."""
+        data = event.data
+        made = self._of.get(data["step"])
+        if not made:
+            return
+        last = made[-1]
+        if event.kind == "retry_planned":
+            last.retry = {**data, "at": event.at, "by": last.said_by}
+        elif event.kind == "decision_recorded":
+            last.said_by = data["by"] if data["verdict"] == "accept" else None
+        elif last.attempt == data["attempt"]:
+            if event.kind == "attempt_started":
+                last.started_at = event.at
+            elif event.kind == "attempt_ended":
+                last.ended, last.ended_at, last.is_lost = data, event.at, False
+            elif not data.get("reused"):
+                last.verdict = data
+
+
+_KINDS = frozenset(
+    {
+        *("run_started", "run_resumed", "run_forked", "step_scheduled", "attempt_started"),
+        *("attempt_ended", "retry_planned", "checkpoint_decided", "decision_requested"),
+        "decision_recorded",
+    }
+)

@@ -1,0 +1,84 @@
+"""Attempts as a panel lists them: how each looks by itself, why it is not ready, and what followed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.status_marks import Mark, step_mark
+from pixirnb.views.live.attempt_history import Try
+
+_LISTED: Final = 100
+
+
+def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[dict[str, Any]]:
+    """The last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
+    shown = list(made[-_LISTED:])
+    last = len(shown) - 1
+    return [
+        _document(each, is_over=place < last or not is_live) for place, each in enumerate(shown)
+    ]
+
+
+def error_document(error: Mapping[str, Any]) -> dict[str, str]:
+    """`{kind, message}` of an error."""
+    return {
+        "kind": line(error.get("kind") or "error", 60),
+        "message": plain(error.get("message") or "", 2_000),
+    }
+
+
+def count_of(value: Any) -> int | None:
+    """A number that a hostile log may have made something else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _document(made: Try, *, is_over: bool) -> dict[str, Any]:
+    ended, log = made.ended or {}, (made.ended or {}).get("output_log")
+    status = _status(made, is_over=is_over)
+    return {
+        "attempt": made.attempt,
+        "course": made.course,
+        "mark": _mark(made, status).document(),
+        "status": status,
+        "error": None if made.error is None else error_document(made.error),
+        "scheduled_at": _at(made.scheduled_at),
+        "started_at": _at(made.started_at),
+        "ended_at": _at(made.ended_at),
+        "elapsed_ms": ended.get("elapsed_ms"),
+        "timeout_ms": made.timeout_ms,
+        "retry": None
+        if made.retry is None
+        else {
+            "class": line(made.retry.get("retry_class"), 40),
+            "delay_ms": made.retry.get("delay_ms"),
+            "by": line(made.retry["by"], 80) if made.retry.get("by") else None,
+        },
+        "checkpoint_status": None if made.verdict is None else line(made.verdict["status"], 40),
+        "exit_code": ended.get("exit_code"),
+        "signal": ended.get("signal"),
+        "summary": line(ended.get("summary") or "", 2_000),
+        "output": None
+        if not isinstance(log, Mapping)
+        else {"bytes": count_of(log.get("bytes")), "truncated": log.get("truncated") is True},
+    }
+
+
+def _at(moment: str | None) -> str | None:
+    return None if moment is None else line(moment, 40)
+
+
+def _status(made: Try, *, is_over: bool) -> str:
+    if made.ended is not None:
+        return line(made.ended["status"], 40)
+    if made.is_lost or is_over:
+        return "lost"
+    return "queued" if made.started_at is None else "running"
+
+
+def _mark(made: Try, status: str) -> Mark:
+    verdict = None if made.verdict is None else made.verdict["status"]
+    if verdict is None and (made.retry is not None or (made.ended and status != "completed")):
+        verdict = "failed"
+    return step_mark({"checkpoint_status": verdict, "subagent_status": status})

@@ -1,0 +1,151 @@
+"""The documents of a live view that are about the whole run: its controls, what a resume would do, its log in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.history.events import Event
+from pixirnb.history.run_state import RunState
+from pixirnb.views.basics.phrases import clashing, reason_phrase
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.status_marks import run_mark
+from pixirnb.views.files.changes import merge_documents
+from pixirnb.views.files.seams import seam_documents
+from pixirnb.views.live.action_buttons import action_documents, resume_forecast, resume_wish
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence
+
+_CHECKPOINTS: Final = 100
+_LISTED: Final = 40
+
+
+def controls(
+    outcome: Mapping[str, Any], run: RunState, *, live: str, is_past: bool, folder: str
+) -> dict[str, Any]:
+    """The run as its controls show it. `live`: `here`, `elsewhere` or empty; `folder`: where it lies."""
+    status = outcome["status"]
+    is_damaged = any(reason.get("code") == "log_damaged" for reason in outcome["reasons"])
+    is_live = bool(live) and not is_past
+    can_go_on = not (live or is_past or is_damaged)
+    return {
+        "run_id": run.run_id,
+        "workflow": line(run.workflow, 80),
+        "seq": run.seq,
+        "is_past": is_past,
+        "mark": run_mark(status).document(),
+        "sentence": line(outcome["summary"], 600),
+        "reasons": [reason_phrase(each) for each in outcome["reasons"][:_LISTED]],
+        "warnings": [_warning(each) for each in outcome["warnings"][:_LISTED]],
+        "checkpoints": [
+            _checkpoint(each, can_fork=not is_damaged)
+            for each in run.checkpoints[: -_CHECKPOINTS - 1 : -1]
+        ],
+        "seams": seam_documents(list(run.seams.values()), can_resolve=not (is_past or is_damaged)),
+        "merges": _merges(run, can_undo=not (is_past or is_damaged)),
+        "actions": action_documents(
+            outcome["next_actions"],
+            is_live=bool(live),
+            is_past=is_past or is_damaged,
+            clashing=clashing(outcome),
+        ),
+        "can": {
+            "cancel": is_live or (can_go_on and run.finished is None),
+            "drain": is_live,
+            "checkpoint": not is_past and not is_damaged,
+            "resume": can_go_on,
+        },
+        "live": live,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "elapsed_ms": outcome["elapsed_ms"],
+        "courses": run.courses,
+        "folder": line(folder, 1_000),
+    }
+
+
+def forecast_document(
+    run_id: str, entries: Iterable[Mapping[str, Any]], choice: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """What a resume would do, as `views.run.resume_preview` gathers it. `choice`: `from_`, `only`, `until`, `checkpoint`."""
+    groups = forecast(entries)
+    return {
+        "run_id": run_id,
+        "sentence": sentence(groups),
+        "groups": [
+            {
+                "mark": mark.document(),
+                "count": sum(row.count for row in rows),
+                "rows": [
+                    {
+                        "why": row.why,
+                        "because": list(row.because),
+                        "count": row.count,
+                        "steps": list(row.steps),
+                    }
+                    for row in rows[:_LISTED]
+                ],
+            }
+            for mark, rows in groups
+        ],
+        "is_nothing": not any(mark in RERUNS for mark, _ in groups),
+        "wish": resume_wish(**choice),
+    }
+
+
+def log_document(events: Sequence[Event], first: int, limit: int) -> dict[str, Any]:
+    """Events from the sequence number `first` on, a line each."""
+    start = max(first, 1) - 1
+    shown = events[start : start + limit]
+    after = start + len(shown)
+    return {
+        "events": [
+            {
+                "seq": event.seq,
+                "at": line(event.at, 40),
+                "kind": line(event.kind, 40),
+                "step": line(event.data["step"], 80)
+                if isinstance(event.data.get("step"), str)
+                else None,
+                "line": line(event_line(event), 600),
+            }
+            for event in shown
+        ],
+        "next": after + 1 if after < len(events) else None,
+        "count": len(events),
+    }
+
+
+def _merges(run: RunState, *, can_undo: bool) -> list[dict[str, Any]]:
+    """Newest first; the last that stands has the wish that takes it back."""
+    return [
+        {
+            **{key: line(merge[key] or "", 80) for key in ("merge", "step", "by", "undoes")},
+            "steps": [line(step, 80) for step in merge["steps"][:_LISTED]],
+            "phrase": merge["phrase"],
+            "undone": merge["undone"],
+            "wish": {"do": "merge", "undo": True} if can_undo and merge["is_last"] else None,
+        }
+        for merge in merge_documents(run)[: -_LISTED - 1 : -1]
+    ]
+
+
+def _warning(entry: Mapping[str, Any]) -> dict[str, Any]:
+    step = entry.get("step")
+    return {
+        "code": line(entry.get("code"), 60),
+        "text": line(entry.get("message") or "", 600),
+        "step": line(step, 80) if step else None,
+    }
+
+
+def _checkpoint(entry: Mapping[str, Any], *, can_fork: bool) -> dict[str, Any]:
+    return {
+        "name": line(entry.get("name"), 80),
+        "seq": entry.get("seq"),
+        "at": line(entry.get("at") or "", 40),
+        "reason": line(entry.get("reason"), 20),
+        "note": line(entry.get("note") or "", 600),
+        "ready": len(entry.get("ready") or []),
+        "forecast": resume_forecast(checkpoint=entry.get("name")) if can_fork else None,
+    }

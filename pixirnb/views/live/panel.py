@@ -1,0 +1,288 @@
+"""What the panel of one step shows, as plain JSON: how it stands and why, what it was told, tried, left, and what can be done.
+
+    panel(plan, fold(events[:n]), tries of events[:n], step_id, …) -> dict
+
+The same function for a run that is live and for any moment of its past. The keys stand in docs/reference/live-view.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.history.bundles import bundle, stored_output
+from pixirnb.history.file_events import CONFLICT, OUTSIDE
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.next_actions import step_actions
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.runners.output.mask import Mask
+from pixirnb.views.basics.ansi import render_ansi
+from pixirnb.views.basics.phrases import error_phrase, held_phrase
+from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.status_marks import Mark, state_mark
+from pixirnb.views.files.conflicts import is_clashing
+from pixirnb.views.files.seams import seam_documents
+from pixirnb.views.live.action_buttons import action_documents, resume_wish
+from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_rows import attempt_documents, count_of, error_document
+from pixirnb.views.live.panel_files import clash_document, files_document
+from pixirnb.views.live.step_inputs import agent_of, environment, list_inputs, mask_of, says
+from pixirnb.views.live.value_preview import stored_preview
+from pixirnb.views.run.explain import SOURCES, explain
+from pixirnb.views.session.permissions import permission_documents
+
+_GLOBS: Final = 40
+_NEIGHBOURS: Final = 100
+_ARTIFACTS: Final = 100
+_CHECKS: Final = 40
+_CHOICES: Final = 40
+_LIMITATIONS: Final = 20
+_COPIED_LINES: Final = 20
+_ENOUGH: Final = "Is what it left good enough as it is?"
+_UNASKED: Final = {
+    CONFLICT: "Whose version of the files in conflict counts?",
+    OUTSIDE: "It changed files that it had not claimed. Is what it left good all the same?",
+}
+"""What a person is asked of a step that asks nothing itself, by the kind of its error."""
+
+
+def panel(
+    plan: Plan,
+    run: RunState,
+    tries: Tries,
+    step_id: str,
+    *,
+    is_live: bool,
+    is_past: bool = False,
+    damage: str = "",
+    printed: str = "",
+    secrets: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
+    `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known.
+
+    Raises KeyError for a step that the plan does not have.
+    """
+    step = plan.steps[plan.index[step_id]]
+    state = run.steps.get(step_id) or StepState()
+    mask = mask_of(step, run, secrets)
+    mark = state_mark(state, is_live=is_live)
+    headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
+    if damage:
+        why.insert(0, f"The log is damaged, and this is what it says up to there: {damage}")
+    artifacts = list((state.ended or {}).get("artifacts") or [])
+    offered = step_actions(run.run_id, step, state)
+    can = {
+        "rerun": not (is_live or is_past or damage) and run.started_at is not None,
+        "decide": not (is_past or damage) and state.awaits_human,
+        "cancel": not is_past and is_live and state.stage != "settled",
+    }
+    return {
+        "step": step.id,
+        "kind": step.kind,
+        "seq": run.seq,
+        "is_past": is_past,
+        "mark": mark.document(),
+        "headline": line(headline, 600),
+        "why": [line(sentence, 600) for sentence in why],
+        "description": line(step.spec.description, 600),
+        "phase": line(step.phase, 80),
+        "attempt": state.attempt,
+        "max_attempts": step.retry.max_attempts,
+        "wave": step.wave if state.wave is None else state.wave,
+        "timeout": _timeout(step, state),
+        "agent": agent_of(step, mask),
+        "posture": step.posture,
+        "workspace": step.workspace,
+        "cwd": line(step.spec.cwd or (step.agent.cwd if step.agent else None) or "", 300),
+        "read_set": [line(glob, 200) for glob in step.read_set[:_GLOBS]],
+        "write_set": [line(glob, 200) for glob in step.write_set[:_GLOBS]],
+        "says": says(plan, step, mask),
+        "needs": _neighbours(plan, run, step.depends_on, is_live=is_live),
+        "needs_count": len(step.depends_on),
+        "holds": _neighbours(plan, run, step.dependents, is_live=is_live),
+        "holds_count": len(step.dependents),
+        "inputs": list_inputs(run, step.references, mask),
+        "env": environment(step, mask),
+        "attempts": attempt_documents(tries.of(step.id), is_live=is_live),
+        "attempts_count": len(tries.of(step.id)),
+        "error": _error(run, step, state, mark, printed),
+        "left": _left(state, tries, step.id),
+        "checks": [_check(check) for check in state.checks[:_CHECKS]],
+        "limitations": [line(each, 600) for each in state.limitations[:_LIMITATIONS]],
+        "bundle": _bundle(step, state),
+        "artifacts": [
+            {"path": line(entry.get("path"), 300), "bytes": count_of(entry.get("bytes"))}
+            for entry in artifacts[:_ARTIFACTS]
+        ],
+        "artifacts_count": len(artifacts),
+        "value": stored_preview(stored_output(state)),
+        "files": files_document(plan, run, step_id, can_act=not (is_past or damage)),
+        "clash": clash_document(state, step_id=step_id, can_act=not (is_past or damage)),
+        "seams": seam_documents(
+            list(run.seams.values()), step=step_id, can_resolve=not (is_past or damage)
+        ),
+        "held_by": _holder(state),
+        "question": _question(state, mask),
+        "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
+        "retry": _retry(state, tries, step.id),
+        "actions": action_documents(
+            offered,
+            is_live=is_live,
+            is_past=is_past or bool(damage),
+            clashing={step.id} if is_clashing(state) else (),
+        ),
+        "can": can,
+        "wishes": {
+            "rerun": resume_wish(from_=step.id) if can["rerun"] else None,
+            "cancel": {"do": "cancel", "step": step.id} if can["cancel"] else None,
+            "accept": _word(step.id, "accept") if can["decide"] else None,
+            "reject": _word(step.id, "reject") if can["decide"] else None,
+        },
+    }
+
+
+def _word(step_id: str, verdict: str) -> dict[str, str]:
+    return {"do": "decide", "step": step_id, "verdict": verdict}
+
+
+def _timeout(step: PlannedStep, state: StepState) -> dict[str, Any]:
+    limit = state.timeout_ms if state.timeout_ms is not None else step.timeout_ms
+    return {"ms": limit, "source": "" if limit is None else SOURCES.get(step.timeout_source, "")}
+
+
+def _neighbours(
+    plan: Plan, run: RunState, places: Sequence[int], *, is_live: bool
+) -> list[dict[str, Any]]:
+    found = []
+    for place in places[:_NEIGHBOURS]:
+        name = plan.steps[place].id
+        state = run.steps.get(name) or StepState()
+        found.append({"step": name, "mark": state_mark(state, is_live=is_live).document()})
+    return found
+
+
+def _error(
+    run: RunState, step: PlannedStep, state: StepState, mark: Mark, printed: str
+) -> dict[str, Any] | None:
+    """Why the last attempt is not ready; what a hold covers is told in `left`."""
+    error = state.error
+    if state.stage == "retrying":
+        error = (state.retry or {}).get("error")
+    if error is None or state.checkpoint_status in {"held", "checkpoint_ready"}:
+        return None
+    if error.get("kind") == OUTSIDE and state.awaits_human:
+        return None  # the question says it, and the list of files
+    tail = render_ansi(printed or str((state.ended or {}).get("tail") or ""))
+    told = plain(error.get("message") or "", 2_000)
+    head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"
+    last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
+    words = [head, *f"{line(error.get('kind'), 60)}: {told}".split("\n"), *last]
+    copied = [f"# {line(each, 400)}".rstrip() for each in words]
+    return {
+        **error_document(error),
+        "tail": [list(segment) for segment in tail.segments],
+        "copy": "\n".join([*copied, f"%pixir show {run.run_id} {step.id}"]),
+    }
+
+
+def _left(state: StepState, tries: Tries, step_id: str) -> dict[str, Any] | None:
+    """What the last attempt of a step left that is held, or is to be done again."""
+    made = tries.of(step_id)
+    if not made or not (state.checkpoint_status == "held" or state.stage == "idle"):
+        return None
+    last = made[-1]
+    status = str((last.ended or {}).get("status") or "lost")
+    return {
+        "attempt": last.attempt,
+        "status": line(status, 40),
+        "summary": line((last.ended or {}).get("summary") or "", 2_000),
+        "error": None if last.error is None else error_document(last.error),
+    }
+
+
+def _check(check: Mapping[str, Any]) -> dict[str, Any]:
+    declared = check.get("check")
+    pairs = list(declared.items()) if isinstance(declared, Mapping) else []
+    name, argument = pairs[0] if pairs else ("check", "")
+    return {
+        "name": line(name, 40),
+        "argument": plain(shown(argument, limit=600), 600),
+        "passed": check.get("passed") is True,
+        "saw": plain(shown(check.get("evidence"), limit=1_000), 1_000),
+    }
+
+
+def _bundle(step: PlannedStep, state: StepState) -> dict[str, Any] | None:
+    made = bundle(step.id, state)
+    if made is None:
+        return None
+    payload = made["payload"] or {}
+    validation = payload.get("validation")
+    return {
+        "dependent_safe": made["dependent_safe"],
+        "produced": made["produced"]["kind"],
+        "validation": None
+        if not isinstance(validation, Mapping)
+        else {
+            "passed": validation.get("passed") is True,
+            "errors": [line(each, 300) for each in (validation.get("errors") or [])[:_CHECKS]],
+        },
+        "schema_id": line(payload.get("schema_id") or "", 120),
+        "provenance": line(payload.get("provenance") or "", 40),
+        "files": len(made["changes"]["files"]),
+    }
+
+
+def _holder(state: StepState) -> dict[str, Any] | None:
+    if state.held_by is None:
+        return None
+    return {
+        "kind": line(state.held_by.get("kind"), 40),
+        "step": line(state.held_by["step"], 80) if state.held_by.get("step") else None,
+        "sentence": held_phrase(state.held_by, attempt=state.attempt),
+    }
+
+
+def _question(state: StepState, mask: Mask) -> dict[str, Any] | None:
+    """What a person is, or was, asked: an open question, or whether something partial will do."""
+    if state.request is None and state.decision is None and not state.awaits_human:
+        return None
+    said = state.decision
+    if said is None and is_clashing(state):
+        return None  # the conflict itself is shown, with the words that solve it
+    asked = state.request or {}
+    text = str(asked.get("question") or _UNASKED.get((state.error or {}).get("kind", ""), _ENOUGH))
+    return {
+        "text": plain(mask.text(text), 4_000),
+        "choices": [
+            {"text": line(shown(choice), 200), "value": choice}
+            for choice in (asked.get("choices") or [])[:_CHOICES]
+        ],
+        "is_open": state.awaits_human,
+        "takes_value": not (state.ended or {}).get("output"),
+        "said": None
+        if said is None
+        else {
+            "verdict": line(said.get("verdict"), 20),
+            "value": "" if said.get("value") is None else plain(shown(said["value"]), 2_000),
+            "note": plain(said.get("note") or "", 4_096),
+            "by": line(said.get("by") or "", 80),
+            "is_acted_on": state.decided,
+        },
+    }
+
+
+def _retry(state: StepState, tries: Tries, step_id: str) -> dict[str, Any] | None:
+    if state.stage != "retrying" or state.retry is None:
+        return None
+    made = tries.of(step_id)
+    return {
+        "attempt": state.retry.get("attempt"),
+        "class": line(state.retry.get("retry_class"), 40),
+        "delay_ms": state.retry.get("delay_ms"),
+        "planned_at": ((made[-1].retry or {}) if made else {}).get("at"),
+        "sentence": error_phrase(state.retry.get("error")),
+    }

@@ -1,0 +1,132 @@
+"""The scene of a run: where everything is drawn and what never changes while it runs, as plain JSON for the browser.
+
+Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placing.py). A workflow
+with wide waves has two sheets: one with the wide waves folded, and the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.planning.plan import Plan
+from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
+from pixirnb.views.basics.status_marks import RUN_MARKS, STEP_MARKS
+from pixirnb.views.live.tape import KINDS
+from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, fold_drawing, kinds_of
+from pixirnb.views.picture.placement import path_of, place_drawing
+
+LIVE_STEPS: Final = 5_000
+"""Steps up to which a run has a live view; a larger one has the folded, static picture."""
+
+_SAID: Final = {
+    "run_started": "the run started",
+    "run_resumed": "the run was resumed: {reuse} to reuse, {rerun} to rerun, {hold} to hold",
+    "run_forked": "the run was forked: what came before happened in another",
+    "step_scheduled": "attempt {attempt} scheduled",
+    "attempt_started": "attempt {attempt} started",
+    "attempt_ended": "attempt {attempt} ended{elapsed}: {mark}",
+    "retry_planned": "attempt {attempt} is to follow{delay}",
+    "verification_recorded": "checked",
+    "checkpoint_decided": "{mark}{reused}",
+    "step_held": "held",
+    "decision_requested": "asks a person",
+    "decision_recorded": "{verdict} by a person",
+    "checkpoint_saved": "checkpoint {name} saved",
+    "subagent_event": "{asked}",
+    "workspace_captured": "attempt {attempt} left {files}",
+    "merge_applied": "{merge}",
+    "merge_conflicted": "a merge conflicts",
+    "seam_opened": "seam {name} opened",
+    "seam_resolved": "seam {name} resolved",
+    "warning_raised": "a warning",
+    "run_finished": "the run came to rest: {status}",
+}
+"""What the browser says of an event; it fills the braces in from the entry of the tape."""
+
+
+def look() -> dict[str, Any]:
+    """Words, symbols, tones and shapes, by the numbers a tape uses for them."""
+
+    def told(mark: Any) -> dict[str, str]:
+        return {
+            "key": mark.key,
+            "word": mark.word,
+            "symbol": mark.symbol,
+            "tone": mark.tone,
+            "shape": status_shape(mark),
+        }
+
+    return {
+        "marks": [told(mark) for mark in STEP_MARKS],
+        "run": {mark.key: told(mark) for mark in RUN_MARKS},
+        "kinds": dict(KIND_SHAPES),
+        "told": list(KINDS),
+        "events": [_SAID.get(kind, kind.replace("_", " ")) for kind in KINDS],
+    }
+
+
+def scene(run_id: str, plan: Plan, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The scene of a run of `plan`; `document` is its `PlanReport.document()`."""
+    index = plan.index
+    kinds = kinds_of(plan)
+    whole = drawing(document, None, edges_of(plan), kinds=kinds)
+    first = fold_drawing(whole)
+    drawn = [first] if first is whole else [first, whole]
+    return {
+        "run_id": run_id,
+        "workflow": plan.workflow.name,
+        "ids": [step.id for step in plan.steps],
+        "kinds": [step.kind for step in plan.steps],
+        "isolated": [step.workspace == "isolated" for step in plan.steps],
+        "waves": [step.wave for step in plan.steps],
+        "needs": [list(step.depends_on) for step in plan.steps],
+        "phases": [
+            [name, list(steps)] for name, steps in plan.phases if steps and len(plan.phases) > 1
+        ],
+        "conflicts": [
+            [*(index[step] for step in entry["steps"]), entry["rule"], list(entry["paths"][:3])]
+            for entry in document["conflicts"]
+        ],
+        "conflict_count": document["conflict_count"],
+        "serialized": [
+            [index[entry["step"]], index[entry["after"]]] for entry in document["serialized"]
+        ],
+        "sheets": [_sheet(sheet, index, is_folded=sheet is not whole) for sheet in drawn],
+    }
+
+
+def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> dict[str, Any]:
+    """`boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
+    sheet = place_drawing(shown)
+    stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]
+    place = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}
+    boxes = {box.id: box for box in sheet.boxes}
+    size = sheet.boxes[0] if sheet.boxes else None
+    return {
+        "folded": is_folded,
+        "width": round(sheet.width, 1),
+        "height": round(sheet.height, 1),
+        "box": [round(size.width, 1), round(size.height, 1)] if size else [0, 0],
+        "boxes": [
+            [index[box.id], round(box.x, 1), round(box.y, 1)]
+            for box in sheet.boxes
+            if box.id in index
+        ],
+        "more": [
+            [
+                round(boxes[name].x, 1),
+                round(boxes[name].y, 1),
+                shown.nodes[name].note,
+                [index[step] for step in shown.nodes[name].steps],
+            ]
+            for name in stand_ins
+        ],
+        "curves": [
+            [place[curve.source], place[curve.target], path_of(curve)] for curve in sheet.curves
+        ],
+        "bands": [
+            [band.name, *(round(n, 1) for n in (band.x, band.y, band.width, band.height))]
+            for band in sheet.bands
+        ],
+    }

@@ -1,0 +1,184 @@
+"""The tape of a run: one entry an event, each with the steps whose look it changed. The browser replays it without folding.
+
+    events ──▶ Tape.take(event) ──▶ [seq, ms, kind, step, changes, status, told]
+
+To see the run as it was after entry n, take each step's last change in the entries up to n. Nearly everything is a number, so
+that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, get_args
+
+from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.events import Event, Kind
+from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.planning.plan import Plan
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.status_marks import STEP_MARKS, Mark, state_mark, step_mark
+from pixirnb.views.basics.timestamps import epoch_ms
+
+KINDS: Final[tuple[str, ...]] = get_args(Kind)
+"""Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
+STRIDE: Final = 5
+"""Numbers a change takes: step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none."""
+
+Entry = list[Any]
+"""`[seq, ms since the first event, kind, step or -1, changes, run status or "", told]`.
+
+`told` is what the sentence of the event and the timeline need, by its kind: `[attempt]` of `step_scheduled`,
+`attempt_started` and `decision_requested`; `[attempt, place in STEP_MARKS, elapsed ms]` of `attempt_ended`;
+`[attempt to come, delay ms]` of `retry_planned`; `[attempt, place in STEP_MARKS, 1 if reused]` of `checkpoint_decided`;
+`[attempt, 1 for accept]` of `decision_recorded`; `[attempt, 0 asked, 1 allowed, 2 denied, 3 for any other news]` of
+`subagent_event`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
+`checkpoint_saved`, `seam_opened` and `seam_resolved`; `[attempt, files]` of `workspace_captured`; `[files, 1 if it takes
+one back]` of `merge_applied`; else empty.
+"""
+
+_PLACE: Final = {mark.key: place for place, mark in enumerate(STEP_MARKS)}
+_UNKNOWN: Final = _PLACE["ended"]
+"""For a status nobody here knows: it ended, and nothing may build on it."""
+_BEGINNINGS: Final = frozenset({"run_started", "run_resumed", "run_forked"})
+_NAME_ROOM: Final = 60
+
+
+@dataclass(slots=True, eq=False)
+class Tape:
+    """The tape of one run, grown an event at a time. Holds the fold it is made from."""
+
+    plan: Plan
+    run: RunState = field(default_factory=RunState)
+    entries: list[Entry] = field(default_factory=list)
+    began_ms: int = 0
+    """Moment of the first event that has one, in ms since 1970."""
+    ms: int = 0
+    """Of the last entry."""
+    _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Take events in order."""
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> Entry:
+        """Take one event; returns its entry, which is added to `entries`. An event that cannot be read changes no look."""
+        is_read = self.run.apply(event)
+        self._tick(event.at)
+        step = event.data.get("step")
+        place = self.plan.index.get(step, -1) if isinstance(step, str) else -1
+        changes: list[int] = []
+        for name in _touched(event, step, self.run) if is_read else ():
+            self._change(name, changes)
+        status = "running" if is_read and event.kind in _BEGINNINGS else ""
+        if is_read and event.kind == "run_finished":
+            status = line(event.data["status"], 40)
+        kind = KINDS.index(event.kind) if event.kind in KINDS else len(KINDS)
+        told = _told(event) if is_read else []
+        entry = [event.seq, self.ms, kind, place, changes, status, told]
+        self.entries.append(entry)
+        return entry
+
+    def _tick(self, at: Any) -> None:
+        moment = epoch_ms(at)
+        if moment is None:
+            return
+        if not self.began_ms:
+            self.began_ms = moment
+        # A wall clock may jump back; a picture of time may not.
+        self.ms = max(self.ms, moment - self.began_ms)
+
+    def _change(self, name: str, changes: list[int]) -> None:
+        place, state = self.plan.index.get(name), self.run.steps.get(name)
+        if place is None or state is None:
+            return
+        holder = (state.held_by or {}).get("step")
+        look = (
+            _PLACE.get(mark_of(state).key, _UNKNOWN),
+            _number(state.attempt),
+            elapsed_of(state),
+            self.plan.index.get(holder, -1) if isinstance(holder, str) else -1,
+        )
+        if self._shown.get(name) != look:
+            self._shown[name] = look
+            changes += (place, *look)
+
+
+def mark_of(state: StepState) -> Mark:
+    """The look of a step's state in a run that goes on, the same as of its outcome."""
+    return state_mark(state)
+
+
+def elapsed_of(state: StepState) -> int:
+    """How long its last attempt took, in ms; -1 where none has ended, or what it left no longer counts."""
+    is_over = state.stage in {"ended", "settled"} and state.checkpoint_status != "held"
+    return _number((state.ended or {}).get("elapsed_ms")) if is_over else -1
+
+
+def _touched(event: Event, step: Any, run: RunState) -> list[str]:
+    """Steps whose look the event may change; `run` has heard of it. Its data has the shape of its kind."""
+    if event.kind == "merge_applied" and (undone := event.data.get("undoes")) is not None:
+        return [m["step"] for m in run.merges if m["merge"] == undone and m["step"] is not None]
+    if event.kind == "run_resumed":
+        return [entry["step_id"] for entry in event.data["steps"]]
+    return [step] if isinstance(step, str) else []
+
+
+def _told(event: Event) -> list[Any]:
+    """See `Entry`. Its data has the shape of its kind."""
+    data = event.data
+    match event.kind:
+        case "step_scheduled" | "attempt_started" | "decision_requested":
+            return [_number(data["attempt"])]
+        case "attempt_ended":
+            # By itself: a clean end is not yet known to be good, any other did not leave what it should, or met a conflict.
+            status = data["status"]
+            is_clash = (data.get("error") or {}).get("kind") == CONFLICT
+            unready = "needs_orchestrator" if is_clash else "failed"
+            mark = _mark(None if status == "completed" else unready, status)
+            return [_number(data["attempt"]), mark, _number(data["elapsed_ms"])]
+        case "retry_planned":
+            return [_number(data["attempt"]), _number(data["delay_ms"])]
+        case "checkpoint_decided":
+            mark = _mark(data["status"], data["subagent_status"])
+            return [_number(data["attempt"]), mark, int(data.get("reused") is True)]
+        case "decision_recorded":
+            return [_number(data["attempt"]), int(data["verdict"] == "accept")]
+        case "subagent_event":
+            return [_number(data["attempt"]), _news_of(data)]
+        case "run_resumed":
+            actions = [entry["action"] for entry in data["steps"]]
+            counts = [actions.count(action) for action in ("reuse", "rerun", "hold")]
+            return [*counts, int(data.get("spec") is not None)]
+        case "checkpoint_saved":
+            return [line(data["name"], _NAME_ROOM)]
+        case "seam_opened" | "seam_resolved":
+            return [line(data["id"], _NAME_ROOM)]
+        case "workspace_captured":
+            return [_number(data["attempt"]), _number(data["changes"]["count"])]
+        case "merge_applied":
+            return [_number(data["changes"]["count"]), int(data.get("undoes") is not None)]
+        case _:
+            return []
+
+
+def _news_of(data: dict[str, Any]) -> int:
+    if data["event"] == ASKED:
+        return 0
+    if data["event"] == DECIDED:
+        return {"allow": 1, "deny": 2}.get(data.get("verdict", ""), 3)
+    return 3
+
+
+def _mark(checkpoint: str | None, attempt: str) -> int:
+    mark = step_mark({"checkpoint_status": checkpoint, "subagent_status": attempt})
+    return _PLACE.get(mark.key, _UNKNOWN)
+
+
+def _number(value: Any) -> int:
+    """A count or a span that a hostile log may have made something a browser cannot reckon with."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 2**53 else -1

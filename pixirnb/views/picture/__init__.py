@@ -1,0 +1,1 @@
+"""The graph of a workflow: its layout, as SVG, DOT and Mermaid."""

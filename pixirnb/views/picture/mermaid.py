@@ -1,0 +1,54 @@
+"""A plan or an outcome as a mermaid flowchart. Node names are numbers; run data stands only in quoted, encoded labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.style import COLOURS
+from pixirnb.views.picture.drawing import Edges, drawing
+
+_PLAIN: Final = frozenset(" -_.,:/()+=!?…·✓✗◐◆▸■◷‖⊘⊖◌○")
+
+
+def mermaid(
+    plan: Mapping[str, Any] | None,
+    outcome: Mapping[str, Any] | None = None,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+) -> str:
+    """A `flowchart LR`. Whole workflows: nothing is folded."""
+    shown = drawing(plan, outcome, edges, kinds=kinds)
+    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    held = set(shown.holds)
+    lines = ["flowchart LR"]
+    for step, node in shown.nodes.items():
+        label = [f"{node.mark.symbol} {step}"]
+        if node.mark.key != "planned":
+            label.append(node.mark.word)
+        if node.is_isolated:
+            label.append("in a copy")
+        if node.attempt > 1:
+            label.append(f"attempt {node.attempt}")
+        if span(node.elapsed_ms):
+            label.append(span(node.elapsed_ms))
+        quoted = _label(" · ".join(line(part, 80) for part in label))
+        lines.append(f'  {names[step]}["{quoted}"]:::{node.mark.tone}')
+    for source, target in shown.edges:
+        arrow = "-.->" if (source, target) in held else "-->"
+        lines.append(f"  {names[source]} {arrow} {names[target]}")
+    tones = dict.fromkeys(node.mark.tone for node in shown.nodes.values())
+    for tone in tones:
+        dash = ",stroke-dasharray:4 3" if tone == "idle" and outcome is not None else ""
+        lines.append(f"  classDef {tone} stroke:{COLOURS[tone]},stroke-width:2px{dash}")
+    return "\n".join(lines) + "\n"
+
+
+def _label(words: str) -> str:
+    """Letters, digits and harmless signs as they are, all else as a numeric entity: an allow-list, not an escape."""
+    return "".join(
+        letter if letter.isalnum() or letter in _PLAIN else f"#{ord(letter)};" for letter in words
+    )

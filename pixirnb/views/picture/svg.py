@@ -1,0 +1,190 @@
+"""The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
+
+Status shows by shape, word (on hover and for screen readers) and colour; a held step is dashed, with a dashed line to what
+holds it; phases are light bands. Long workflows go on below (see lines.py), large ones are folded (see drawing.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
+from pixirnb.views.basics.markup import coordinate, text
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.style import PALETTE, PICTURE
+from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
+from pixirnb.views.picture.layout import Box
+from pixirnb.views.picture.placement import BOLD, length, path_of, place_drawing
+from pixirnb.views.picture.wrap import Band
+
+
+def picture(
+    plan: Mapping[str, Any] | None,
+    outcome: Mapping[str, Any] | None = None,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+    isolated: Iterable[str] = (),
+) -> str:
+    """An `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
+    whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
+    return draw(fold_drawing(whole)) if whole.nodes else ""
+
+
+def draw(shown: Drawing) -> str:
+    """The `<svg>` of a drawing as it is."""
+    sheet = place_drawing(shown)
+    held = set(shown.holds)
+    boxes = {box.id: box for box in sheet.boxes}
+    parts = [_band(band) for band in sheet.bands]
+    parts += [
+        f'<path class="pixirnb-edge" fill="none" stroke="#888" d="{path_of(curve)}"/>'
+        for curve in sheet.curves
+        if (curve.source, curve.target) not in held
+    ]
+    parts += [
+        f'<g class="pixirnb-{shown.nodes[curve.source].mark.tone}">'
+        f'<path class="pixirnb-hold" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
+        f'd="{path_of(curve)}"/></g>'
+        for curve in sheet.curves
+        if (curve.source, curve.target) in held
+    ]
+    parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in sheet.curves)]
+    parts += [_node(shown.nodes[box.id], box) for box in sheet.boxes]
+    width, height = coordinate(sheet.width), coordinate(sheet.height)
+    body = "".join(parts)
+    return (
+        f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
+        f"<style>{PALETTE}{PICTURE}</style>{body}</svg>"
+    )
+
+
+def _band(band: Band) -> str:
+    return (
+        f'<rect class="pixirnb-band" x="{coordinate(band.x)}" y="{coordinate(band.y)}" width="{coordinate(band.width)}" '
+        f'height="{coordinate(band.height)}" rx="6" fill="#f4f6f8"/>'
+        f'<text class="pixirnb-small" x="{coordinate(band.x + 8)}" y="{coordinate(band.y + 13)}">{text(band.name, 40)}</text>'
+    )
+
+
+def _head(box: Box) -> str:
+    x, y = box.x, box.y + box.height / 2
+    return f'<path class="pixirnb-head" fill="#888" d="M{coordinate(x)} {coordinate(y)}l-6 -3.4v6.8z"/>'
+
+
+def _node(node: Node, box: Box) -> str:
+    if node.stands_for:
+        return _several(node, box)
+    mark = node.mark
+    held = " pixirnb-held" if mark.key == "held" else ""
+    dash = ' stroke-dasharray="4 3"' if held else ""
+    tries = f"×{node.attempt}" if node.attempt > 1 else ""
+    name = _fit(line(node.id, 64), box.width - 36 - length(tries, 10.5) * 1.7, BOLD)
+    middle = box.height / 2
+    parts = [
+        f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
+        f"<title>{text(_told(node), 400)}</title>",
+        _sheet_behind(box) if node.is_isolated else "",
+        f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
+        f'fill="#fff" stroke="currentColor"{dash}/>',
+    ]
+    if mark.tone != "idle":
+        parts.append(
+            f'<rect class="pixirnb-tint" width="{coordinate(box.width)}" height="{coordinate(box.height)}" '
+            f'rx="7" fill="none"/>'
+        )
+    parts.append(shape_at(status_shape(mark), 8, middle - 8, 16, mark.tone))
+    small = _small(node, box.width - 36)
+    baseline = 16.0 if small else middle + 4
+    parts.append(
+        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(name, 80)}</text>'
+    )
+    if tries:
+        parts.append(
+            f'<text class="pixirnb-small" x="{coordinate(box.width - 8)}" y="16" text-anchor="end">'
+            f"{tries}</text>"
+        )
+    parts.append(small)
+    return "".join(parts) + "</g>"
+
+
+def _sheet_behind(box: Box) -> str:
+    """The edge of a second sheet behind the box: it works in a copy."""
+    return (
+        f'<rect class="pixirnb-copy" x="3" y="3" width="{coordinate(box.width)}" height="{coordinate(box.height)}" '
+        f'rx="7" fill="none" stroke="currentColor"/>'
+    )
+
+
+def _small(node: Node, room: float) -> str:
+    """The second line of a box: kind, and elapsed at its end."""
+    parts = []
+    elapsed, shape = span(node.elapsed_ms), kind_shape(node.kind)
+    x = 44.0 if shape else 30.0
+    if shape:
+        parts.append(shape_at(shape, 30, 23, 10, "mute"))
+    if node.kind:
+        word = line(node.kind, 20)
+        # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
+        left = room - (x - 30) - (length("59 m 59 s", 10.5) + 8 if elapsed else 0)
+        if not shape or length(word, 10.5) <= left:
+            word = _fit(word, max(left, 0), 10.5)
+            parts.append(
+                f'<text class="pixirnb-small" x="{coordinate(x)}" y="31">{text(word)}</text>'
+            )
+    if elapsed:
+        parts.append(
+            f'<text class="pixirnb-small" x="{coordinate(room + 28)}" y="31" text-anchor="end">'
+            f"{elapsed}</text>"
+        )
+    return "".join(parts)
+
+
+def _several(node: Node, box: Box) -> str:
+    counts = _counted(node)
+    return (
+        f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
+        f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
+        f'<rect class="pixirnb-band" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
+        f'fill="#eee"/>'
+        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, BOLD))}</text>'
+        f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
+    )
+
+
+def _counted(node: Node) -> str:
+    return ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
+
+
+def _told(node: Node) -> str:
+    parts = [f"{node.id}: {node.mark.word}"]
+    if node.kind:
+        parts.append(f"{node.kind} step{' in a copy of your files' if node.is_isolated else ''}")
+    if node.attempt > 1:
+        parts.append(f"attempt {node.attempt}")
+    if node.elapsed_ms is not None and span(node.elapsed_ms):
+        parts.append(span(node.elapsed_ms))
+    return ", ".join(parts) + (f". {node.note}" if node.note else "")
+
+
+def _description(shown: Drawing) -> str:
+    counts: dict[str, int] = {}
+    for node in shown.nodes.values():
+        for mark, count in node.stands_for or ((node.mark, 1),):
+            counts[mark.word] = counts.get(mark.word, 0) + count
+    listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
+    return text(
+        f"Steps in columns by wave, lines from each step to those that wait for it: {listed}."
+    )
+
+
+def _fit(words: str, room: float, size: float) -> str:
+    if length(words, size) <= room:
+        return words
+    while words and length(words, size) + size * 0.8 > room:
+        words = words[:-1]
+    return words + "…"

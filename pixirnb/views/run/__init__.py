@@ -1,0 +1,1 @@
+"""Plans, outcomes and lists of runs, shown."""

@@ -1,0 +1,262 @@
+"""Two runs side by side: what was asked of each, how each ended, and where their steps differ.
+
+    comparison(left, right) -> document -> comparison_text | comparison_html
+
+Times are shown and never count as a difference: no two runs take equally long. Source: contract.md §9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.views.basics import html_cards
+from pixirnb.views.basics.durations import moment, span
+from pixirnb.views.basics.markup import code, text
+from pixirnb.views.basics.sanitize import line, plain, plural
+from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
+from pixirnb.views.basics.text_table import table
+
+_OUTCOME_KEYS: Final = ("status", "attempt", "digest", "error")
+"""What of two step outcomes counts as a difference."""
+_SHOWN: Final = 120
+_SAME: Final = Mark("planned", "no difference", "=", "idle")
+_OTHER: Final = Mark("partial", "different", "≠", "half")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the two runs."""
+
+    outcome: RunOutcome
+    run: RunState
+
+
+def comparison(left: ComparedRun, right: ComparedRun) -> dict[str, Any]:
+    """`{left, right, same, workflow, inputs, steps}`: steps of the left in spec order, then those only the right has.
+
+    A step's `differs` names the keys of its definition that differ, then `status`, `attempt`, `digest` and `error`.
+    """
+    steps = _steps(left, right)
+    workflow, inputs = _workflow(left.run, right.run), _inputs(left.run, right.run)
+    is_same = workflow["same"] and not inputs and not any(step["differs"] for step in steps)
+    return {
+        "left": _summary(left),
+        "right": _summary(right),
+        "same": is_same and left.outcome.status == right.outcome.status,
+        "workflow": workflow,
+        "inputs": inputs,
+        "steps": steps,
+    }
+
+
+def comparison_text(document: Mapping[str, Any]) -> str:
+    """A comparison, for terminals: the two runs, what was asked differently, the steps that differ."""
+    mark = _SAME if document.get("same") else _OTHER
+    sides = [document.get("left") or {}, document.get("right") or {}]
+    lines = [f"{mark.symbol} {mark.word} · {' · '.join(line(s.get('run_id'), 60) for s in sides)}"]
+    rows = []
+    for name, side in zip(("left", "right"), sides, strict=True):
+        look = run_mark(side.get("status"))
+        told = [f"{look.symbol} {look.word}", line(side.get("workflow"), 64)]
+        rows.append([name, *told, moment(side.get("started_at")), span(side.get("elapsed_ms"))])
+    lines += ["", *table(["", "status", "workflow", "started", "elapsed"], rows)]
+    for what, pairs in _asked(document):
+        lines += ["", f"  {what}"]
+        lines += table(
+            ["", "left", "right"], [[line(n, 64), _brief(a), _brief(b)] for n, a, b in pairs],
+            indent="    ", widest=60,
+        )  # fmt: skip
+    found = [step for step in document.get("steps") or [] if step.get("differs")]
+    if found:
+        cells = [
+            [line(s.get("step_id"), 64), *_stand(s.get("left")), *_stand(s.get("right")), _names(s)]
+            for s in found
+        ]
+        heads = ["step", "left", "elapsed", "right", "elapsed", "differs in"]
+        lines += ["", *table(heads, cells, numeric=frozenset({2, 4}), widest=60)]
+    rest = len(document.get("steps") or []) - len(found)
+    if rest:
+        lines.append(f"  {'and ' if found else ''}{plural(rest, 'step')} without a difference")
+    return plain("\n".join(lines), 60_000)
+
+
+def comparison_html(document: Mapping[str, Any]) -> str:
+    """A comparison, for notebooks."""
+    mark = _SAME if document.get("same") else _OTHER
+    sides = [document.get("left") or {}, document.get("right") or {}]
+    rows = [
+        [
+            text(name),
+            code(side.get("run_id"), 60),
+            html_cards.status(run_mark(side.get("status"))),
+            text(side.get("workflow") or "", 80),
+            text(moment(side.get("started_at"))),
+            span(side.get("elapsed_ms")),
+        ]
+        for name, side in zip(("left", "right"), sides, strict=True)
+    ]
+    found = [step for step in document.get("steps") or [] if step.get("differs")]
+    steps = [
+        [code(s.get("step_id"), 80), _cell(s.get("left")), _cell(s.get("right")), text(_names(s))]
+        for s in found
+    ]
+    rest = len(document.get("steps") or []) - len(found)
+    asked = "".join(
+        f"<h4>{text(what[:1].upper() + what[1:])}</h4>"
+        + html_cards.table(
+            ["", "left", "right"],
+            [[code(n, 80), text(_brief(a)), text(_brief(b))] for n, a, b in pairs],
+        )
+        for what, pairs in _asked(document)
+    )
+    return html_cards.card(
+        html_cards.top(mark, " and ".join(line(side.get("run_id"), 60) for side in sides)),
+        html_cards.table(["", "run", "status", "workflow", "started", "elapsed"], rows),
+        asked,
+        f"<h4>Steps</h4>{html_cards.table(['step', 'left', 'right', 'differs in'], steps)}"
+        if steps
+        else "",
+        f'<p class="pixirnb-mute">{plural(rest, "step")} without a difference</p>' if rest else "",
+    )
+
+
+# --- the document ------------------------------------------------------------------------------------------------
+
+
+def _summary(side: ComparedRun) -> dict[str, Any]:
+    return {
+        "run_id": side.outcome.run_id,
+        "workflow": side.outcome.workflow,
+        "status": side.outcome.status,
+        "started_at": side.run.started_at,
+        "ended_at": side.run.ended_at,
+        "elapsed_ms": side.outcome.elapsed_ms,
+        "counts": side.outcome.counts,
+    }
+
+
+def _workflow(left: RunState, right: RunState) -> dict[str, Any]:
+    """Whether both pinned one workflow, and the keys around its steps that differ."""
+    changed = [
+        {"key": key, "left": left.spec.get(key), "right": right.spec.get(key)}
+        for key in sorted({*left.spec, *right.spec})
+        if key != "steps" and left.spec.get(key) != right.spec.get(key)
+    ]
+    return {
+        "same": left.spec_digest == right.spec_digest and left.sources == right.sources,
+        "changed": changed,
+        "sources": sorted(
+            name
+            for name in {*left.sources, *right.sources}
+            if left.sources.get(name) != right.sources.get(name)
+        ),
+    }
+
+
+def _inputs(left: RunState, right: RunState) -> list[dict[str, Any]]:
+    return [
+        {"input": name, "left": left.inputs.get(name), "right": right.inputs.get(name)}
+        for name in sorted({*left.inputs, *right.inputs})
+        if (name in left.inputs, left.inputs.get(name))
+        != (name in right.inputs, right.inputs.get(name))
+    ]
+
+
+def _steps(left: ComparedRun, right: ComparedRun) -> list[dict[str, Any]]:
+    mine = {step.step_id: step for step in left.outcome.steps}
+    theirs = {step.step_id: step for step in right.outcome.steps}
+    asked = [
+        {step["id"]: step for step in side.run.spec.get("steps", ())} for side in (left, right)
+    ]
+    found = []
+    for step_id in [*mine, *(other for other in theirs if other not in mine)]:
+        sides = [
+            _step(mine.get(step_id), left.run),
+            _step(theirs.get(step_id), right.run),
+        ]
+        specs = [spec.get(step_id) or {} for spec in asked]
+        one, other = sides
+        differs: list[str] = []
+        if one is not None and other is not None:
+            differs = [
+                k for k in sorted({*specs[0], *specs[1]}) if specs[0].get(k) != specs[1].get(k)
+            ]
+            differs += [key for key in _OUTCOME_KEYS if one[key] != other[key]]
+        elif one is not other:
+            differs = ["only_left" if other is None else "only_right"]
+        found.append({"step_id": step_id, "left": one, "right": other, "differs": differs})
+    return found
+
+
+def _step(step: StepOutcome | None, run: RunState) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    state = run.steps.get(step.step_id)
+    return {
+        "status": step.checkpoint_status,
+        "subagent_status": step.subagent_status,
+        "attempt": step.attempt,
+        "elapsed_ms": step.elapsed_ms,
+        "digest": None if state is None else state.digest,
+        "error": None if step.error is None else step.error["kind"],
+    }
+
+
+# --- how it looks ------------------------------------------------------------------------------------------------
+
+
+def _asked(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[object, object, object]]]]:
+    """What was asked differently: a title, then name and both values of each difference."""
+    workflow = document.get("workflow") or {}
+    told: dict[str, list[tuple[object, object, object]]] = {
+        "the workflow": [_pair(entry, "key") for entry in workflow.get("changed") or []],
+        "inputs": [_pair(entry, "input") for entry in document.get("inputs") or []],
+        "notebook functions": [
+            (name, "its source", "is another") for name in workflow.get("sources") or []
+        ],
+    }
+    return [(what, pairs) for what, pairs in told.items() if pairs]
+
+
+def _pair(entry: Mapping[str, Any], name: str) -> tuple[object, object, object]:
+    return entry.get(name), entry.get("left"), entry.get("right")
+
+
+def _brief(value: object) -> str:
+    return "–" if value is None else line(shown(value), _SHOWN)
+
+
+def _names(step: Mapping[str, Any]) -> str:
+    names: Sequence[object] = step.get("differs") or []
+    told = [line(name, 40).replace("_", " ") for name in names[:12]]
+    return ", ".join("result" if name == "digest" else name for name in told)
+
+
+def _stand(side: Mapping[str, Any] | None) -> tuple[str, str]:
+    """How a step stands, and for how long it ran: a column each, because spans differ from run to run."""
+    if side is None:
+        return "–", ""
+    mark = _mark(side)
+    told = " ".join(part for part in (mark.symbol, mark.word, _tries(side)) if part)
+    return told, span(side.get("elapsed_ms"))
+
+
+def _cell(side: Mapping[str, Any] | None) -> str:
+    if side is None:
+        return "–"
+    told = ", ".join(part for part in (_tries(side), span(side.get("elapsed_ms"))) if part)
+    return f"{html_cards.status(_mark(side))} {text(told)}"
+
+
+def _mark(side: Mapping[str, Any]) -> Mark:
+    return step_mark({"checkpoint_status": side.get("status"), **side})
+
+
+def _tries(side: Mapping[str, Any]) -> str:
+    attempt = side.get("attempt")
+    return f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""

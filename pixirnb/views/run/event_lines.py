@@ -1,0 +1,201 @@
+"""One readable line an event, for `log`, `run --tail` and `history()`. Total: an event of any kind and any data has a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.events import Event
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phrase
+from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
+from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.files.changes import changes_phrase
+from pixirnb.views.files.conflicts import side_name
+from pixirnb.views.files.seams import seam_phrase
+
+Data = Mapping[str, Any]
+
+
+def event_line(event: Event) -> str:
+    """`   4 22:03:44 ▸ make: attempt 1 scheduled, time-out 45 m 00 s`."""
+    return f"{event.seq:>5} {line(event.at[11:19], 8)} {event_sentence(event)}"
+
+
+def event_sentence(event: Event) -> str:
+    """What happened, without number and time."""
+    teller = _TELLERS.get(event.kind)
+    told = None
+    if teller is not None:
+        try:
+            told = teller(event.data)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            told = None  # a log of another version, or damaged data: show it as it is
+    if told is None:
+        told = f"  {line(event.kind, 40)} {line(shown(event.data), 200)}"
+    return line(told, 400)
+
+
+def _started(data: Data) -> str:
+    return f"▸ run {data['run_id']} of {data['workflow']} started in {data['workspace']}"
+
+
+def _resumed(data: Data) -> str:
+    actions = [entry["action"] for entry in data["steps"]]
+    counts = ", ".join(
+        f"{actions.count(name):,} to {name}"
+        for name in ("reuse", "rerun", "hold")
+        if name in actions
+    )
+    return f"▸ run resumed: {counts or 'nothing to do'}"
+
+
+def _forked(data: Data) -> str:
+    return f"▸ forked from {data['run_id']} at its checkpoint {data['checkpoint']}: all above happened there"
+
+
+def _scheduled(data: Data) -> str:
+    limit = span(data.get("timeout_ms"))
+    return f"○ {data['step']}: attempt {data['attempt']} scheduled" + (
+        f", time-out {limit}" if limit else ""
+    )
+
+
+def _attempt_started(data: Data) -> str:
+    return f"▸ {data['step']}: attempt {data['attempt']} started"
+
+
+def _attempt_ended(data: Data) -> str:
+    why = error_phrase(data.get("error")) or line(data.get("summary") or "", 200)
+    status = "ended" if data["status"] == "completed" else str(data["status"]).replace("_", " ")
+    told = f"· {data['step']}: attempt {data['attempt']} {status} after {span(data['elapsed_ms'])}"
+    return f"{told}: {why}" if why else told
+
+
+def _verified(data: Data) -> str:
+    passed = sum(check["passed"] is True for check in data["checks"])
+    return f"· {data['step']}: {passed} of {plural(len(data['checks']), 'check')} passed"
+
+
+def _retry(data: Data) -> str:
+    why = error_phrase(data.get("error")) or f"retry class {data['retry_class']}"
+    return f"↻ {data['step']}: attempt {data['attempt']} in {span(data['delay_ms'])}, after {why}"
+
+
+def _decided(data: Data) -> str:
+    mark = step_mark({**data, "checkpoint_status": data["status"]})
+    how = ", reused" if data.get("reused") else ""
+    why = error_phrase(data.get("error"))
+    return f"{mark.symbol} {data['step']}: {mark.word}{how}" + (f": {why}" if why else "")
+
+
+def _held(data: Data) -> str:
+    return f"‖ {data['step']}: held, {held_phrase(data['held_by'])}"
+
+
+def _asked(data: Data) -> str:
+    return f"◆ {data['step']}: needs a decision: {data['question']}"
+
+
+def _answered(data: Data) -> str:
+    note = f": {data['note']}" if data.get("note") else ""
+    return f"◆ {data['step']}: {data['verdict']}ed by {data['by']}{note}"
+
+
+def _saved(data: Data) -> str:
+    return f"⚑ checkpoint {data['name']} saved ({data['reason']}), {len(data['ready']):,} ready"
+
+
+def _subagent(data: Data) -> str:
+    step = data["step"]
+    if data["event"] == ASKED:
+        used = asked_for(data["tool"], data.get("args"))
+        about = f" {used['about']}" if used["about"] else ""
+        return f"◇ {step}: asks to use {used['name']}{about}: {data['request_id']}"
+    if data["event"] == DECIDED:
+        word = {"allow": "allowed", "deny": "denied"}.get(data["verdict"], data["verdict"])
+        note = f": {data['note']}" if data.get("note") else ""
+        return f"◇ {step}: {word} by {data['by']}{note}"
+    told = f"· {step}: session {data['session_id']} {str(data['event']).replace('_', ' ')}"
+    if not data.get("turn"):
+        return told
+    # A turn that came to its end says nothing of its step: the verdict on that is a line of its own.
+    turn = "came to its end" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
+    return f"{told}: its turn {turn}"
+
+
+def _warned(data: Data) -> str:
+    step = f"{data['step']}: " if data.get("step") else ""
+    return f"! {step}{data['message']} [{data['code']}]"
+
+
+def _finished(data: Data) -> str:
+    mark: Mark = run_mark(data["status"])
+    reasons = "; ".join(reason_phrase(reason) for reason in data["reasons"][:6])
+    told = f"{mark.symbol} run {mark.word} after {span(data['elapsed_ms'])}"
+    return f"{told}: {reasons}" if reasons else told
+
+
+def _captured(data: Data) -> str:
+    told = f"± {data['step']}: attempt {data['attempt']} left {changes_phrase(data['changes'])}"
+    outside = data.get("outside")
+    return f"{told}; {plural(outside['count'], 'file')} outside its write_set" if outside else told
+
+
+def _merged(data: Data) -> str:
+    who = data["step"] or data["by"]
+    brought = f"changes of {_listed(data['steps'])} brought back"
+    what = f"{data['undoes']} taken back" if data.get("undoes") else brought
+    solved = data.get("solved") or []
+    how = f", {plural(len(solved), 'file')} in conflict solved by hand" if solved else ""
+    return f"⊕ {data['merge']} by {who}: {what}: {changes_phrase(data['changes'])}{how}"
+
+
+def _conflicted(data: Data) -> str:
+    who = f"{data['step']}: " if data["step"] else ""
+    between = " and ".join(side_name(side) for side in data["between"])
+    files = _listed([file["path"] for file in data["files"]], data["count"])
+    return f"◆ {who}not merged: {between} changed {files} in different ways"
+
+
+def _seam_opened(data: Data) -> str:
+    return f"◇ seam {data['id']} opened: {seam_phrase(data)}"
+
+
+def _seam_resolved(data: Data) -> str:
+    who = data.get("step") or data.get("merge") or data["by"]
+    return f"◇ seam {data['id']} resolved by {who}: {data['note']}"
+
+
+def _listed(names: Sequence[object], count: int | None = None) -> str:
+    shown = ", ".join(line(name, 80) for name in names[:4])
+    more = (len(names) if count is None else count) - min(len(names), 4)
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+_TELLERS: Final[dict[str, Callable[[Data], str]]] = {
+    "run_started": _started,
+    "run_resumed": _resumed,
+    "run_forked": _forked,
+    "step_scheduled": _scheduled,
+    "attempt_started": _attempt_started,
+    "attempt_ended": _attempt_ended,
+    "verification_recorded": _verified,
+    "retry_planned": _retry,
+    "checkpoint_decided": _decided,
+    "step_held": _held,
+    "decision_requested": _asked,
+    "decision_recorded": _answered,
+    "checkpoint_saved": _saved,
+    "subagent_event": _subagent,
+    "workspace_captured": _captured,
+    "merge_applied": _merged,
+    "merge_conflicted": _conflicted,
+    "seam_opened": _seam_opened,
+    "seam_resolved": _seam_resolved,
+    "warning_raised": _warned,
+    "run_finished": _finished,
+}

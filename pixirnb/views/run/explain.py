@@ -1,0 +1,287 @@
+"""Why a step ran, waits, was held, kept or run again, in sentences: what `show RUN STEP` answers.
+
+Reads the plan for what should have happened and the fold for what did; decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pixirnb.history.file_events import CONFLICT, OUTSIDE
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.board import claim_of
+from pixirnb.planning.claims import ClaimIndex
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
+from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
+
+_LISTED: Final = 6
+_ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
+SOURCES: Final = {
+    "step": "written on the step",
+    "agent": "from its agent",
+    "defaults": "from the workflow's defaults",
+    "standard": "the standard one",
+}
+
+
+def explain(
+    plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, with_files: bool = True
+) -> list[str]:
+    """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished;
+    `with_files`: what became of its files and seams and what is asked of them, for whoever does not show them otherwise.
+
+    Raises KeyError for a step that the plan does not have.
+    """
+    step = plan.steps[plan.index[step_id]]
+    state = run.steps.get(step_id) or StepState()
+    return [
+        # A message that is a sentence itself brought its own end.
+        sentence[:-1] if sentence.endswith(_ENDED) else sentence
+        for sentence in (
+            _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
+            _lost(state),
+            _again(step, run, state),
+            *_tries(state),
+            *_checks(state),
+            _question(state, with_files=with_files),
+            *(file_sentences(step, run, state) if with_files else ()),
+            *_limitations(state),
+            _dependencies(plan, run, step),
+            _dependents(plan, run, step),
+            _timeout(step, state),
+        )
+        if sentence
+    ]
+
+
+def _standing(
+    plan: Plan, run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
+) -> str:
+    """The first sentence: where the step stands and the one reason for it."""
+    name, status = f"`{step.id}`", state.checkpoint_status
+    if state.stage == "idle" and state.recheck:
+        return f"{name} was ready before; whether it can be kept shows when its dependencies are."
+    if status == "held":
+        return f"{name} was held: {_held(step, state)}."
+    if (merge := to_do_again(step, run, state)) is not None:
+        return f"{name} is to be done again: merge {line(merge, 20)}, which it had done, was taken back."
+    if state.open_requests and status in {None, "needs_orchestrator"}:
+        return _asking(run, step, state, is_over=is_over)
+    if status == "needs_orchestrator" and not state.awaits_human:
+        what = "What it asked for is allowed" if state.is_permitted else "A word on it is recorded"
+        return f"{name} waits for a resume of the run. {what}."
+    if status == "needs_orchestrator":
+        return f"{name} waits for {waits_for_files(step, run, state) or 'a person to decide'}."
+    if status == "checkpoint_ready":
+        took = span((state.ended or {}).get("elapsed_ms"))
+        how = (
+            f" by attempt {state.attempt}" + (f" after {took}" if took else "")
+            if state.ended
+            else ""
+        )
+        return f"{name} is ready{how}: others may build on it."
+    if status is not None:
+        why = error_phrase(state.error) or "it left nothing that shows it is ready"
+        word = "failed" if status == "failed" else line(status, 40)
+        return f"{name} is {word}: {why}." if word != "failed" else f"{name} failed: {why}."
+    if state.stage == "retrying" and state.retry is not None:
+        retry = state.retry
+        delay, kind = span(retry.get("delay_ms")), line(retry.get("retry_class"), 40)
+        waits = "was to wait" if is_over else "waits"
+        return f"{name} {waits} {delay} for attempt {retry.get('attempt')} (retry class {kind})."
+    if state.stage in {"running", "scheduled"}:
+        if not is_over:
+            return f"{name} is running: attempt {state.attempt}."
+        return f"Attempt {state.attempt} of {name} was under way when the run ended."
+    if state.stage == "ended":
+        return f"Attempt {state.attempt} of {name} ended and is not judged yet."
+    if is_over and run.started_at is not None:
+        return f"{name} had not started when the run ended."
+    return _waiting(plan, run, step)
+
+
+def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool) -> str:
+    """What its agent asks to be allowed."""
+    asked = run.permissions[state.open_requests[0]]
+    used = asked_for(asked.get("tool"), asked.get("args"))
+    more = len(state.open_requests) - 1
+    what = " ".join(part for part in (f"`{used['name']}`", used["about"]) if part)
+    also = f" and {plural(more, 'thing')} more" if more else ""
+    if state.checkpoint_status is None and is_over:
+        return f"Attempt {state.attempt} of `{step.id}` asked to use {what}{also} when its process died."
+    told = f"`{step.id}` waits for a person's permission to use {what}{also}."
+    return f"{told} `approve {line(state.open_requests[0], 200)}` gives it, `deny` refuses it."
+
+
+def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
+    """Why a step that has not spoken has not: dependencies, slots, or claims."""
+    name = f"`{step.id}`"
+    open_ones = [plan.steps[i].id for i in step.depends_on if not _is_ready(run, plan.steps[i].id)]
+    if open_ones:
+        return f"{name} waits for {_names(open_ones)}."
+    if run.started_at is None:
+        return f"{name} has not started: the run has not."
+    active = [s.id for s in plan.steps if _is_active(run, s.id)]
+    if len(active) >= plan.max_concurrency:
+        return f"{name} waits for a slot: {plural(len(active), 'step')} of at most {plan.max_concurrency} run."
+    rivals = _rivals(plan, run, step)
+    if rivals:
+        return f"{name} waits for its turn: it touches the same files as {_names(rivals)}."
+    return f"{name} has not started, though nothing it depends on is open."
+
+
+def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
+    """Steps that run now, or come earlier and could, whose claims meet this one's."""
+    claim = claim_of(step, plan.roots)
+    if claim is None:
+        return []
+    found = []
+    for other in plan.steps:
+        if other.index == step.index or not (
+            _is_active(run, other.id)
+            or (other.index < step.index and _could_start(plan, run, other))
+        ):
+            continue
+        theirs = claim_of(other, plan.roots)
+        if theirs is not None:
+            index = ClaimIndex()
+            index.add(other.index, theirs)
+            if index.conflicts(claim):
+                found.append(other.id)
+    return found
+
+
+def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
+    state = run.steps.get(step.id)
+    return (state is None or state.stage == "idle") and all(
+        _is_ready(run, plan.steps[i].id) for i in step.depends_on
+    )
+
+
+def _held(step: PlannedStep, state: StepState) -> str:
+    held = held_phrase(state.held_by, attempt=state.attempt)
+    if (state.held_by or {}).get("kind") == "when":
+        written = getattr(step.spec, "when", None)
+        return f"{held}: {line(written, 200)}" if written else held
+    return held
+
+
+def _lost(state: StepState) -> str:
+    """What became of an attempt that a death cut short, and that nothing has followed."""
+    if not state.is_lost:
+        return ""
+    return f"Attempt {state.attempt} was under way when its process died; what it changed may be there half."
+
+
+def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
+    """What the last resume made of it."""
+    if state.reason is None or to_do_again(step, run, state) is not None:
+        return ""
+    if state.recheck:
+        return "The resume keeps it if what it depends on comes out unchanged."
+    if state.checkpoint_status == "checkpoint_ready" and not state.tried_before < state.attempt:
+        return f"A resume kept it: {_taken_up(state)}, and its fingerprint is unchanged."
+    return f"The last resume took it up again: {_taken_up(state)}."
+
+
+def _taken_up(state: StepState) -> str:
+    by = (state.decision or {}).get("by")
+    if state.reason == "decided" and by:
+        return f"{line(by, 80)} had decided it"
+    return resume_phrase(state.reason)
+
+
+def _tries(state: StepState) -> list[str]:
+    """Earlier attempts that were not ready."""
+    earlier = [entry for entry in state.errors if entry.get("attempt") != state.attempt]
+    told = [
+        f"Attempt {entry.get('attempt')} ended as {error_phrase(entry, 200)}."
+        for entry in earlier[-_LISTED:]
+    ]
+    hidden = len(earlier) - len(told)
+    if hidden > 0:
+        told.insert(0, f"{plural(hidden, 'earlier attempt')} ended so too.")
+    return told
+
+
+def _checks(state: StepState) -> list[str]:
+    if not state.checks:
+        return []
+    broken = [check for check in state.checks if check.get("passed") is not True]
+    if not broken:
+        return [f"All of its {plural(len(state.checks), 'check')} passed."]
+    names = [_check_name(check) for check in broken]
+    return [f"{len(broken)} of {plural(len(state.checks), 'check')} did not pass: {_names(names)}."]
+
+
+def _check_name(check: dict[str, Any]) -> str:
+    declared = check.get("check")
+    return next(iter(declared), "check") if isinstance(declared, dict) else "check"
+
+
+def _question(state: StepState, *, with_files: bool) -> str:
+    if state.decision is not None:
+        decision = state.decision
+        note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
+        return f"{line(decision.get('by') or 'A person', 80)} said {line(decision.get('verdict'), 20)}{note}."
+    is_open = state.awaits_human and not state.open_requests
+    if not with_files and (state.error or {}).get("kind") in {CONFLICT, OUTSIDE}:
+        return ""
+    if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
+        return f"The question is: {line(state.request.get('question'), 600)}"
+    return ""
+
+
+def _limitations(state: StepState) -> list[str]:
+    return [f"Known limitation: {line(entry, 300)}." for entry in state.limitations[:_LISTED]]
+
+
+def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
+    if not step.depends_on:
+        return "It depends on nothing."
+    names = [plan.steps[i].id for i in step.depends_on]
+    ready = [name for name in names if _is_ready(run, name)]
+    if len(ready) == len(names):
+        return f"All it depends on is ready: {_names(names)}."
+    if not ready:
+        return f"Nothing it depends on is ready: {_names(names)}."
+    rest = [name for name in names if name not in ready]
+    be = "is" if len(ready) == 1 else "are"
+    return f"{len(ready)} of {len(names)} it depends on {be} ready: {_names(ready)}; not ready: {_names(rest)}."
+
+
+def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
+    held = [
+        plan.steps[i].id
+        for i in step.dependents
+        if ((run.steps.get(plan.steps[i].id) or StepState()).held_by or {}).get("step") == step.id
+    ]
+    return f"It holds {_names(held)}." if held else ""
+
+
+def _timeout(step: PlannedStep, state: StepState) -> str:
+    limit = state.timeout_ms if state.timeout_ms is not None else step.timeout_ms
+    if limit is None:
+        return ""
+    source = SOURCES.get(step.timeout_source)
+    return f"Its time-out is {span(limit)}" + (f", {source}." if source else ".")
+
+
+def _is_ready(run: RunState, step_id: str) -> bool:
+    state = run.steps.get(step_id)
+    return state is not None and state.checkpoint_status == "checkpoint_ready" and not state.recheck
+
+
+def _is_active(run: RunState, step_id: str) -> bool:
+    state = run.steps.get(step_id)
+    return state is not None and state.stage in {"scheduled", "running"}
+
+
+def _names(names: list[str]) -> str:
+    told = ", ".join(f"`{line(name, 64)}`" for name in names[:_LISTED])
+    return f"{told} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else told

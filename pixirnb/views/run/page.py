@@ -1,0 +1,26 @@
+"""A run's outcome as a page of its own: one HTML file without scripts, links or anything to load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pixirnb.views.basics.markup import text
+from pixirnb.views.picture.drawing import Edges
+from pixirnb.views.run.html import outcome_html
+
+_STYLE: Final = "body{margin:2rem auto;max-width:72rem;padding:0 1rem;font-family:sans-serif}"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+"""Should escaping ever fail: a browser that opens the file still runs and loads nothing."""
+
+
+def page(outcome: Mapping[str, Any], edges: Edges, plan: Mapping[str, Any] | None = None) -> str:
+    """The page of a `RunOutcome.document()`, its plan beside it where there is one."""
+    title = f"{text(outcome.get('workflow') or 'workflow', 80)} · {text(outcome.get('run_id') or '', 60)}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n"
+        f"<body>{outcome_html(outcome, edges, plan=plan)}</body></html>\n"
+    )

@@ -1,0 +1,95 @@
+"""What a resume would do, gathered for reading: a dry run's steps by action, and within one by the reason they share.
+
+A list of every step in its order answers "what of step 17?"; whoever asks "what will this cost me?" wants to see at once
+what is kept, what runs for certain, and what runs only if a result before it turns out different. Each step is named once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pixirnb.views.basics.phrases import resume_phrase
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.status_marks import Mark
+
+NAMES: Final = 60
+"""Steps named for one reason; the rest are counted."""
+
+REUSE: Final = Mark("checkpoint_ready", "reuse", "✓", "ready")
+RERUN: Final = Mark("running", "run", "▸", "live")
+MAYBE: Final = Mark("maybe", "run if changed", "▹", "live")
+"""A step behind one that runs: if that leaves an equal result, this one is kept after all."""
+ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
+"""A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
+HOLD: Final = Mark("held", "hold", "‖", "idle")
+RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
+"""Looks of what would not simply stay as it is."""
+_ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
+_TOLD: Final = {
+    REUSE: "reuse {count}",
+    RERUN: "run {count}",
+    MAYBE: "run {count} only if a result before them changes",
+    ASK: "ask about {count} first",
+    HOLD: "hold {count}",
+}
+_ACTIONS: Final = {"reuse": REUSE, "rerun": RERUN, "hold": HOLD}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Steps that share an action and a reason."""
+
+    why: str
+    because: tuple[str, ...]
+    """Steps the reason names."""
+    count: int
+    steps: tuple[str, ...]
+    """The first `NAMES` of them, in the order of the workflow."""
+
+
+@dataclass(slots=True)
+class _Open:
+    count: int = 0
+    steps: list[str] = field(default_factory=list)
+
+
+def forecast(entries: Iterable[Mapping[str, Any]]) -> list[tuple[Mark, list[Row]]]:
+    """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
+    found: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
+    for entry in entries:
+        because = tuple(line(step, 64) for step in (entry.get("because") or ())[:6])
+        mark = _mark(entry)
+        key = ("after" if mark is MAYBE else resume_phrase(entry.get("reason")), because)
+        row = found.setdefault(mark, {}).setdefault(key, _Open())
+        row.count += 1
+        if len(row.steps) < NAMES:
+            row.steps.append(line(entry.get("step_id"), 64))
+    order = {mark: place for place, mark in enumerate(_ORDER)}
+    return [
+        (mark, [Row(*key, row.count, tuple(row.steps)) for key, row in rows.items()])
+        for mark, rows in sorted(found.items(), key=lambda pair: order.get(pair[0], len(order)))
+    ]
+
+
+def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
+    """How much of each, and that nothing has happened yet."""
+    if not any(mark in RERUNS for mark, _ in groups):
+        return "Nothing has run, and nothing would."
+    told = [
+        _TOLD.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")
+        for mark, rows in groups
+    ]
+    *first, last = told
+    return f"Nothing has run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
+
+
+def _mark(entry: Mapping[str, Any]) -> Mark:
+    action = entry.get("action")
+    known = _ACTIONS.get(action) if isinstance(action, str) else None
+    if known is None:
+        return Mark("unknown", line(action, 20) or "unknown", "?", "idle")
+    if known is RERUN and entry.get("asks") is True:
+        return ASK
+    return MAYBE if known is RERUN and entry.get("reason") == "upstream_changed" else known

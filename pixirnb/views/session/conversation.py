@@ -1,0 +1,366 @@
+"""A child session as a conversation, for terminals, exports and pages that stay as they are.
+
+    events ──▶ conversation(…) ──▶ {session_id, turn, entries, usage, …} ──▶ conversation_lines(…) | conversation_html(…)
+
+The entries are those of `views.session.entries`, which a live view pages through: cleaned and bounded, what was left out
+counted. Text that was cut off is labelled so, a failure is one. A turn with clean evidence came to its end; completed is said
+only where its step is ready besides, for an agent that ends clean may have reported anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pixirnb.history.events import Event
+from pixirnb.sessions.events import Pair, as_pairs
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.html_cards import card, disclosure, top
+from pixirnb.views.basics.markup import block, code, text
+from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.status_marks import Mark, step_mark
+from pixirnb.views.session.entries import Dialogue
+
+Conversation = dict[str, Any]
+"""Plain JSON: `session_id step attempt agent runner model checkpoint_status is_live turn turns entries left_out usage
+waits_for`."""
+Entry = Mapping[str, Any]
+
+MOST: Final = 200
+"""Entries that are shown: the first few, and the last."""
+_FIRST: Final = 20
+_LINES: Final = 40
+"""Lines of one text in a terminal."""
+_WRITTEN: Final = 6_000
+"""Characters of one text on a page: a page stays as it is, and is mailed around."""
+_FOLDED: Final = 400
+"""Characters of a message from which it is folded: the prompt is long, and seldom what one looks for."""
+
+_TURNS: Final = {
+    "completed": Mark("ended", "came to its end", "◌", "idle"),
+    "running": Mark("running", "running", "▸", "live"),
+    "partial_failed": Mark("partial", "failed, partial text kept", "◐", "half"),
+    "failed": Mark("failed", "failed", "✗", "bad"),
+    "interrupted": Mark("interrupted", "interrupted", "■", "half"),
+    "timed_out": Mark("timed_out", "timed out", "◷", "late"),
+}
+_COMPLETED: Final = Mark("checkpoint_ready", "completed", "✓", "ready")
+_SAID: Final = {"timeout": "timed out"}
+"""Kinds of error that a state says in its own words."""
+_LEFT_OPEN: Final = Mark("lost", "no end recorded", "■", "half")
+
+
+def conversation(
+    events: Iterable[Event | Pair],
+    *,
+    is_live: bool = True,
+    most: int = MOST,
+    checkpoint_status: str | None = None,
+) -> Conversation:
+    """The conversation as data. `is_live`: whether a process writes it, so that one without an end may still be running.
+
+    `checkpoint_status`: what its step came to by this attempt, where that is known.
+    """
+    dialogue = Dialogue()
+    given = list(events)
+    for seq, (kind, data) in enumerate(as_pairs(given), 1):
+        found = given[seq - 1]
+        dialogue.take(Event(seq, found.at if isinstance(found, Event) else "", kind, data))
+    started = dialogue.state.started or {}
+    names = ("session_id", "step", "agent", "runner", "model")
+    attempt = started.get("attempt")
+    entries = _numbered(dialogue.entries)
+    left_out = max(0, len(entries) - most)
+    if left_out:
+        first = min(_FIRST, most // 2)
+        entries = [
+            *entries[:first],
+            {"kind": "gap", "count": left_out},
+            *entries[first + left_out :],
+        ]
+    return {
+        **{name: line(started.get(name) or "", 120) or None for name in names},
+        "attempt": attempt if isinstance(attempt, int) and not isinstance(attempt, bool) else None,
+        "checkpoint_status": checkpoint_status,
+        "is_live": is_live,
+        **dialogue.about(),
+        "entries": entries,
+        "left_out": left_out,
+    }
+
+
+def turn_mark(turn: Any, *, is_live: bool = True, checkpoint_status: Any = None) -> Mark:
+    """The look of a turn's state; one that came to its end is completed where its step is ready."""
+    if turn == "completed" and checkpoint_status == "checkpoint_ready":
+        return _COMPLETED
+    if turn == "running" and not is_live:
+        return _LEFT_OPEN
+    known = _TURNS.get(turn) if isinstance(turn, str) else None
+    return known or Mark("unknown", line(turn, 40) or "unknown", "?", "idle")
+
+
+def conversation_lines(document: Conversation) -> list[str]:
+    """The conversation for a terminal, one string a line."""
+    mark = _mark(document)
+    who, stands = _who(document), _standing(document)
+    lines = [f"{mark.symbol} {document.get('session_id') or 'session'}: {mark.word}{stands}{who}"]
+    for entry in document.get("entries") or []:
+        teller = _TELLERS.get(str(entry.get("kind")))
+        if teller is not None:
+            lines += teller(entry)
+    return [*lines, *_costs(document)]
+
+
+def conversation_html(document: Conversation) -> str:
+    """The conversation as a card."""
+    about = f"{_standing(document)}{_who(document)}"
+    name = document.get("session_id") or "session"
+    return card(
+        top(_mark(document), name, right=text(about.strip(" ·"))), conversation_body(document)
+    )
+
+
+def conversation_body(document: Conversation) -> str:
+    """The same without the card around it, for a page that has one."""
+    parts = []
+    for entry in document.get("entries") or []:
+        drawer = _DRAWERS.get(str(entry.get("kind")))
+        if drawer is not None:
+            parts.append(drawer(entry))
+    costs = "".join(f'<p class="pixirnb-mute">{text(words)}</p>' for words in _costs(document))
+    return "".join(parts) + costs
+
+
+def _numbered(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The entries, each with the turn it is of."""
+    turn = 0
+    found = []
+    for entry in entries:
+        turn += entry["kind"] == "told"
+        found.append({**entry, "turn": turn})
+    return found
+
+
+def _mark(document: Conversation) -> Mark:
+    return turn_mark(
+        document.get("turn"),
+        is_live=document.get("is_live") is not False,
+        checkpoint_status=document.get("checkpoint_status"),
+    )
+
+
+def _standing(document: Conversation) -> str:
+    """How its step stands, where the mark does not say it."""
+    status = document.get("checkpoint_status")
+    if status is None or _mark(document) is _COMPLETED:
+        return ""
+    return f" · its step: {step_word(status)}"
+
+
+def step_word(checkpoint_status: Any) -> str:
+    """`ready`, `partial`, `needs a decision` of what a step came to; empty where that is not known."""
+    return (
+        ""
+        if checkpoint_status is None
+        else step_mark({"checkpoint_status": checkpoint_status}).word
+    )
+
+
+def _who(document: Conversation) -> str:
+    words = [document.get("agent"), document.get("runner"), document.get("model")]
+    told = ", ".join(str(word) for word in words if word)
+    return f" · {told}" if told else ""
+
+
+def _costs(document: Conversation) -> list[str]:
+    usage = document.get("usage")
+    if not isinstance(usage, Mapping):
+        return []
+    tokens = [f"{usage.get(f'{way}_tokens', 0):,} tokens {way}" for way in ("input", "output")]
+    return [f"usage: {', '.join(tokens)}, {plural(usage.get('requests', 0), 'request')}"]
+
+
+# --- one entry, in words ----------------------------------------------------------------------------------------------------
+
+
+def _told_words(entry: Entry) -> str:
+    whose = {"prompt": "prompt", "person": "a person", "harness": "pixirnb"}
+    return f"turn {entry['turn']} · {whose.get(str(entry.get('origin')), 'told')}"
+
+
+def _says(entry: Entry) -> bool:
+    """Whether there is something to read: an agent may end its turn, or call a tool, without a word."""
+    return bool(entry.get("is_partial")) or bool(str(entry.get("text") or "").strip())
+
+
+def _said_words(entry: Entry) -> str:
+    return "agent, cut off" if entry.get("is_partial") else "agent"
+
+
+def _tool_words(entry: Entry) -> str:
+    about = f" {entry['about']}" if entry.get("about") else ""
+    if entry.get("ok") is True:
+        how = "ok"
+    elif entry.get("is_orphan"):
+        how = "its result was lost; it may or may not have acted"
+        if entry.get("is_barred"):
+            how = "it was never allowed, and did not act"
+    else:
+        how = "no result yet" if entry.get("ok") is None else "failed"
+    return f"{entry.get('name')}{about}: {how}"
+
+
+def _permission_words(entry: Entry) -> str:
+    said = {"allow": "allowed", "deny": "denied", "unattended": "nobody was there to answer"}
+    verdict = entry.get("verdict")
+    how = "waits for an answer" if verdict is None else said.get(verdict, str(verdict))
+    by = f" by {entry['by']}" if entry.get("by") and verdict in {"allow", "deny"} else ""
+    note = f": {line(entry['note'], 300)}" if entry.get("note") else ""
+    about = f" {entry['about']}" if entry.get("about") else ""
+    return f"permission for {entry.get('name')}{about}: {how}{by}{note}"
+
+
+def _report_words(entry: Entry) -> str:
+    return f"reports `{entry.get('status') or 'nothing'}`, a claim"
+
+
+def _failure_mark(entry: Entry) -> Mark:
+    # What a log calls the end of a failed turn is data: a failure cannot look like anything else.
+    status = str(entry.get("status"))
+    is_one = status in _TURNS and status not in {"completed", "running"}
+    return _TURNS[status] if is_one else _TURNS["failed"]
+
+
+def _failed_words(entry: Entry) -> str:
+    word = _failure_mark(entry).word
+    error = entry.get("error_kind")
+    is_said = error in {None, "", entry.get("status")} or word == _SAID.get(error)
+    kind = "" if is_said else f" ({error})"
+    after, limit = span(entry.get("elapsed_ms")), span(entry.get("timeout_ms"))
+    took = f" after {after}" if after else ""
+    of = f" of {limit}" if after and limit else ""
+    return f"{word}{kind}{took}{of}"
+
+
+def _news_words(entry: Entry) -> str:
+    whose = f" ({entry['whose']})" if entry.get("whose") else ""
+    return f"{entry.get('title')}{whose}"
+
+
+def _gap_words(entry: Entry) -> str:
+    return f"{entry.get('count', 0):,} entries are not shown here"
+
+
+# --- for a terminal ---------------------------------------------------------------------------------------------------------
+
+
+def _indented(entry: Entry, limit: int = _LINES) -> list[str]:
+    """Text of a session below its line; every line is marked, so that none can pass for one of ours."""
+    whole = str(entry.get("text") or "").splitlines()
+    if not any(row.strip() for row in whole):
+        return []
+    lines = [f"  │ {row}" for row in whole[:limit]]
+    left = [plural(len(whole) - limit, "more line")] * (len(whole) > limit)
+    left += [plural(entry.get("cut") or 0, "more character")] * bool(entry.get("cut"))
+    return [*lines, f"  [{', '.join(left)}]"] if left else lines
+
+
+def _tool_lines(entry: Entry) -> list[str]:
+    lines = [f"  {_symbol(entry)} {_tool_words(entry)}"]
+    if entry.get("ok") is False and not entry.get("is_orphan"):
+        told = (entry.get("error") or {}).get("message") or entry.get("output") or ""
+        lines += _indented({"text": told}, 4)
+    return lines
+
+
+def _symbol(entry: Entry) -> str:
+    return {True: "✓", None: "▸"}.get(entry.get("ok"), "✗")
+
+
+def _failed_lines(entry: Entry) -> list[str]:
+    mark = _failure_mark(entry)
+    return [f"{mark.symbol} {_failed_words(entry)}", *_indented(entry)]
+
+
+def _plainly(words: Callable[[Entry], str], limit: int = _LINES) -> Callable[[Entry], list[str]]:
+    return lambda entry: [f"· {words(entry)}", *_indented(entry, limit)]
+
+
+_TELLERS: Final[dict[str, Callable[[Entry], list[str]]]] = {
+    "told": lambda entry: [f"○ {_told_words(entry)}", *_indented(entry)],
+    "said": lambda entry: _plainly(_said_words)(entry) if _says(entry) else [],
+    "thought": _plainly(lambda _: "thinks", 6),
+    "tool": _tool_lines,
+    "permission": lambda entry: [f"◆ {_permission_words(entry)}"],
+    "report": _plainly(_report_words),
+    "news": _plainly(_news_words),
+    "failed": _failed_lines,
+    "gap": lambda entry: [f"  [{_gap_words(entry)}]"],
+    "other": lambda entry: [f"· {entry.get('name')}: {line(entry.get('text'), 160)}"],
+}
+
+
+# --- as markup --------------------------------------------------------------------------------------------------------------
+
+
+def _pre(words: Any, cut: Any = 0) -> str:
+    told = str(words or "")
+    if not told.strip():
+        return ""
+    left = max(0, len(told) - _WRITTEN) + (cut or 0)
+    more = f'<p class="pixirnb-mute">{text(plural(left, "more character"))}</p>' if left else ""
+    return f"<pre>{block(told[:_WRITTEN], _WRITTEN)}</pre>{more}"
+
+
+def _headed(words: str, entry: Entry, tone: str = "mute") -> str:
+    return f'<p class="pixirnb-{tone}">{text(words, 600)}</p>{_pre(entry.get("text"), entry.get("cut"))}'
+
+
+def _folded(words: str, entry: Entry) -> str:
+    body = _pre(entry.get("text"), entry.get("cut"))
+    return disclosure(words, body) or f'<p class="pixirnb-mute">{text(words, 600)}</p>'
+
+
+def _told_html(entry: Entry) -> str:
+    is_long = len(str(entry.get("text") or "")) > _FOLDED
+    words = _told_words(entry)
+    return _folded(words, entry) if is_long else _headed(words, entry)
+
+
+def _tool_html(entry: Entry) -> str:
+    given = "".join(
+        f"<p>{code(part.get('name') or 'argument', 60)}</p>{_pre(part.get('text'), part.get('cut'))}"
+        for part in entry.get("given") or []
+    )
+    error, output = (entry.get("error") or {}).get("message"), entry.get("output")
+    came = _pre(error if error != output else "") + _pre(output, entry.get("output_cut"))
+    words = f"{_symbol(entry)} {_tool_words(entry)}"
+    return disclosure(words, given + came) or f'<p class="pixirnb-mute">{text(words)}</p>'
+
+
+def _failed_html(entry: Entry) -> str:
+    mark = _failure_mark(entry)
+    return _headed(f"{mark.symbol} {_failed_words(entry)}", entry, mark.tone)
+
+
+def _report_html(entry: Entry) -> str:
+    limits = "".join(f"<li>{text(each, 600)}</li>" for each in entry.get("limitations") or [])
+    return _headed(_report_words(entry), entry) + (f"<ul>{limits}</ul>" if limits else "")
+
+
+_DRAWERS: Final[dict[str, Callable[[Entry], str]]] = {
+    "told": _told_html,
+    "said": lambda entry: (
+        _headed(_said_words(entry), entry, "half" if entry.get("is_partial") else "mute")
+        if _says(entry)
+        else ""
+    ),
+    "thought": lambda entry: _folded("thinks", entry),
+    "tool": _tool_html,
+    "permission": lambda entry: f'<p class="pixirnb-ask">{text(_permission_words(entry), 600)}</p>',
+    "report": _report_html,
+    "news": lambda entry: _folded(_news_words(entry), entry),
+    "failed": _failed_html,
+    "gap": lambda entry: f'<p class="pixirnb-mute">{text(_gap_words(entry))}</p>',
+    "other": lambda entry: _folded(str(entry.get("name")), entry),
+}

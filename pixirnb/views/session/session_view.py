@@ -1,0 +1,219 @@
+"""`SessionView`: the child session of one attempt of an agent, to read in a cell, whoever writes it and whether it is over.
+
+It holds no truth: every question reads the session's log anew, which executes nothing and needs no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pixirnb.history.events import Event
+from pixirnb.protocols.ports import Damage, LogContents
+from pixirnb.sessions.events import TurnState
+from pixirnb.sessions.provider_input import Item, replay
+from pixirnb.sessions.state import fold_session
+from pixirnb.views.basics import html_cards
+from pixirnb.views.basics.markup import block, code, text
+from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.text_table import table
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.listings import Listing
+from pixirnb.views.session.conversation import (
+    Conversation,
+    conversation,
+    conversation_html,
+    conversation_lines,
+    step_word,
+    turn_mark,
+)
+from pixirnb.views.session.next_commands import next_steps
+
+_HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
+_NUMERIC = frozenset({4, 5, 6})
+_TEXT = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the log of the run says of the attempt that a session is of."""
+
+    checkpoint_status: str | None = None
+    """What its step came to by it; None while that is open, and where another attempt followed."""
+    open_requests: tuple[dict[str, Any], ...] = ()
+    """What its agent waits to be allowed: `{request_id, tool, args}` each."""
+    next_actions: tuple[dict[str, Any], ...] = ()
+    """What a person can do about its step."""
+
+
+class SessionEvents(Listing[Event]):
+    """The events of a session."""
+
+    def _shown(self) -> dict[str, str]:
+        told = plain("\n".join(event_line(event) for event in self), _TEXT)
+        return {
+            "text/plain": told,
+            "text/html": html_cards.card(f"<pre>{block(told, _TEXT)}</pre>"),
+        }
+
+
+class SessionView:
+    """The session of one attempt: what was said, called and asked, and how it ended."""
+
+    def __init__(
+        self,
+        run_id: str,
+        session_id: str,
+        read: Callable[[], LogContents],
+        is_open: Callable[[], bool],
+        standing: Callable[[], Standing],
+    ) -> None:
+        """`read` reads its log; `is_open` says whether a process still writes it, `standing` what its run says of it."""
+        step, _, attempt = session_id.rpartition(".")
+        self.run_id = run_id
+        self.session_id = session_id
+        self.step = step
+        self.attempt = int(attempt)
+        self._read = read
+        self._is_open = is_open
+        self._standing = standing
+
+    @property
+    def state(self) -> TurnState:
+        """How its last turn stands: `running completed partial_failed failed interrupted timed_out`.
+
+        `completed` says that the turn came to its end; what it is worth says `checkpoint_status`.
+        """
+        return fold_session(self._read().events).turn
+
+    @property
+    def checkpoint_status(self) -> str | None:
+        """What its step came to by this attempt; None while that is open, and of an attempt that was followed by another."""
+        return self._standing().checkpoint_status
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its attempt is under way."""
+        return self._is_open()
+
+    @property
+    def damage(self) -> Damage | None:
+        """Where its log stops being what was written; None for a sound one."""
+        return self._read().damage
+
+    @property
+    def conversation(self) -> Conversation:
+        """It as data: `session_id step attempt agent runner model turn checkpoint_status is_live turns entries left_out usage
+        waits_for`.
+        """
+        # Whether it is open is asked first: what is written until then is read.
+        is_live, stands = self._is_open(), self._standing().checkpoint_status
+        return conversation(self._read().events, is_live=is_live, checkpoint_status=stands)
+
+    def events(self) -> SessionEvents:
+        """Every event of its log, in order: a list."""
+        return SessionEvents(self._read().events)
+
+    def replay(self, *, model: str | None = None) -> list[Item]:
+        """What a provider would be sent if it went on now, in words of no provider.
+
+        Audit events, partial text among them, are no part of it. `model`: who would read it; reasoning of another is left out.
+        """
+        return replay(self._read().events, model=model)
+
+    def document(self) -> dict[str, Any]:
+        """Its JSON, as `pixirnb show RUN --session … --json` prints it."""
+        reading, standing = self._read(), self._standing()
+        damage = reading.damage
+        return {
+            "run_id": self.run_id,
+            "session_id": self.session_id,
+            "step": self.step,
+            "attempt": self.attempt,
+            "turn": fold_session(reading.events).turn,
+            "checkpoint_status": standing.checkpoint_status,
+            "open_requests": list(standing.open_requests),
+            "next_actions": list(standing.next_actions),
+            "is_live": self._is_open(),
+            "events": [
+                {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
+                for event in reading.events
+            ],
+            "damage": None
+            if damage is None
+            else {"code": damage.code, "line": damage.line, "message": damage.message},
+        }
+
+    def row(self) -> list[str]:
+        """What a list of sessions says of it."""
+        found = self.conversation
+        usage = found["usage"] or {}
+        who = ", ".join(str(found[name]) for name in ("agent", "runner", "model") if found[name])
+        counts = [f"{usage[f'{way}_tokens']:,}" if usage else "" for way in ("input", "output")]
+        stands = found["checkpoint_status"]
+        word = turn_mark(found["turn"], is_live=found["is_live"], checkpoint_status=stands).word
+        events = f"{len(self._read().events):,}"
+        return [self.session_id, who, word, step_word(stands), events, *counts]
+
+    def __repr__(self) -> str:
+        return session_text(self.document())
+
+    def _repr_html_(self) -> str:
+        return session_html(self.document())
+
+
+class Sessions(Listing[SessionView]):
+    """The sessions of a run, in the order of its steps."""
+
+    def _shown(self) -> dict[str, str]:
+        if not self:
+            told = "No step of this run was delegated to an agent yet."
+            return {"text/plain": told, "text/html": html_cards.card(f"<p>{text(told)}</p>")}
+        rows = [session.row() for session in self]
+        lines = table(_HEADS, rows, numeric=_NUMERIC)
+        marked = [[text(cell, 200) for cell in row] for row in rows]
+        return {
+            "text/plain": plain("\n".join(lines), _TEXT),
+            "text/html": html_cards.card(html_cards.table(_HEADS, marked, numeric=_NUMERIC)),
+        }
+
+
+def session_text(document: dict[str, Any], *, command: str = "%pixir") -> str:
+    """A `SessionView.document()` for a terminal. `command` is how the reader calls the verbs."""
+    steps = next_steps(document, command=command)
+    after = ["next", *table(["", ""], [list(step) for step in steps], widest=140)]
+    told = _conversation(document)
+    return plain(
+        "\n".join([*conversation_lines(told), *(after if steps else []), *_damage_lines(document)]),
+        _TEXT,
+    )
+
+
+def session_html(document: dict[str, Any]) -> str:
+    """The same as a card."""
+    told = _conversation(document)
+    damage = "".join(
+        f'<p class="pixirnb-bad">{text(words, 600)}</p>' for words in _damage_lines(document)
+    )
+    after = "".join(
+        f"<p>{text(words, 400)}: {code(cell, 300)}</p>"
+        for cell, words in next_steps(document, command="%pixir")
+    )
+    more = after + damage
+    return conversation_html(told) + (html_cards.card(more) if more else "")
+
+
+def _conversation(document: dict[str, Any]) -> Conversation:
+    return conversation(
+        [Event(**event) for event in document["events"]],
+        is_live=document["is_live"],
+        checkpoint_status=document["checkpoint_status"],
+    )
+
+
+def _damage_lines(document: dict[str, Any]) -> list[str]:
+    damage = document["damage"]
+    if damage is None:
+        return []
+    return [f"! The log of this session is damaged: {line(damage['message'], 400)}"]

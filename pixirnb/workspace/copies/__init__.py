@@ -1,0 +1,1 @@
+"""Trees of files kept by copies, where there is no git."""

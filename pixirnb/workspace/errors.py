@@ -1,0 +1,188 @@
+"""What is said where files cannot be kept, given or merged: who stood in the way, and that nothing was changed.
+
+Names of files are a person's or an agent's text: on one line, escaped, bounded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+
+OLDEST_GIT: Final = (2, 38)
+"""`merge-tree --write-tree` came with it."""
+_MOST_NAMED: Final = 5
+_LONGEST: Final = 200
+
+
+def disturbed_error(root: Path, files: Sequence[str], said: str = "") -> Cannot:
+    """Files are not what the merge was made for."""
+    return Cannot(
+        f"The merge was not carried out: {name_files(files)} in {root} "
+        f"{said or 'changed while it was made'}. Nothing was changed.",
+        fix="Save and close what is open, then merge again: what is there now is taken into account.",
+        code="merge_disturbed",
+        details={"root": str(root), "files": list(files[:_MOST_NAMED])},
+    )
+
+
+def in_the_way(root: Path, found: Mapping[str, str]) -> Cannot:
+    """Something that the merge knows nothing of has the place of what it makes. `found`: by path, what it is."""
+    shown_first = sorted(found)[:_MOST_NAMED]
+    listed = ", ".join(f"{shown(path)} ({found[path]})" for path in shown_first)
+    rest = len(found) - len(shown_first)
+    return Cannot(
+        f"The merge was not carried out: {listed}{f' and {rest} more' if rest else ''} in {root} "
+        f"{'are' if len(found) > 1 else 'is'} in the way of what it makes there. Nothing was changed.",
+        fix="Move it elsewhere or rename it, then merge again.",
+        code="merge_disturbed",
+        details={"root": str(root), "files": shown_first, "in_the_way": dict(found)},
+    )
+
+
+def unsafe(root: Path, path: str, said: str) -> Cannot:
+    """A path that no merge may write to."""
+    return Cannot(
+        f"The merge was not carried out: {shown(path)} in {root} {said}. Nothing was changed.",
+        fix="Put a folder in its place, or leave the file out of the merge.",
+        code="merge_unsafe",
+        details={"root": str(root), "files": [path]},
+    )
+
+
+def refused_error(error: OSError) -> Cannot:
+    """The system says no."""
+    place = f" ({shown(os.fsdecode(error.filename))})" if error.filename else ""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            fix = "Free some space on that disk, then merge again."
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            fix = "Make the folder and its files writable for you, then merge again."
+        case _:
+            fix = "Mend what the system complains of, then merge again."
+    return Cannot(
+        f"The merge was not carried out: the system says: {error.strerror or error}{place}. Nothing was changed.",
+        fix=fix,
+        code="merge_refused",
+        details={"errno": error.errno},
+    )
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Have what the system refuses name a file or folder of the user's, whatever it is called where it waits."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = path, None
+        raise
+
+
+def unfinished_error(journal: Path, root: Path, said: str) -> Cannot:
+    """A merge could neither be finished nor taken back."""
+    return Cannot(
+        f"A merge into {root} stands half done, and could not be taken back: {said}.",
+        fix="Mend that, then resume its run: files that were changed are put back from what was set aside.",
+        code="merge_unfinished",
+        details={"root": str(root), "journal": str(journal)},
+    )
+
+
+def half_done(root: Path, name: str, run_id: str | None) -> Cannot:
+    """A merge stands half done in a root that was moved or copied since."""
+    if run_id is None:
+        fix = (
+            "Resume its run. Where that is gone, put back by hand what you miss from that folder, which holds what came out "
+            "of your files, then remove it."
+        )
+    else:
+        fix = f"Take it back first with `resume {run_id}`, then do this again."
+    return Cannot(
+        f"A merge into {root} stands half done: what it set aside is in {shown(name)} there, and the folder was moved or "
+        "copied since, or another user merges. Nothing was changed.",
+        fix=fix,
+        code="merge_unfinished",
+        details={"root": str(root), "staging": name, "run_id": run_id},
+    )
+
+
+def cut_off(run_id: str, root: str = "") -> Cannot:
+    """A merge whose process died stands half done, and who asks now does not take it back."""
+    where = f" into {shown(root)}" if root else ""
+    return Cannot(
+        f"A merge of {run_id}{where} was cut off half way: its process died. Nothing was changed now.",
+        fix=f"Take it back first with `resume {run_id}`, then do this again.",
+        code="merge_unfinished",
+        details={"root": root or None, "run_id": run_id},
+    )
+
+
+def unrecorded_error(run_id: str, merge: str) -> Cannot:
+    """A merge was done, and its process died before the log had it."""
+    return Cannot(
+        f"The merge {merge} of {run_id} was done, and its process died before it was recorded. Nothing was changed now.",
+        fix=f"Have it recorded first with `resume {run_id}`, then do this again.",
+        code="merge_unfinished",
+        details={"root": None, "run_id": run_id},
+    )
+
+
+def workspace_gone(folder: str, run_id: str) -> Cannot:
+    """A run remembers its workspace by where it lay; where it was moved, a link leads there as well as a folder."""
+    return Cannot(
+        f"The folder that {run_id} works in, {shown(folder)}, is not there.",
+        fix="Where it was moved, move it back, or leave a link to it in its old place (`ln -s NEW OLD`); its steps can "
+        "also be run anew, as a new run.",
+        code="workspace_missing",
+        details={"workspace": folder},
+    )
+
+
+def unusable(path: Path, error: OSError) -> Cannot:
+    """The disk refuses a store of trees, or a folder that a step is to work in."""
+    return Cannot(
+        f"{shown(str(path))} cannot be used: {error.strerror or error}",
+        fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
+        code="tree_store_unusable",
+        details={"path": str(path), "errno": error.errno},
+    )
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as Cannot(code=`tree_store_unusable`)."""
+    try:
+        yield
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def with_kept(error: Cannot, edited: Sequence[str], kept: Mapping[str, str]) -> Cannot:
+    """The same, with what is not as it was because a person was there meanwhile."""
+    if edited or kept:
+        parts = [f"{shown(path)} was edited meanwhile and is left so" for path in edited]
+        parts += [f"what {shown(path)} held is kept as {place}" for path, place in kept.items()]
+        more = "; ".join(parts[:_MOST_NAMED])
+        error.message = (
+            f"{error.message.removesuffix(' Nothing was changed.')} All was put back but: {more}."
+        )
+        error.details |= {"edited": list(edited), "kept": dict(kept)}
+    return error
+
+
+def name_files(files: Sequence[str]) -> str:
+    """Some files for a sentence."""
+    rest = len(files) - _MOST_NAMED
+    listed = ", ".join(shown(path) for path in files[:_MOST_NAMED])
+    return f"{listed} and {rest} more" if rest > 0 else listed
+
+
+def shown(path: str) -> str:
+    """A path for a sentence."""
+    safe = path if path.isprintable() else ascii(path)[1:-1]
+    return f"`{safe}`" if len(safe) <= _LONGEST else f"`{safe[:60]}…{safe[-120:]}`"

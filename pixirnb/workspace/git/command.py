@@ -1,0 +1,225 @@
+"""Calls git, on a repository of ours or to ask the user's one question; never by what the environment happens to say.
+
+Ours are called with nothing of the user's: no configuration, no hooks, no filters. Theirs is only ever read, and with the
+parts switched off that would run a program or take a lock. A call that fails raises Cannot with the words of git in
+`details["said"]`, so that whoever knows what was asked can say it better.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from shutil import which
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.workspace.errors import OLDEST_GIT
+
+LIMIT_S: Final = 1800.0
+"""Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
+
+_VERSION_LIMIT_S: Final = 30.0
+_SHOWN: Final = 300
+# Where the user's configuration is told of by the environment: their ignore rules are in it.
+_KEPT: Final = frozenset(
+    {
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    }
+)
+_QUIET: Final = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.quotePath=false"),
+    "--literal-pathspecs",
+)
+_ALWAYS: Final = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_NO_LAZY_FETCH": "1",
+    "LC_ALL": "C",
+}
+_IDENTITY: Final = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (
+        ("NAME", "pixirnb"),
+        ("EMAIL", "pixirnb@localhost"),
+        # One date for all: what is made twice from the same trees is the same commit.
+        ("DATE", "@946684800 +0000"),
+    )
+}
+
+
+AS_IT_IS: Final = -1
+"""The mask of this process."""
+_PRIVATE: Final = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class GitOutput:
+    """What a call came to."""
+
+    code: int
+    out: bytes
+    errors: str
+    """Standard error, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """One way to call git: in which folder and with which surroundings."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    options: tuple[str, ...] = ()
+    held: tuple[int, ...] = field(default=())
+    """Descriptors of locks. A git that outlives us keeps them until it is done, and nobody meets it half-way."""
+    umask: int = AS_IT_IS
+    """The mask of the calls: what is in a repository of ours is this user's alone, whatever the mask of this process."""
+
+    @classmethod
+    def ours(cls, directory: Path, *, index: Path | None = None, files: Path | None = None) -> Git:
+        """Of a repository of ours at `directory`, with an index and a work tree where they play a part."""
+        environment = {**_plain(()), **_ALWAYS, **_IDENTITY, **_NO_CONFIGURATION}
+        environment["GIT_DIR"] = str(directory)
+        if index is not None:
+            environment["GIT_INDEX_FILE"] = str(index)
+        if files is not None:
+            environment["GIT_WORK_TREE"] = str(files)
+        return cls(files or directory, environment, _QUIET, umask=_PRIVATE)
+
+    @classmethod
+    def theirs(cls, folder: Path, *, is_top: bool = False) -> Git:
+        """Of the repository that `folder` lies in, or is the top of, with the user's own configuration."""
+        environment = {**_plain(_KEPT), **_ALWAYS}
+        if is_top:
+            environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)
+        return cls(folder, environment, _QUIET)
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether it asks the user's repository."""
+        return "GIT_DIR" not in self.environment
+
+    def holding(self, *descriptors: int) -> Git:
+        """The same, whose calls keep locks alive."""
+        return replace(self, held=(*self.held, *descriptors))
+
+    def run(
+        self, *arguments: str | bytes, given: bytes = b"", accepted: Collection[int] = (0,)
+    ) -> GitOutput:
+        """One call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for an exit code that is not accepted."""
+        return self._call(arguments, given, accepted, subprocess.PIPE)
+
+    def write(self, descriptor: int, *arguments: str | bytes) -> None:
+        """One call whose output goes to a descriptor. Raises Cannot (`tree_store_unusable`)."""
+        self._call(arguments, b"", (0,), descriptor)
+
+    def _call(
+        self,
+        arguments: tuple[str | bytes, ...],
+        given: bytes,
+        accepted: Collection[int],
+        output: int,
+    ) -> GitOutput:
+        name = os.fsdecode(arguments[0])
+        try:
+            done = subprocess.run(
+                ["git", *self.options, *arguments],
+                cwd=self.folder,
+                env=self.environment,
+                input=given,
+                stdout=output,
+                stderr=subprocess.PIPE,
+                timeout=LIMIT_S,
+                pass_fds=self.held,
+                umask=self.umask,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise unusable(name, f"it took longer than {LIMIT_S:.0f} s and was ended") from error
+        except OSError as error:
+            raise unusable(name, error.strerror or str(error)) from error
+        errors = done.stderr.decode("utf-8", errors="replace")
+        if done.returncode not in accepted:
+            raise unusable(name, errors.strip() or f"it ended with code {done.returncode}")
+        return GitOutput(done.returncode, done.stdout or b"", errors)
+
+
+def unusable(call: str, said: str) -> Cannot:
+    """The Cannot for a call that failed; `said` are the words of git, whole in `details`."""
+    lines = [line for line in said.splitlines() if line and not line.startswith("hint:")]
+    told = next((line for line in lines if line.startswith("fatal:")), lines[0] if lines else "")
+    return Cannot(
+        f"git could not {call}: {_shown(told.removeprefix('fatal: ').removeprefix('error: '))}",
+        fix="see that the state folder's disk has room and may be written, then try again",
+        code="tree_store_unusable",
+        details={"call": call, "said": said[:4000]},
+    )
+
+
+def said_by(error: Cannot) -> str:
+    """The words of git in an error that a call raised."""
+    return str(error.details.get("said", ""))
+
+
+def is_usable() -> bool:
+    """Whether there is a git that is new enough. Raises Cannot where one is there and the system could not start it now.
+
+    That is no answer: taken for one, a moment without memory would put a run's trees where its next process does not look.
+    """
+    path = which("git")
+    return path is not None and _version(path) >= OLDEST_GIT
+
+
+@lru_cache(maxsize=4)
+def _version(path: str) -> tuple[int, ...]:
+    try:
+        said = subprocess.run(
+            [path, "version"],
+            capture_output=True,
+            timeout=_VERSION_LIMIT_S,
+            check=False,
+            env=_plain(()),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise unusable(
+            "version", f"it took longer than {_VERSION_LIMIT_S:.0f} s and was ended"
+        ) from error
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOEXEC}:
+            return ()  # what bears its name is no program
+        raise unusable("start", error.strerror or str(error)) from error
+    found = re.search(rb"(\d+)\.(\d+)", said.stdout)
+    return (int(found[1]), int(found[2])) if found else ()
+
+
+_NO_CONFIGURATION: Final = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+}
+
+
+def _plain(kept: Collection[str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in kept
+    }
+
+
+def _shown(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)[:_SHOWN]

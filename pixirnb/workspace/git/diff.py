@@ -1,0 +1,72 @@
+"""How two trees of a store on git differ: by file, and as a patch that `git apply` takes.
+
+Renames are a file gone and one made, so that a change always has one path. Source: `protocols.trees.TreeStore`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from pixirnb.protocols.trees import TreeChange, TreeEntry
+from pixirnb.workspace.git.command import Git
+
+_ABSENT = "000000"
+
+
+def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
+    """Every file of a tree by path."""
+    found = {}
+    for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).out.split(b"\0")[:-1]:
+        facts, _, path = line.partition(b"\t")
+        mode, _, digest = facts.decode().split(" ")
+        found[os.fsdecode(path)] = TreeEntry(mode, digest)
+    return found
+
+
+def changes_between(git: Git, before: str, after: str) -> list[TreeChange]:
+    """How two trees differ, by path."""
+    said = git.run(
+        *("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff"),
+        *("--no-textconv", "--no-abbrev", before, after),
+    )
+    sides: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
+    counts: dict[str, tuple[int | None, int | None]] = {}
+    words = iter(said.out.split(b"\0")[:-1])
+    for word in words:
+        if word.startswith(b":"):
+            old, new, was, is_now, _ = word[1:].decode().split(" ")
+            path = os.fsdecode(next(words))
+            sides[path] = (_entry(old, was), _entry(new, is_now))
+        else:
+            added, deleted, name = word.split(b"\t", 2)
+            counts[os.fsdecode(name)] = (_count(added), _count(deleted))
+    return [
+        TreeChange(path, *both, *counts.get(path, (None, None)))
+        for path, both in sorted(sides.items())
+    ]
+
+
+def patch_between(git: Git, before: str, after: str) -> bytes:
+    """The same as a patch, binary files included."""
+    return git.run(
+        *("diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color"),
+        *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", before, after),
+    ).out
+
+
+def index_lines(files: Iterable[tuple[str, TreeEntry | None]], nothing: str) -> bytes:
+    """Files as `update-index --index-info -z` reads them; `nothing` is the digest of what is taken out."""
+    lines = []
+    for path, entry in files:
+        facts = f"0 {nothing}" if entry is None else f"{entry.mode} {entry.digest}"
+        lines.append(facts.encode() + b"\t" + os.fsencode(path) + b"\0")
+    return b"".join(lines)
+
+
+def _entry(mode: str, digest: str) -> TreeEntry | None:
+    return None if mode == _ABSENT else TreeEntry(mode, digest)
+
+
+def _count(text: bytes) -> int | None:
+    return None if text == b"-" else int(text)

@@ -1,0 +1,139 @@
+"""Makes trees of folders by way of indexes: what the disk said of each file is kept there, so that a second look is cheap.
+
+A file that is rewritten with equal size within the second of the last look is read again, as git does with every index it
+wrote itself. What git cannot see: a file whose size, dates and inode are all as they were, which takes a clock set back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import MOST_BYTES, TreeEntry, mark_of
+from pixirnb.workspace.errors import shown
+from pixirnb.workspace.git.command import Git
+from pixirnb.workspace.git.diff import index_lines
+from pixirnb.workspace.git.listing import over_limit, unreadable
+
+_ATTEMPTS: Final = 3
+_YOUNG_NS: Final = 2 * 10**9
+"""A file that was written so shortly before it was looked at may have been written again since, with the same dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSnapshot:
+    """What a folder held when it was last looked at, as far as one `lstat` a file can tell."""
+
+    tree: str
+    marks: dict[str, object]
+    """By path; None for a file too young to go by."""
+    is_lent: bool
+    """Whether the tree is one of the user's history: what is linked in from there is never pruned."""
+
+    @classmethod
+    def of(
+        cls, tree: str, files: Mapping[str, os.stat_result], began: int, *, is_lent: bool
+    ) -> IndexSnapshot:
+        """`began`: when looking at them began, in nanoseconds since the epoch."""
+        old = began - _YOUNG_NS
+        return cls(
+            tree,
+            {
+                path: mark_of(status) if max(status.st_mtime_ns, status.st_ctime_ns) < old else None
+                for path, status in files.items()
+            },
+            is_lent,
+        )
+
+    def is_as(self, files: Mapping[str, os.stat_result]) -> bool:
+        """Whether nothing in it has changed since."""
+        return len(files) == len(self.marks) and all(
+            self.marks.get(path) == mark_of(status) for path, status in files.items()
+        )
+
+
+def record_tree(git: Git, root: Path, files: Mapping[str, os.stat_result]) -> str:
+    """Bring the index of `git` up to date with `files` of its work tree, and write it as a tree.
+
+    A file that goes while it is read is gone. Raises Cannot (`snapshot_limit`, `snapshot_unreadable`, `tree_store_unusable`).
+    """
+    known = set(_paths(git, "--cached"))
+    if sum(status.st_size for status in files.values()) > MOST_BYTES:
+        _require_room(git, root, files, known)
+    gone = known.difference(files)
+    if gone:
+        git.run("update-index", "-z", "--force-remove", "--stdin", given=_list(gone))
+    given = _list(sorted(files))
+    for attempt in range(_ATTEMPTS):
+        try:
+            git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=given)
+            break
+        except Cannot:
+            _require_readable(root, files)
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return write_tree(git)
+
+
+def write_tree(git: Git) -> str:
+    """The tree of an index. Raises Cannot (`tree_store_unusable`) where it names what is not there."""
+    return git.run("write-tree").out.decode().strip()
+
+
+def begin_at(git: Git, tree: str) -> None:
+    """Make the index hold `tree`, and look which files are as in it: those are written nowhere, so that nothing of the user's
+    is written again under its old name, which would renew the date of an object that is linked."""
+    git.run("read-tree", "-m", tree)
+    git.run("update-index", "-q", "--refresh", accepted=(0, 1))
+
+
+def edited_tree(git: Git, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
+    """`tree` with some files put in or taken out, by way of an empty index."""
+    git.run("read-tree", tree)
+    lines = index_lines(
+        sorted(files.items(), key=lambda file: file[1] is not None), "0" * len(tree)
+    )
+    git.run("update-index", "-z", "--add", "--replace", "--index-info", given=lines)
+    return write_tree(git)
+
+
+def _require_room(
+    git: Git, root: Path, files: Mapping[str, os.stat_result], known: set[str]
+) -> None:
+    changed = set(_paths(git, "--modified"))
+    new = {path for path in files if path not in known or path in changed}
+    size = sum(files[path].st_size for path in new)
+    if size > MOST_BYTES:
+        largest = max(new, key=lambda path: files[path].st_size)
+        raise over_limit(
+            f"{shown(str(root))} has {size:,} bytes of new or changed files; {MOST_BYTES:,} is the most, "
+            f"and the largest is {shown(largest)}"
+        )
+
+
+def _require_readable(root: Path, files: Iterable[str]) -> None:
+    """Raise Cannot (`snapshot_unreadable`) for the first file that is there and may not be read."""
+    for path in files:
+        try:
+            descriptor = os.open(
+                root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            if not (root / path).is_symlink():
+                raise unreadable(path, root, error.strerror or str(error)) from error
+        else:
+            os.close(descriptor)
+
+
+def _paths(git: Git, which: str) -> list[str]:
+    return os.fsdecode(git.run("ls-files", "-z", which).out).split("\0")[:-1]
+
+
+def _list(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,0 +1,172 @@
+"""Which files of a folder a snapshot holds: what git lists, without what is never taken along, with what is claimed.
+
+Git is asked by an `Asker`: for the user's own folders their git, with its ignore rules and index; for a folder that a step
+worked in a repository of ours, so that nothing the step left there is obeyed. Submodules and repositories within are asked on
+their own, and their files are files like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import LARGEST_FILE, MOST_FILES
+from pixirnb.workspace.errors import shown
+from pixirnb.workspace.git.command import Git
+from pixirnb.workspace.git.user_repository import broken_error
+from pixirnb.workspace.rules import Rules
+
+Asker = Callable[[Path], Git]
+"""How git is called for a folder, the root or one within that is a repository of its own."""
+
+_BELONGING: Final = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+_NOT_IGNORED: Final = ("ls-files", "-z", "--others", "--exclude-standard")
+_IGNORED: Final = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+_REGULAR: Final = (stat.S_IFREG, stat.S_IFLNK)
+
+
+@dataclass(slots=True)
+class FolderListing:
+    """Lists one folder. `files` by path with what `lstat` says of each; nothing in it is opened."""
+
+    root: Path
+    ask: Asker
+    plain: Asker
+    """For folders within that are known to a repository and are none themselves."""
+    rules: Rules
+    files: dict[str, os.stat_result] = field(default_factory=dict)
+    _folders: dict[str, bool] = field(default_factory=lambda: {"": True})
+    _top: str = ""
+
+    def __post_init__(self) -> None:
+        self._top = f"{self.root}/"
+
+    def of_what_belongs(self) -> dict[str, os.stat_result]:
+        """The files of a snapshot. Raises Cannot (`snapshot_unreadable`, `snapshot_limit`, `repository_broken`)."""
+        self._list("", self.ask)
+        for path in self.rules.also:
+            self._add(path)
+        return self.files
+
+    def of_what_is_left(self, limit: int) -> list[str]:
+        """Files that belong to no snapshot and are not in the index that `ask` names: ignored, or kept back."""
+        git = self.ask(self.root)
+        found: list[str] = []
+        for is_ignored, call in ((True, _IGNORED), (False, _NOT_IGNORED)):
+            for name in self._paths("", git, call):
+                path = name.rstrip("/")
+                if self.rules.is_elsewhere(path) or self.rules.is_carried(path):
+                    continue
+                if self._status(path) is None:
+                    continue
+                if self.rules.is_kept_back(path) or (is_ignored and not self.rules.claims(path)):
+                    found.append(path)
+                    if len(found) == limit:
+                        return found
+        return found
+
+    def _list(self, prefix: str, ask: Asker, *, only_claimed: bool = False) -> None:
+        git = ask(self.root / prefix)
+        for name in self._paths(prefix, git, _BELONGING):
+            self._meet(prefix + name, ask, only_claimed=only_claimed)
+        if (places := self._claimed_below(prefix)) is not None:
+            for name in self._paths(prefix, git, (*_IGNORED, "--", *places)):
+                self._meet(prefix + name, ask, only_claimed=True)
+
+    def _paths(self, prefix: str, git: Git, call: tuple[str, ...]) -> Iterable[str]:
+        try:
+            said = git.run(*call)
+        except Cannot as error:
+            if git.is_theirs:
+                raise broken_error(self.root / prefix, error) from error
+            raise
+        for line in said.errors.splitlines():
+            if line.startswith("warning: could not open directory"):
+                path = prefix + line.partition("'")[2].rpartition("'")[0].rstrip("/")
+                if not self.rules.leaves_out(path):
+                    raise unreadable(path or ".", self.root, line.rpartition(": ")[2])
+        return os.fsdecode(said.out).split("\0")[:-1]
+
+    def _meet(self, path: str, ask: Asker, *, only_claimed: bool) -> None:
+        """Take a listed name along; a folder is a repository within, or what is left of one."""
+        path = path.rstrip("/")
+        if path in self.files or self.rules.leaves_out(path):
+            return
+        status = self._status(path)
+        if status is None:
+            return
+        if stat.S_ISDIR(status.st_mode):
+            is_repository = os.path.lexists(self.root / path / ".git")
+            self._list(path + "/", ask if is_repository else self.plain, only_claimed=only_claimed)
+        elif not only_claimed or self.rules.claims(path):
+            self._take(path, status)
+
+    def _add(self, path: str) -> None:
+        if path not in self.files and not self.rules.leaves_out(path):
+            status = self._status(path)
+            if status is not None:
+                self._take(path, status)
+
+    def _take(self, path: str, status: os.stat_result) -> None:
+        if stat.S_IFMT(status.st_mode) not in _REGULAR:
+            return
+        if status.st_size > LARGEST_FILE:
+            raise over_limit(
+                f"{shown(path)} has {status.st_size:,} bytes; {LARGEST_FILE:,} is the most"
+            )
+        self.files[path] = status
+        if len(self.files) > MOST_FILES:
+            raise over_limit(f"{shown(str(self.root))} has more than {MOST_FILES:,} files")
+
+    def _status(self, path: str) -> os.stat_result | None:
+        """What is there; None where nothing is, or only by way of a link."""
+        parent = path.rpartition("/")[0]
+        # Thousands of files lie in few folders: each folder is asked for once.
+        is_folder = self._folders.get(parent)
+        if is_folder is None:
+            is_folder = self._is_folder(parent)
+        if not is_folder:
+            return None
+        try:
+            return os.lstat(self._top + path)
+        except PermissionError as error:
+            raise unreadable(path, self.root, error.strerror or str(error)) from error
+        except (OSError, ValueError):
+            return None  # it went, or is a name that cannot be
+
+    def _is_folder(self, path: str) -> bool:
+        status = self._status(path)
+        known = self._folders[path] = status is not None and stat.S_ISDIR(status.st_mode)
+        return known
+
+    def _claimed_below(self, prefix: str) -> list[str] | None:
+        """Where ignored files may be claimed in a folder, relative to it; None where nowhere."""
+        places = self.rules.claimed_places()
+        if any(place == "" or prefix.startswith(f"{place}/") for place in places):
+            return ["."]
+        below = [place[len(prefix) :] for place in places if place.startswith(prefix)]
+        return below or None
+
+
+def over_limit(what: str) -> Cannot:
+    """The Cannot for a snapshot that would be too large."""
+    return Cannot(
+        f"the files cannot be isolated: {what}",
+        fix="leave files out with `never_copy` or a .gitignore, or let the step use `workspace: shared`",
+        code="snapshot_limit",
+    )
+
+
+def unreadable(path: str, root: Path, why: str) -> Cannot:
+    """The Cannot for a file or folder that may not be read."""
+    return Cannot(
+        f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
+        fix="make it readable, or leave it out with `never_copy` or a .gitignore",
+        code="snapshot_unreadable",
+        details={"path": path, "root": str(root), "why": why},
+    )

@@ -1,0 +1,186 @@
+"""The folder of a store of trees on git: what lies in it, how it is made, and who may be in it at once.
+
+    git/        a bare repository of ours; what is kept are its refs below `refs/pixirnb/`
+    borrowed/   objects of the user's repository, linked in; never pruned
+    index/      one index for the root, one for each folder that was given, and those of a moment
+    lock        held shared by whoever makes objects that no ref names yet, alone by whoever prunes
+    root        the root, for people
+
+Whatever is written here by ourselves is put in place by a rename: a kill leaves the old or the new.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.system.atomic_files import keep_names, make_folders, put
+from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.errors import unusable
+from pixirnb.workspace.git.command import Git
+
+ATTRIBUTES: Final = (
+    b"* -text !eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !crlf\n"
+)
+"""Bytes are bytes, whatever a `.gitattributes` of the tree says: the strongest rules of all, for every file."""
+
+_CONFIG: Final = """[core]
+	repositoryFormatVersion = {version}
+	bare = true
+	fileMode = true
+	symlinks = true
+	ignoreCase = false
+	precomposeUnicode = false
+	protectHFS = false
+	protectNTFS = false
+	autocrlf = false
+	safecrlf = false
+	hooksPath = /dev/null
+	fsync = objects,reference
+	fsyncMethod = batch
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[merge]
+	renames = false
+	directoryRenames = false
+	conflictStyle = merge
+[diff]
+	renames = false
+	algorithm = myers
+[index]
+	threads = false
+	version = 2
+"""
+_FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
+
+
+@dataclass(frozen=True, slots=True)
+class GitStore:
+    """Where one store lies."""
+
+    folder: Path
+    root: Path
+
+    @property
+    def directory(self) -> Path:
+        """Its repository."""
+        return self.folder / "git"
+
+    @property
+    def borrowed(self) -> Path:
+        """The objects that are the user's."""
+        return self.folder / "borrowed"
+
+    @property
+    def indexes(self) -> Path:
+        """Its indexes."""
+        return self.folder / "index"
+
+    @property
+    def exclude(self) -> Path:
+        """What is ignored beside the `.gitignore` files of the root."""
+        return self.directory / "info" / "exclude"
+
+    @property
+    def object_format(self) -> str:
+        """`sha1` or `sha256`, as it was made."""
+        is_new = "sha256" in (self.directory / "config").read_text(encoding="utf-8")
+        return "sha256" if is_new else "sha1"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it can be used."""
+        return (self.directory / "HEAD").exists()
+
+    def make(self, object_format: str) -> None:
+        """Make what is missing; `HEAD` comes last and says that all is there. Raises Cannot (`tree_store_unusable`)."""
+        if self.is_made:
+            return
+        try:
+            for part in (
+                *(self.indexes, self.borrowed / "pack"),
+                *(self.directory / "objects" / name for name in ("info", "pack")),
+                *(self.directory / name for name in ("info", "refs")),
+            ):
+                make_folders(part)
+            is_old = object_format == "sha1"
+            config = _CONFIG.format(version=0 if is_old else 1) + ("" if is_old else _FORMAT)
+            put(self.folder / "root", os.fsencode(self.root) + b"\n")
+            put(self.directory / "config", config.encode())
+            put(self.directory / "info" / "attributes", ATTRIBUTES)
+            # Relative, so that a state folder can be moved.
+            put(self.directory / "objects" / "info" / "alternates", b"../../borrowed\n")
+            put(self.directory / "HEAD", b"ref: refs/heads/pixirnb\n")
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        keep_names.cache_clear()
+
+    def git(self, *, index: Path | None = None, files: Path | None = None) -> Git:
+        """Git on this store."""
+        return Git.ours(self.directory, index=index, files=files)
+
+    def passing_index(self) -> Path:
+        """The name of an index of a moment, that nobody else has."""
+        return self.indexes / f"passing-{secrets.token_hex(8)}"
+
+    @contextmanager
+    def shared(self) -> Iterator[int]:
+        """Hold off pruning; the descriptor is for a git that must not be outlived."""
+        with _lock(self.folder / "lock", fcntl.LOCK_SH) as held:
+            yield held
+
+    @contextmanager
+    def alone(self) -> Iterator[int | None]:
+        """Be the only one here; None where somebody else is."""
+        try:
+            descriptor = _opened(self.folder / "lock")
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield None
+                return
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def index_held(self, index: Path) -> Iterator[int]:
+        """Be the only one at an index. What a git that was killed left of its own lock goes."""
+        with _lock(index.with_name(f"{index.name}.held"), fcntl.LOCK_EX) as held:
+            retry_eintr(index.with_name(f"{index.name}.lock").unlink, missing_ok=True)
+            yield held
+
+
+@contextmanager
+def _lock(path: Path, how: int) -> Iterator[int]:
+    try:
+        descriptor = _opened(path)
+    except OSError as error:
+        raise unusable(path, error) from error
+    try:
+        fcntl.flock(descriptor, how)
+        yield descriptor
+    finally:
+        # Closing is enough, and only then: a git of ours that lives on holds the same lock until it ends.
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def disk_time_ns(place: int | Path) -> int:
+    """What time it is by the dates of a disk, told by a file or folder of ours there."""
+    os.utime(place)
+    return os.stat(place).st_mtime_ns  # noqa: PTH116 - a descriptor, too

@@ -1,0 +1,379 @@
+"""The store of trees on git: snapshots of a root, folders that steps work in, and the merges of what they left.
+
+Trees are git's, in a repository of ours beside the runs (`store_folder.py`); the user's is read and never written to. This file
+says in which order things happen and who is held off meanwhile; each part of the work lies beside it: `listing` (which files),
+`git_indexes` (files to trees), `git_working_copies` (trees to files), `git_changes`, `git_merging`, `git_borrowing`.
+Source: docs/adr/0015-files-flow.md; `protocols.trees.TreeStore`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, Literal
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, mark_of
+from pixirnb.system.atomic_files import let_go, make_folders, put
+from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.errors import unusable
+from pixirnb.workspace.folder_identity import Place, hold_folder, key_of, place_of
+from pixirnb.workspace.git import refs
+from pixirnb.workspace.git.borrow_objects import borrow
+from pixirnb.workspace.git.command import Git
+from pixirnb.workspace.git.diff import changes_between, entries_of, patch_between
+from pixirnb.workspace.git.index import IndexSnapshot, begin_at, edited_tree, record_tree
+from pixirnb.workspace.git.listing import Asker, FolderListing
+from pixirnb.workspace.git.merge import merge_trees
+from pixirnb.workspace.git.object_ids import digest_of
+from pixirnb.workspace.git.read_objects import Write, reading
+from pixirnb.workspace.git.store_folder import GitStore, disk_time_ns
+from pixirnb.workspace.git.user_repository import (
+    Repository,
+    find_repository,
+    identity,
+    ignore_rules,
+)
+from pixirnb.workspace.git.working_copy import lay_out, make_repository
+from pixirnb.workspace.rules import Rules
+from pixirnb.workspace.special_files import special_files
+
+MOST_LEFT: Final = 1000
+
+
+class GitTrees:
+    """Keeps trees of one root in `folder`, which is made with the first of them."""
+
+    method: Literal["git", "copy"] = "git"
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
+        self.root = Path(os.path.realpath(root))
+        self._store = GitStore(folder, self.root)
+        self._seen: IndexSnapshot | None = None
+        self._format = ""
+
+    # --- from files to trees ---
+
+    def snapshot(self, belonging: Belonging) -> str:
+        """What the root holds now, as a tree. Raises Cannot."""
+        repository = find_repository(self.root)
+        store = self._made(repository)
+        index = store.indexes / "root"
+        with store.shared() as held, store.index_held(index) as alone:
+            git = store.git(index=index, files=self.root).holding(held, alone)
+            began = disk_time_ns(held)
+            files = self._listing(repository, belonging).of_what_belongs()
+            if self._seen is not None and self._seen.is_as(files):
+                tree = self._seen.tree
+                if refs.renew(store, tree) or self._seen.is_lent or refs.has(git, tree):
+                    return tree
+            tree = self._recorded(repository, git, files)
+            is_lent = not refs.renew(store, tree)
+            self._seen = IndexSnapshot.of(tree, files, began, is_lent=is_lent)
+            return tree
+
+    def marks(self, belonging: Belonging) -> dict[str, object]:
+        """Every file that a snapshot would hold, with something that changes when it is written. Raises Cannot."""
+        repository = find_repository(self.root)
+        self._made(repository)
+        files = self._listing(repository, belonging).of_what_belongs()
+        return {path: mark_of(status) for path, status in files.items()}
+
+    def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
+        """What a folder that was given `base` holds now, as a tree. Raises Cannot."""
+        with self._given(folder) as real, self._folder_index(real, base) as git:
+            files = self._listing_of(real, git, belonging).of_what_belongs()
+            tree = record_tree(git, real, files)
+            refs.renew(self._store, tree)
+            return tree
+
+    def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
+        """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most; pipes and the like too."""
+        with self._given(folder) as real, self._folder_index(real, base) as git:
+            special = special_files(real, Rules(belonging), MOST_LEFT)
+            left = self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT)
+            return sorted({*left, *special})[:MOST_LEFT]
+
+    def edited(self, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
+        """`tree` with some files put in or taken out (None)."""
+        with self._trees(tree) as git, self._passing_index(git) as passing:
+            edited = edited_tree(passing, tree, files)
+            refs.renew(self._store, edited)
+            return edited
+
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """Merge two trees that both come from `base`; renames are a file gone and one made."""
+        with self._trees(base, ours, theirs) as git, self._passing_index(git) as passing:
+            merged = merge_trees(passing, base, ours, theirs)
+            if merged.tree is not None:
+                refs.renew(self._store, merged.tree)
+            return merged
+
+    # --- from trees to files ---
+
+    def give(self, tree: str, folder: Path) -> None:
+        """Lay the files of `tree` out in `folder`, which must not exist, with a repository of its own. Raises Cannot."""
+        note = self._note_of(folder)
+        folder = Path(os.path.realpath(folder.parent), folder.name)
+        with self._trees(tree):
+            repository = find_repository(self.root)
+            self._borrow_history(repository)
+            self._learn_rules(repository)
+            try:
+                make_folders(folder.parent)
+                retry_eintr(folder.mkdir)
+            except OSError as error:
+                raise unusable(folder, error) from error
+            try:
+                put(note, json.dumps(place_of(folder)).encode())
+                self._give(tree, folder, repository)
+            except BaseException as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise unusable(folder, error) from error
+                raise
+
+    def _give(self, tree: str, folder: Path, repository: Repository | None) -> None:
+        index = self._index_of(folder, tree)
+        with self._store.shared() as held, self._store.index_held(index) as alone:
+            retry_eintr(index.unlink, missing_ok=True)
+            lay_out(self._store.git(index=index, files=folder).holding(held, alone), tree)
+            shallow = b""
+            if repository is not None and (repository.common / "shallow").is_file():
+                shallow = (repository.common / "shallow").read_bytes()
+            make_repository(
+                self._store,
+                folder,
+                tree,
+                index=index,
+                parent=self._parent(repository),
+                shallow=shallow,
+                user={} if repository is None else identity(self.root),
+            )
+
+    # --- what a tree holds ---
+
+    def entries(self, tree: str) -> dict[str, TreeEntry]:
+        """Every file of a tree by path."""
+        with self._trees(tree) as git:
+            return entries_of(git, tree)
+
+    def diff(self, before: str, after: str) -> list[TreeChange]:
+        """How two trees differ, by path."""
+        with self._trees(before, after) as git:
+            return changes_between(git, before, after)
+
+    def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
+        """The same as a patch that `git apply` takes; of `paths` alone where they are named."""
+        if paths is not None:
+            left = self.entries(after)
+            after = self.edited(before, {path: left.get(path) for path in paths})
+        with self._trees(before, after) as git:
+            return patch_between(git, before, after)
+
+    def content(self, digest: str) -> bytes:
+        """The bytes of a file, whole."""
+        with self._trees(digest, kind="blob") as git:
+            return git.run("cat-file", "blob", digest).out
+
+    def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Bytes of contents, by digest; those that are not there are left out. Raises Cannot."""
+        with self._trees() as git:
+            given = "".join(f"{digest}\n" for digest in digests).encode()
+            said = git.run("cat-file", "--batch-check=%(objectsize) %(objectname)", given=given)
+        rows = (row.split(" ") for row in said.out.decode().splitlines())
+        return {name: int(size) for size, name in rows if name != "missing"}
+
+    def write_content(self, digest: str, descriptor: int) -> None:
+        """Write the bytes of a file to a descriptor. Raises Cannot, OSError."""
+        with self.contents() as write:
+            write(digest, descriptor)
+
+    @contextmanager
+    def contents(self) -> Iterator[Write]:
+        """What writes the bytes of one file after another to descriptors, by one git; for one thread. Raises as that."""
+        with self._trees() as git, reading(git, self.root) as write:
+            yield write
+
+    def digest_of(self, path: Path) -> TreeEntry | None:
+        """What an entry for the file at `path` would be; None where nothing, or no file, is there. Raises Cannot."""
+        if not self._format:
+            made = self._store.is_made
+            store = self._store if made else self._made(find_repository(self.root))
+            self._format = store.object_format
+        return digest_of(path, self.root, self._format)
+
+    # --- how long ---
+
+    def keep(self, name: str, trees: Sequence[str]) -> None:
+        """Keep trees for as long as `name` is kept: on disk before this returns. Raises Cannot."""
+        with self._trees(*trees) as git:
+            refs.keep(self._store, git, name, trees)
+
+    def forget(self, owner: str) -> None:
+        """Let go of everything kept under names that begin with `owner/`, and of what nothing else keeps."""
+        if self._store.is_made:
+            refs.forget(self._store, owner)
+
+    # --- the store ---
+
+    def _made(self, repository: Repository | None) -> GitStore:
+        self._store.make("sha1" if repository is None else repository.object_format)
+        return self._store
+
+    def _recorded(
+        self, repository: Repository | None, git: Git, files: Mapping[str, os.stat_result]
+    ) -> str:
+        """The tree of the root's files. What spoils the index (a kill, a full disk, a lost object) costs it, not the snapshot:
+
+        it is only a memory and is made anew, at last without what the user's history says, which may have holes.
+        """
+        index = self._store.indexes / "root"
+        for _ in range(2):
+            try:
+                self._follow(repository, git, index)
+                return record_tree(git, self.root, files)
+            except Cannot as error:
+                if error.code != "tree_store_unusable":
+                    raise
+                retry_eintr(index.unlink, missing_ok=True)
+        return record_tree(git, self.root, files)
+
+    def _follow(self, repository: Repository | None, git: Git, index: Path) -> None:
+        """Begin where the user's repository has come to since the last snapshot: with its objects, and what HEAD holds."""
+        if repository is None or repository.tree is None:
+            return
+        seed = index.with_name("seed")
+        known = seed.read_text() if seed.exists() and index.exists() else ""
+        if known != repository.tree and self._borrow_history(repository):
+            begin_at(git, repository.tree)
+            put(seed, repository.tree.encode())
+
+    def _learn_rules(self, repository: Repository | None) -> None:
+        """Note what is ignored by rules that do not lie in the root: a folder that is given has to know."""
+        rules = b"" if repository is None else ignore_rules(self.root, repository)
+        exclude = self._store.exclude
+        if rules != (exclude.read_bytes() if exclude.exists() else b""):
+            put(exclude, rules)
+
+    def _borrow_history(self, repository: Repository | None) -> bool:
+        """Link the objects of the user's HEAD in, unless they are here; whether they are now."""
+        commit = None if repository is None else repository.commit
+        if repository is None or commit is None or repository.is_partial:
+            return False
+        if repository.object_format != self._store.object_format:
+            return False
+        git = self._store.git()
+        if not refs.has(git, commit):
+            try:
+                borrow(repository.common / "objects", self._store.borrowed)
+            except OSError as error:
+                raise unusable(self._store.borrowed, error) from error
+        return refs.has(git, commit)
+
+    def _parent(self, repository: Repository | None) -> str | None:
+        """The commit that a given folder's own comes after. That of a bigger repository has other paths in it."""
+        if repository is None or repository.commit is None or repository.top != self.root:
+            return None
+        is_here = not repository.is_partial and refs.has(self._store.git(), repository.commit)
+        return repository.commit if is_here else None
+
+    def _listing(self, repository: Repository | None, belonging: Belonging) -> FolderListing:
+        plain = self._asker(self.root)
+        if repository is None:
+            ask = plain
+        else:
+
+            def ask(folder: Path) -> Git:
+                return Git.theirs(folder, is_top=folder != self.root)
+
+        return FolderListing(self.root, ask, plain, Rules(belonging))
+
+    def _listing_of(self, folder: Path, git: Git, belonging: Belonging) -> FolderListing:
+        plain = self._asker(folder)
+        return FolderListing(
+            folder,
+            lambda inner: git if inner == folder else plain(inner),
+            plain,
+            Rules(belonging),
+        )
+
+    def _asker(self, root: Path) -> Asker:
+        """Our git, with an index that is not there: every file is one that it does not know."""
+        nothing = self._store.indexes / "nothing"
+
+        def ask(folder: Path) -> Git:
+            is_within = folder != root
+            return self._store.git(index=nothing, files=folder if is_within else root)
+
+        return ask
+
+    def _index_of(self, folder: Path, base: str) -> Path:
+        name = blake2b(os.fsencode(folder) + b"\0" + base.encode(), digest_size=16).hexdigest()
+        return self._store.indexes / f"given-{name}"
+
+    def _note_of(self, folder: Path) -> Path:
+        return self._store.indexes / f"place-{key_of(folder)}"
+
+    @contextmanager
+    def _given(self, folder: Path) -> Iterator[Path]:
+        """A folder that was given, by its real path; raises Cannot (`snapshot_unreadable`) where another is in its place."""
+        known: Place | None = None
+        with suppress(OSError, ValueError):  # given by a release that left no note
+            device, inode = json.loads(self._note_of(folder).read_bytes())
+            known = device, inode
+        with hold_folder(folder, known) as real:
+            yield real
+
+    @contextmanager
+    def _folder_index(self, folder: Path, base: str) -> Iterator[Git]:
+        """An index of a moment for a folder that was given `base`, as `give` left it: it holds `base`, and nothing else."""
+        with self._trees(base) as git, self._passing_index(git, files=folder) as passing:
+            if not self._has_copied(self._index_of(folder, base), passing, base):
+                passing.run("read-tree", base)
+            yield passing
+
+    @staticmethod
+    def _has_copied(given: Path, passing: Git, base: str) -> bool:
+        """Whether the index that `give` left could be copied, and holds what it should."""
+        copy = Path(passing.environment["GIT_INDEX_FILE"])
+        try:
+            # With its dates: one that looks younger would make git trust files that changed in the same instant.
+            shutil.copy2(given, copy)
+        except OSError:
+            return False
+        said = passing.run("write-tree", accepted=(0, 1, 128))
+        if said.code == 0 and said.out.decode().strip() == base:
+            return True
+        retry_eintr(copy.unlink)
+        return False
+
+    @contextmanager
+    def _passing_index(self, git: Git, files: Path | None = None) -> Iterator[Git]:
+        index = self._store.passing_index()
+        try:
+            yield self._store.git(index=index, files=files).holding(*git.held)
+        finally:
+            let_go(index)
+            let_go(index.with_name(f"{index.name}.lock"))
+
+    @contextmanager
+    def _trees(self, *digests: str, kind: str = "tree") -> Iterator[Git]:
+        """Git on the store, for use of what is named; raises Cannot (`tree_missing`) where it, or part of it, is not there."""
+        if not self._store.is_made:
+            raise refs.missing(digests[0] if digests else "", self.root)
+        with self._store.shared() as held:
+            git = self._store.git().holding(held)
+            refs.require(git, digests, kind, self.root)
+            try:
+                yield git
+            except Cannot as error:
+                if refs.tells_of_loss(error):
+                    raise refs.missing(digests[0], self.root) from error
+                raise

@@ -1,0 +1,173 @@
+"""What the user's git says of a root: whether it lies in a repository, at which commit, and what is ignored there.
+
+Read, never written: facts-agents.md measured what `status` and friends write on the side, hence only these calls. A folder
+with a `.git` that git does not take for a repository is refused rather than taken for a plain folder: without its ignore rules
+a snapshot would hold what nobody meant to share.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Cannot
+from pixirnb.system.plain_files import open_plain
+from pixirnb.workspace.git.command import Git, said_by
+
+_LARGEST: Final = 1024 * 1024
+"""Bytes of a file of ignore rules that are read."""
+_KIND: Final = ("--is-inside-work-tree", "--show-object-format")
+_PLACES: Final = ("--git-common-dir", "--show-toplevel")
+_HEAD: Final = ("HEAD^{commit}", "HEAD:./")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository that a root lies in."""
+
+    top: Path
+    """Its work tree."""
+    common: Path
+    """Its git directory; the main one where the work tree is one of several."""
+    object_format: str
+    """`sha1` or `sha256`."""
+    commit: str | None
+    """HEAD; None where there is no commit, or HEAD names none that is there."""
+    tree: str | None
+    """What HEAD holds below the root."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it holds only some of its objects and would fetch the others."""
+        packs = self.common / "objects" / "pack"
+        return packs.is_dir() and any(packs.glob("*.promisor"))
+
+
+def find_repository(root: Path) -> Repository | None:
+    """The repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
+    git = Git.theirs(root)
+    asked = (*_KIND, "--path-format=absolute", *_PLACES, *_HEAD)
+    try:
+        # All at once where nothing is unusual: calls are what a second snapshot costs.
+        said = git.run("rev-parse", *asked, accepted=(0, 128))
+        lines = os.fsdecode(said.out).splitlines()
+        if said.code == 0 and len(lines) == len(asked) - 1 and lines[0] == "true":
+            _, object_format, common, top, commit, tree = lines
+            return Repository(Path(top), Path(common), object_format, commit, tree)
+        said = git.run("rev-parse", *_KIND)
+    except Cannot as error:
+        if _is_no_repository(root, error):
+            return None
+        raise broken_error(root, error) from error
+    return _asked_in_turn(root, git, *said.out.decode().split())
+
+
+def _asked_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Repository | None:
+    """For a HEAD that names nothing below the root, and for names with a line's end in them."""
+    if inside != "true":
+        return None
+    try:
+        common, top = (_line(git, "rev-parse", "--path-format=absolute", name) for name in _PLACES)
+    except Cannot as error:
+        raise broken_error(root, error) from error
+    commit, tree = (_object(git, name) for name in _HEAD)
+    return Repository(Path(top), Path(common), object_format, commit, tree)
+
+
+def broken_error(root: Path, error: Cannot) -> Cannot:
+    """The Cannot for a repository that git cannot read."""
+    said = said_by(error)
+    fix = "repair the repository (`git status` in it says the same), or use `workspace: shared`"
+    if "dubious ownership" in said:
+        fix = f"git says how: `git config --global --add safe.directory {root}`"
+    told = next((line for line in said.splitlines() if line.startswith("fatal:")), said)
+    return Cannot(
+        f"the git repository of {root} cannot be read: {told.removeprefix('fatal: ')[:300]}",
+        fix=fix,
+        code="repository_broken",
+        details={"root": str(root), "said": said},
+    )
+
+
+def ignore_rules(root: Path, repository: Repository) -> bytes:
+    """What is ignored in `root` beside its own `.gitignore` files, as one such file; weaker rules first.
+
+    From the user's excludes file, the repository's `info/exclude`, and the `.gitignore` files of the folders above. Of those
+    above, a rule with a path in it counts where it leads into the root by name.
+    """
+    parts = [_read(_excludes_file(root)), _read(repository.common / "info" / "exclude")]
+    inner = root.relative_to(repository.top).parts
+    for depth in range(len(inner)):
+        text = _read(repository.top.joinpath(*inner[:depth], ".gitignore"))
+        parts.append(b"\n".join(_moved(text, [os.fsencode(name) for name in inner[depth:]])))
+    return b"".join(part if part.endswith(b"\n") else part + b"\n" for part in parts if part)
+
+
+def identity(root: Path) -> dict[str, str]:
+    """`user.name` and `user.email` as the user's git has them for `root`; what is not set is missing."""
+    said = Git.theirs(root).run(
+        "config", "-z", "--get-regexp", r"^user\.(name|email)$", accepted=(0, 1)
+    )
+    found = {}
+    for entry in said.out.split(b"\0"):
+        key, _, value = entry.decode("utf-8", errors="surrogateescape").partition("\n")
+        if key and value.isprintable() and '"' not in value and "\\" not in value:
+            found[key] = value
+    return found
+
+
+def _is_no_repository(root: Path, error: Cannot) -> bool:
+    if "not a git repository" not in said_by(error):
+        return False
+    return not any(_looks_like_one(folder / ".git") for folder in (root, *root.parents))
+
+
+def _looks_like_one(entry: Path) -> bool:
+    return entry.is_file() or (entry / "objects").is_dir() or (entry / "HEAD").exists()
+
+
+def _line(git: Git, *arguments: str) -> str:
+    return os.fsdecode(git.run(*arguments).out.removesuffix(b"\n"))
+
+
+def _object(git: Git, name: str) -> str | None:
+    said = git.run("rev-parse", "--quiet", "--verify", name, accepted=(0, 1, 128))
+    return said.out.decode().strip() if said.code == 0 else None
+
+
+def _excludes_file(root: Path) -> Path:
+    said = Git.theirs(root).run(
+        "config", "--type=path", "--get", "core.excludesFile", accepted=(0, 1)
+    )
+    if said.code == 0:
+        # A relative one is relative to wherever git is called.
+        return root / os.fsdecode(said.out.removesuffix(b"\n"))
+    home = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    return Path(home, "git", "ignore")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_plain(path) as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return b""  # as git does: rules that are not there ignore nothing
+
+
+def _moved(text: bytes, names: list[bytes]) -> Iterator[bytes]:
+    """Rules of a folder as they read `names` further down."""
+    for line in text.split(b"\n"):
+        rule = line.rstrip(b"\r")
+        sign = b"!" if rule.startswith(b"!") else b""
+        bare = rule[len(sign) :]
+        if not bare.strip() or bare.startswith(b"#"):
+            continue
+        if b"/" not in bare.rstrip(b"/") or bare.startswith(b"**/"):
+            yield rule
+            continue
+        parts = bare.lstrip(b"/").split(b"/")
+        if len(parts) > len(names) and parts[: len(names)] == names:
+            yield sign + b"/" + b"/".join(parts[len(names) :])

@@ -1,0 +1,405 @@
+"""The files of a run on this machine: folders for isolated attempts, and their changes brought back.
+
+    state/trees/…                     a store of trees for each root
+    state/isolated/RUN/STEP.N/…       the folders of one attempt, laid out as the roots lie to each other
+    state/merges/RUN.mN.json          the journal of a merge under way, or done and not yet in the log
+
+Source: contract.md §8; docs/adr/0015-files-flow.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.errors import Cannot
+from pixirnb.history.run_state import RunState
+from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.protocols.trees import (
+    Belonging,
+    Checkout,
+    CheckoutResult,
+    MergeConflict,
+    MergeInput,
+    Merging,
+    Solved,
+    TreeChange,
+    TreeStore,
+    backwards,
+)
+from pixirnb.system.atomic_files import make_folders, sync_folder
+from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.carry import carry
+from pixirnb.workspace.choose_store import (
+    method_named,
+    store_for_reversal,
+    tree_store,
+    usual_method,
+)
+from pixirnb.workspace.errors import refusing, workspace_gone
+from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over
+from pixirnb.workspace.merge.recovery import put_back, refuse_half_done, whole
+from pixirnb.workspace.merge.stack import Stack
+from pixirnb.workspace.missing_trees import naming_steps
+from pixirnb.workspace.outward_links import Outlook
+from pixirnb.workspace.remove_copies import ASIDE, remove_copies, remove_folder
+from pixirnb.workspace.rules import Rules, claimed_of
+from pixirnb.workspace.special_files import special_files
+
+_SIZED: Final = 50
+"""Files of a clash whose sizes are asked for; more are not told of."""
+
+
+class LocalFiles:
+    """The files of runs that work on these roots. Used from any thread."""
+
+    def __init__(self, state: Path, roots: Roots, *, never_copy: Sequence[str] = ()) -> None:
+        """`state`: the state folder of the runs."""
+        self._state = state
+        self._merges = state / "merges"
+        self._roots = roots
+        self._never_copy = tuple(never_copy)
+        self._stores: dict[tuple[str, str], TreeStore] = {}
+        self._usual: str | None = None
+        self._kept: set[Path] = set()
+        """Folders that could not be set aside."""
+        self._put_back: deque[dict[str, Any]] = deque()
+
+    # --- isolated attempts --------------------------------------------------------------------------------------
+
+    def give(self, order: MergeInput) -> Checkout | MergeConflict:
+        """See `Files.give`."""
+        with naming_steps(order), self._refusing():
+            return self._given(order)
+
+    def _given(self, order: MergeInput) -> Checkout | MergeConflict:
+        methods = self._methods(order)
+        top = self._state / "isolated" / order.run_id / order.name
+        remove_folder(top)
+        folders = self._laid_out(top, order.roots)
+        seen: dict[str, str] = {}
+        base: dict[str, str] = {}
+        missing: list[str] = []
+        solved = dict(order.solved)
+        for root in order.roots:
+            store = self._store(root, methods[root])
+            with whole([self._folder(root)], self._merges) as met:
+                self._put_back.extend(met)
+                start = store.snapshot(self._belonging(root, order.claimed))
+            stack = self._stack(store, root, start, order)
+            seen[root] = start
+            special = special_files(self._folder(root), Rules(self._belonging(root, ())), _SIZED)
+            missing += [self._roots.shown(root, path) for path in special]
+            clash = stack.put_on(order.layers)
+            solved.update(stack.solved)
+            if clash is not None:
+                return self._told(clash, order, methods, seen, solved)
+            base[root] = stack.tree
+        make_folders(top.parent)
+        # Outer folders first: the inner ones are put into them.
+        for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
+            store, folder = self._store(root, methods[root]), folders[root]
+            make_folders(folder.parent)
+            store.give(base[root], folder)
+        for root in order.roots:
+            belonging = self._belonging(root, (), carried=order.carry)
+            for path in belonging.carried:
+                carry(self._folder(root), folders[root], path, Rules(belonging))
+        workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
+        make_folders(workspace)
+        return Checkout(order, workspace, folders, seen, base, methods, tuple(missing))
+
+    def take(self, given: Checkout) -> CheckoutResult:
+        """See `Files.take`."""
+        with self._refusing():
+            return self._left(given)
+
+    def _left(self, given: Checkout) -> CheckoutResult:
+        order = given.order
+        trees: dict[str, str] = {}
+        behind: list[str] = []
+        for root, folder in given.folders.items():
+            store = self._store(root, given.methods[root])
+            belonging = self._belonging(root, order.claimed, carried=order.carry)
+            trees[root] = store.capture(folder, given.base[root], belonging)
+            left = store.left_behind(folder, given.base[root], belonging)
+            behind += [self._roots.shown(root, path) for path in left]
+            kept = [given.seen[root], given.base[root], trees[root]]
+            store.keep(f"{order.run_id}/{order.name}", kept)
+        return self._taken(given.base, trees, given.methods, tuple(sorted(behind)))
+
+    def drop(self, given: Checkout) -> None:
+        """See `Files.drop`."""
+        folder = self._state / "isolated" / given.order.run_id / given.order.name
+        if folder in self._kept:
+            return
+        remove_folder(folder)
+        with suppress(OSError):  # other attempts still work there
+            folder.parent.rmdir()
+
+    def set_aside(self, given: Checkout) -> Path:
+        """See `Files.set_aside`."""
+        folder = self._state / "isolated" / given.order.run_id / given.order.name
+        aside = folder.with_name(folder.name + ASIDE)
+        remove_folder(aside)
+        try:
+            retry_eintr(folder.rename, aside)
+        except OSError:
+            # The disk gives no name: it stays under the one it has, until the run is taken up again.
+            self._kept.add(folder)
+            return folder
+        return aside
+
+    def sweep(self, run_id: str) -> list[Cannot]:
+        """See `Files.sweep`."""
+        return remove_copies(self._state / "isolated" / run_id)
+
+    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
+        """See `Files.adopt`."""
+        with self._refusing():
+            for (root, method), named in trees.items():
+                self._store(root, method).keep(f"{run_id}/adopted", list(named))
+
+    # --- merging ------------------------------------------------------------------------------------------------
+
+    def preview(self, order: MergeInput) -> Merging | MergeConflict:
+        """See `Files.preview`."""
+        with naming_steps(order), self._refusing():
+            refuse_half_done(self._folders(order), self._merges)
+            return self._merged(order)
+
+    def merge(
+        self, order: MergeInput, describe: Callable[[Merging], dict[str, Any]]
+    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        """See `Files.merge`."""
+        with naming_steps(order), self._refusing():
+            return self._carried_out(order, partial(self._merged, order), describe)
+
+    def undo(
+        self,
+        order: MergeInput,
+        merge: Mapping[str, Any],
+        describe: Callable[[Merging], dict[str, Any]],
+    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        """See `Files.undo`."""
+        with self._refusing():
+            return self._carried_out(order, partial(self.preview_undo, order, merge), describe)
+
+    def preview_undo(self, order: MergeInput, merge: Mapping[str, Any]) -> Merging | MergeConflict:
+        """See `Files.preview_undo`."""
+        with naming_steps(order, undone=str(merge["merge"])), self._refusing():
+            refuse_half_done(self._folders(order), self._merges)
+            return self._merged(backwards(order, merge))
+
+    def recorded(self, run_id: str, merge: str) -> None:
+        """See `Files.recorded`."""
+        # A journal that stays is one of a merge that the log has: whoever finds it asks the log.
+        with suppress(OSError, Cannot):
+            finish_merge(self._journal(run_id, merge))
+
+    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+        """See `Files.unrecorded`."""
+        found: list[dict[str, Any]] = []
+        with self._refusing():
+            for left in left_over(self._merges):
+                if left.about.get("run_id") != run_id:
+                    continue
+                if left.state == "done":
+                    found.append(left.about["data"])
+                else:
+                    self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
+        return found
+
+    def taken_back(self) -> list[dict[str, Any]]:
+        """See `Files.taken_back`."""
+        found = []
+        while self._put_back:
+            found.append(self._put_back.popleft())
+        return found
+
+    def _carried_out(
+        self,
+        order: MergeInput,
+        found: Callable[[], Merging | MergeConflict],
+        describe: Callable[[Merging], dict[str, Any]],
+    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        folders = self._folders(order)
+        with whole(folders, self._merges) as met:
+            self._put_back.extend(met)
+            merging = found()
+            if isinstance(merging, MergeConflict):
+                return merging
+            data = describe(merging)
+            parts = []
+            for root in order.roots:
+                store = self._store(root, merging.taken.methods[root])
+                before, after = merging.before[root], merging.after[root]
+                parts.append(Part(store, before, after))
+                store.keep(f"{order.run_id}/{order.name}", [before, after])
+            journal = self._journal(order.run_id, order.name)
+            retry_eintr(journal.parent.mkdir, mode=0o700, exist_ok=True)
+            # Whoever made it may have died before that was asked: without its name every journal in it is lost.
+            sync_folder(self._state)
+            about = {
+                "run_id": order.run_id,
+                "data": data,
+                "folders": [str(folder) for folder in folders],
+            }
+            apply(parts, journal, about)
+        return data, merging
+
+    def _merged(self, order: MergeInput) -> Merging | MergeConflict:
+        methods = self._methods(order)
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
+        solved = dict(order.solved)
+        used: list[str] = []
+        for root in order.roots:
+            store = self._store(root, methods[root])
+            ours = [layer for layer in order.layers if layer.root == root]
+            also = frozenset(
+                change.path for layer in ours for change in store.diff(layer.base, layer.left)
+            )
+            start = store.snapshot(self._belonging(root, (), also))
+            stack = self._stack(store, root, start, order)
+            before[root] = start
+            clash = stack.put_on(ours)
+            solved.update(stack.solved)
+            if clash is not None:
+                return self._told(clash, order, methods, before, solved)
+            after[root] = stack.tree
+            used += sorted(stack.solved)
+        return Merging(before, after, self._taken(before, after, methods), tuple(used))
+
+    def _told(
+        self,
+        clash: MergeConflict,
+        order: MergeInput,
+        methods: Mapping[str, str],
+        seen: Mapping[str, str],
+        solved: Solved,
+    ) -> MergeConflict:
+        """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
+        store = self._store(clash.root, methods[clash.root])
+        for root, tree in seen.items():
+            self._store(root, methods[root]).keep(f"{order.run_id}/{order.name}/seen", [tree])
+        sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
+        clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
+        return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
+
+    # --- shared steps -------------------------------------------------------------------------------------------
+
+    def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
+        """See `Files.marks`."""
+        found: dict[tuple[str, str], object] = {}
+        with self._refusing():
+            for root in roots:
+                for path, mark in (
+                    self._store(root, self._usual_method()).marks(self._belonging(root, ())).items()
+                ):
+                    found[root, path] = mark
+        return found
+
+    # --- what lies where, and what the disk says of it -------------------------------------------------------------
+
+    def _refusing(self) -> AbstractContextManager[None]:
+        """What the disk refuses, where nobody below knew better what to say of it, as Cannot."""
+        return refusing(self._state)
+
+    def _stack(self, store: TreeStore, root: str, start: str, order: MergeInput) -> Stack:
+        seen = order.seen.get(root)
+        said_of, held = (
+            None if trees is None else trees.get(root, "") for trees in (order.said_of, order.held)
+        )
+        return Stack(
+            store, self._roots, root, start, order.sides, seen, order.solved, said_of, held
+        )
+
+    def _methods(self, order: MergeInput) -> dict[str, str]:
+        """By root, how its trees are kept. Raises Cannot (`git_missing`, `trees_mixed`)."""
+        return {root: method_named(order, root) or self._usual_method() for root in order.roots}
+
+    def _usual_method(self) -> str:
+        # Asked once: where git comes or goes while a run goes on, it goes on as it began.
+        if self._usual is None:
+            self._usual = usual_method()
+        return self._usual
+
+    def _store(self, root: str, method: str) -> TreeStore:
+        store = self._stores.get((root, method))
+        if store is None:
+            store = tree_store(self._state, self._folder(root), method)
+            self._stores[root, method] = store
+        return store
+
+    def _folder(self, root: str) -> Path:
+        return Path(self._roots.named(root).folder)
+
+    def _folders(self, order: MergeInput) -> list[Path]:
+        return [self._folder(root) for root in order.roots]
+
+    def _journal(self, run_id: str, merge: str) -> Path:
+        return self._merges / f"{run_id}.{merge}.json"
+
+    def _belonging(
+        self,
+        root: str,
+        claimed: Sequence[str],
+        also: frozenset[str] = frozenset(),
+        carried: Sequence[str] = (),
+    ) -> Belonging:
+        return Belonging(
+            never_copy=self._never_copy,
+            nested=self._roots.nested(root),
+            claimed=tuple(claimed_of(claimed, None if root == WORKSPACE else root[6:])),
+            also=also,
+            carried=tuple(
+                path for name, path in map(self._roots.located, carried) if name.name == root
+            ),
+        )
+
+    def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
+        return {root: self._place(top, self._roots.named(root).folder) for root in roots}
+
+    def _place(self, top: Path, folder: str) -> Path:
+        """Where the copy of a folder lies: below the nearest folder that all roots have in common."""
+        common = os.path.commonpath([str(Path(root.folder).parent) for root in self._roots.roots])
+        return top / os.path.relpath(folder, common)
+
+    def _taken(
+        self,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+        methods: Mapping[str, str],
+        behind: tuple[str, ...] = (),
+    ) -> CheckoutResult:
+        changes: dict[str, Sequence[TreeChange]] = {}
+        patches: list[bytes] = []
+        leading_out: dict[str, str] = {}
+        folders = [root.folder for root in self._roots.roots]
+        for root, tree in after.items():
+            store = self._store(root, methods[root])
+            changes[root] = store.diff(before[root], tree)
+            outlook = Outlook(
+                str(self._folder(root)), folders, partial(store.entries, tree), store.content
+            )
+            for path, target in outlook.leading_out(changes[root]).items():
+                leading_out[self._roots.shown(root, path)] = target
+            if patch := store.patch(before[root], tree):
+                header = b"" if len(after) == 1 else f"# {root}\n".encode()
+                patches.append(header + patch)
+        return CheckoutResult(
+            dict(after), changes, b"".join(patches), behind, dict(methods), leading_out
+        )
+
+
+def require_workspace(files: object, run: RunState) -> None:
+    """Raise Cannot (`workspace_missing`) where the files are on this machine, and the folder that the run works in is not."""
+    if isinstance(files, LocalFiles) and not Path(run.workspace).is_dir():
+        raise workspace_gone(run.workspace, run.run_id)

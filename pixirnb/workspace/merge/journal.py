@@ -1,0 +1,212 @@
+"""What a merge is about to do to the user's files, on the disk before it does the first of it.
+
+A journal is one JSON file, written aside, synced and renamed: whole or not there. `pending`: whoever finds it, with nobody at
+work on it, takes back what was done. `done`: every file is in place; it stays until a log has the merge.
+Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import TreeEntry
+from pixirnb.system.atomic_files import put_durably, sync_folder
+from pixirnb.system.retry_interrupted import retry_eintr
+
+State = Literal["pending", "done"]
+
+_KIND: Final = "pixirnb merge"
+_VERSION: Final = 1
+_OURS: Final = (".pixirnb-merge-", ".pixirnb-kept-")
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """What becomes of one file."""
+
+    name: str
+    """In the staging folder: what is to come, then what was there."""
+    path: str
+    """From the root."""
+    before: TreeEntry | None
+    after: TreeEntry | None
+    mark: str = ""
+    """Of what is put in place, as `sights.mark` tells it; empty where a file goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What becomes of one root."""
+
+    root: Path
+    """Its real path."""
+    staging: str
+    """Name of the folder in the root where files wait."""
+    ops: tuple[Op, ...]
+    made: tuple[str, ...] = ()
+    """Folders that are made for it, the outermost first."""
+    folders: tuple[tuple[str, int], ...] = ()
+    """Folders that may go with the last file in them, and their permission bits; the innermost first."""
+    method: str = ""
+    """How what came out is kept in the store of trees; empty where an earlier release did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A merge, all its roots."""
+
+    state: State
+    about: dict[str, Any]
+    """The caller's own words: what the log will say of it. JSON."""
+    works: tuple[Work, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJournal:
+    """A journal that was found."""
+
+    journal: Path
+    about: dict[str, Any]
+    state: State
+
+
+def left_over(folder: Path) -> list[FoundJournal]:
+    """The journals in a folder, by name. None where there is no folder. Raises Cannot (`merge_journal_damaged`)."""
+    paths = (path for path in sorted(folder.glob("*.json")) if not path.name.startswith("."))
+    return [
+        FoundJournal(path, journal.about, journal.state)
+        for path in paths
+        if (journal := read_journal(path)) is not None
+    ]
+
+
+def remove_journal(path: Path) -> None:
+    """Remove a journal, durably. One that is gone already is no error. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        retry_eintr(path.unlink)
+        sync_folder(path.parent)
+
+
+def read_journal(path: Path) -> Journal | None:
+    """The journal at `path`; None where there is none, or another's JSON. Raises Cannot (`merge_journal_damaged`)."""
+    try:
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict) or document.get("kind") != _KIND:
+            return None
+        return _journal(document, path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Cannot(
+            f"The journal of a merge, {path}, cannot be read: {error}.",
+            fix="Look into the folders named .pixirnb-merge-… in your workspace for what the merge set aside; "
+            "then remove the journal.",
+            code="merge_journal_damaged",
+            details={"journal": str(path)},
+        ) from error
+
+
+def write_journal(path: Path, journal: Journal) -> None:
+    """Put a journal at `path`, whole and durable. Raises OSError; what was there before stands then, but see `settle`."""
+    document = {
+        "kind": _KIND,
+        "v": _VERSION,
+        "state": journal.state,
+        "about": journal.about,
+        "works": [_document(work, path) for work in journal.works],
+    }
+    put_durably(path, json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+
+
+def settle_journal(path: Path, journal: Journal) -> None:
+    """Say in the pending journal that all is done. Raises OSError where it still says `pending`."""
+    try:
+        write_journal(path, replace(journal, state="done"))
+    except OSError:
+        found = read_journal(path)
+        if found is None or found.state != "done":
+            raise
+        # It says so, and the disk would not vouch for the name. What can be taken back is taken back; where not even that is
+        # written any more, `done` is what every reader sees, the files are in place, and so it is.
+        try:
+            write_journal(path, journal)
+        except OSError:
+            if (now := read_journal(path)) is not None and now.state == "done":
+                return
+        raise
+
+
+def is_staged(root: Path, staging: str) -> bool:
+    """Whether a merge set files aside in a root, in the folder of that name or in what became of it."""
+    # By the beginning of a name: what is in use, being laid out, taken back or kept.
+    mark = staging.rpartition("-")[2]
+    try:
+        with os.scandir(root) as found:
+            return any(
+                entry.name.startswith(_OURS) and mark in entry.name.split("-") for entry in found
+            )
+    except OSError:
+        return False
+
+
+def _document(work: Work, path: Path) -> dict[str, Any]:
+    # ASCII with escapes: half a character in a path (a name that is no UTF-8) comes back as it was.
+    return {
+        "root": str(work.root),
+        "from_here": os.path.relpath(work.root, os.path.realpath(path.parent)),
+        "staging": work.staging,
+        "method": work.method,
+        "ops": [
+            [op.name, op.path, _of_entry(op.before), _of_entry(op.after), op.mark]
+            for op in work.ops
+        ],
+        "made": list(work.made),
+        "folders": [list(folder) for folder in work.folders],
+    }
+
+
+def _of_entry(entry: TreeEntry | None) -> list[str] | None:
+    return None if entry is None else [entry.mode, entry.digest]
+
+
+def _journal(document: dict[str, Any], path: Path) -> Journal:
+    state = document["state"]
+    if document["v"] != _VERSION or state not in {"pending", "done"}:
+        raise ValueError("it is of a release that this one does not know")
+    works = tuple(
+        Work(
+            root=_root(work, path),
+            staging=work["staging"],
+            ops=tuple(
+                Op(name, path, _entry(before), _entry(after), mark)
+                for name, path, before, after, mark in work["ops"]
+            ),
+            made=tuple(work["made"]),
+            folders=tuple((path, bits) for path, bits in work["folders"]),
+            method=work.get("method", ""),
+        )
+        for work in document["works"]
+    )
+    return Journal(state, document["about"], works)
+
+
+def _root(work: dict[str, Any], path: Path) -> Path:
+    """Where a root lies now. A project that was moved, or copied, whole has it where it lay from the journal.
+
+    It is the same root where the files are that the merge set aside in it; a folder without them is somebody's own.
+    """
+    said = Path(work["root"])
+    if "from_here" not in work:
+        return said  # of an earlier release
+    here = Path(os.path.realpath(os.path.realpath(path.parent) + "/" + work["from_here"]))
+    return here if here != said and is_staged(here, work["staging"]) else said
+
+
+def _entry(row: list[str] | None) -> TreeEntry | None:
+    return None if row is None else TreeEntry(*row)

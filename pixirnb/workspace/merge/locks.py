@@ -1,0 +1,340 @@
+"""Who may change the files of a root: one merge at a time, whichever state folder its run lies in.
+
+An OS lock a root, on a file in the user's config folder that is named after the root's real path; the kernel drops it however
+its holder ends. Beside it lies, while a merge is under way, a record of its journal: whoever has the lock and finds one takes
+back what a dead process left half done. Two users who share a folder do not meet here; what each exchange compares still holds.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pixirnb import value_codec
+from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
+from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.errors import refused_error, unfinished_error
+from pixirnb.workspace.merge import staging
+from pixirnb.workspace.merge.journal import read_journal, remove_journal
+from pixirnb.workspace.merge.rollback import Gone, Missing, Reversed, clear, reverse
+
+if TYPE_CHECKING:
+    from pixirnb.protocols.trees import TreeStore
+    from pixirnb.workspace.merge.journal import Journal, Work
+
+PATIENCE_S: Final = 30.0
+"""How long whoever holds a root may show no sign of work before those who wait for it give up."""
+LONGEST_S: Final = 600.0
+"""How long they wait at most, at work or not."""
+
+_PAUSE_S: Final = 0.02
+_PULSE_S: Final = 0.25
+"""How often a lock that is held shows that its holder lives."""
+_FOLDER: Final = "roots"
+
+# A forked child shares the lock of its parent and would keep it after the parent's death.
+_held: set[int] = set()
+
+
+class _Mine(threading.local):
+    def __init__(self) -> None:
+        self.roots: dict[str, int] = {}
+        """Real paths of the roots this thread holds, and the descriptors of their locks: it may ask for them again."""
+
+
+_mine = _Mine()
+
+
+def _release_in_child() -> None:
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+    _mine.roots.clear()
+
+
+os.register_at_fork(after_in_child=_release_in_child)
+
+
+@dataclass(frozen=True, slots=True)
+class RootLockRecord:
+    """What is under way in a root."""
+
+    journal: Path
+    staging: str
+
+
+@dataclass(slots=True)
+class _Patience:
+    """How long one waits for another. The dates of a lock's file are the signs of work of whoever holds it."""
+
+    quiet_s: float
+    until: float
+
+    @classmethod
+    def of(cls, quiet_s: float) -> _Patience:
+        """Give up after so many seconds without a sign."""
+        return cls(quiet_s, time.monotonic() + max(quiet_s, LONGEST_S if quiet_s else 0))
+
+    def wait(self, root: str, path: Path, descriptor: int) -> None:
+        """Return when the lock is taken. Raises Cannot (`root_busy`)."""
+        seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
+        while not _is_taken(descriptor, path):
+            sign, now = os.fstat(descriptor).st_mtime_ns, time.monotonic()
+            if sign != seen:
+                seen, since = sign, now
+            if now - since >= self.quiet_s or now >= self.until:
+                raise _busy(root, path, descriptor)
+            time.sleep(_PAUSE_S)
+
+
+@contextmanager
+def lock_roots(
+    roots: Sequence[Path], *, patience_s: float = PATIENCE_S
+) -> Iterator[list[dict[str, Any]]]:
+    """Hold the locks of roots, what a dead process left there taken back first: these merges, as `told` tells them.
+
+    A thread that holds a root may ask for it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
+    `patience_s` seconds, or does not end in `LONGEST_S`; `merge_unfinished`
+    where something half done could not be taken back; StateUnusable where there can be no locks.
+    """
+    patience = _Patience.of(patience_s)
+    own = set(_mine.roots)  # what this thread is at work on is not left over from anybody
+    wanted = {real(root) for root in roots}
+    while True:
+        with held(wanted, patience=patience):
+            linked = _linked(wanted - own)
+            if linked <= wanted:
+                found = [_recover(root) for root in sorted(wanted - own)]
+                yield [each for each in found if each is not None]
+                return
+        # A merge of several roots is taken back as one: all of them are wanted, and in one order, so that two who wait
+        # for each other's do not come to be.
+        wanted |= linked
+
+
+@contextmanager
+def held(roots: set[str], *, patience: _Patience | None = None) -> Iterator[None]:
+    """Hold the locks of roots, given by real path, and look at nothing. Raises as `lock_roots`."""
+    patience = patience or _Patience.of(PATIENCE_S)
+    with ExitStack() as stack:
+        for root in sorted(roots.difference(_mine.roots)):
+            descriptor = _taken(root, patience)
+            stack.callback(_let_go, root, descriptor)
+            _held.add(descriptor)
+            _mine.roots[root] = descriptor
+            stack.enter_context(_beating(descriptor))
+        yield
+
+
+def is_held(root: Path) -> bool:
+    """Whether this thread holds the lock of a root."""
+    return real(root) in _mine.roots
+
+
+def real(root: Path) -> str:
+    """What a root is locked by."""
+    return os.path.realpath(root)
+
+
+def note(root: Path, record: RootLockRecord) -> None:
+    """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
+    keep_names(_place(real(root), ".json").parent, 3)
+    document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
+    put_durably(_place(real(root), ".json"), json.dumps(document).encode())
+
+
+def forget(root: Path, journal: Path) -> None:
+    """What was noted of that journal is over. Raises OSError."""
+    path = _place(real(root), ".json")
+    found = _record(path)
+    if found is not None and found.journal == journal:
+        with suppress(FileNotFoundError):
+            retry_eintr(path.unlink)
+
+
+def taken_back(
+    path: Path, journal: Journal, store_of: Callable[[Work], TreeStore | None] | None
+) -> Reversed:
+    """Take a pending merge back and remove its journal, all its roots being held. Raises Cannot (`merge_unfinished`)."""
+    first = journal.works[0].root if journal.works else path
+    try:
+        result = reverse(journal.works, store_of)
+        remove_journal(path)
+        clear(journal.works)
+        for work in journal.works:
+            forget(work.root, path)
+    except Missing as missing:
+        said = f"the folder {missing}, in which its files were set aside, is gone"
+        raise unfinished_error(path, first, said) from missing
+    except Gone as gone:
+        raise unfinished_error(
+            path, first, f"there is no folder {gone}; where it was moved, move it back"
+        ) from gone
+    except OSError as error:
+        raise unfinished_error(
+            path, first, f"the system says: {error.strerror or error}"
+        ) from error
+    return result
+
+
+def told(journal: Journal, files: int, edited: Sequence[str]) -> dict[str, Any]:
+    """A merge that was taken back: `{run_id, merge, files, edited}`. `files`: how many it had changed."""
+    data = journal.about.get("data") or {}
+    return {
+        "run_id": journal.about.get("run_id"),
+        "merge": data.get("merge"),
+        "files": files,
+        "edited": list(edited),
+    }
+
+
+def _recover(root: str) -> dict[str, Any] | None:
+    """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held.
+
+    A merge that was taken back is `told`.
+    """
+    path = _place(root, ".json")
+    record = _record(path)
+    if record is None:
+        return None
+    journal = read_journal(record.journal)
+    place = Path(root)
+    is_known = journal is not None and any(w.staging == record.staging for w in journal.works)
+    try:
+        if journal is not None and is_known and journal.state == "pending":
+            count = staging.touched_files(journal.works)
+            return told(journal, count, taken_back(record.journal, journal, None).edited)
+        if is_known:
+            staging.remove(place, record.staging)
+        elif (place / record.staging).is_dir():
+            # A merge begins when its journal is there. Where that was removed since, by whoever removed its run, what came
+            # out of the user's files is theirs.
+            kept = place / staging.kept(record.staging)
+            retry_eintr(os.rename, place / record.staging, kept)
+        for ending in staging.ENDINGS:
+            staging.remove(place, record.staging + ending)
+        forget(place, record.journal)
+    except OSError as error:
+        raise refused_error(error) from error
+    return None
+
+
+def _linked(roots: set[str]) -> set[str]:
+    """The roots that a pending journal, noted for one of these, is about."""
+    found = set()
+    for root in roots:
+        record = _record(_place(root, ".json"))
+        journal = read_journal(record.journal) if record else None
+        if journal is not None and journal.state == "pending":
+            found |= {str(work.root) for work in journal.works}
+    return found
+
+
+def _record(path: Path) -> RootLockRecord | None:
+    try:
+        document = json.loads(path.read_bytes())
+        return RootLockRecord(Path(document["journal"]), document["staging"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StateUnusable(
+            f"the record {path} of a merge cannot be read: {error}.",
+            fix=f"Resume the run that merged last, then remove {path}.",
+        ) from error
+
+
+def _taken(root: str, patience: _Patience) -> int:
+    path = _place(root, ".lock")
+    try:
+        make_folders(path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise StateUnusable(
+            f"the lock {path} cannot be made: {error.strerror or error}.",
+            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+        ) from error
+    try:
+        patience.wait(root, path, descriptor)
+        with suppress(OSError):  # a disk that is full: only the message of those who wait is poorer
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _busy(root: str, path: Path, descriptor: int) -> Cannot:
+    """The Cannot that names who holds a root, as far as the lock tells."""
+    said = os.pread(descriptor, 20, 0).decode(errors="replace")
+    pid = int(said) if said.isascii() and said.isdecimal() else None
+    holder = "another run" if pid is None else f"another run, in process {pid},"
+    return Cannot(
+        f"The files in {root} are being merged by {holder} which does not end.",
+        fix="Wait for it, or look at the process that holds the lock: end it if it hangs, and what it began is taken back.",
+        code="root_busy",
+        details={"root": root, "lock": str(path), "pid": pid},
+    )
+
+
+def _is_taken(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError as error:
+        if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+            return False
+        raise StateUnusable(
+            f"{path}: this disk offers no file locks ({error.strerror or error})",
+            fix="point XDG_CONFIG_HOME at a folder on a local disk",
+            code="locks_unsupported",
+        ) from error
+
+
+@contextmanager
+def _beating(descriptor: int) -> Iterator[None]:
+    """Show those who wait for a lock, as long as this process is not stopped, that its holder is at work.
+
+    A thread does it: a single call of git, or one file of gigabytes, takes longer than they are patient.
+    """
+    is_over = threading.Event()
+
+    def beat() -> None:
+        while not is_over.wait(_PULSE_S):
+            with suppress(OSError):
+                os.utime(descriptor)
+
+    thread = threading.Thread(target=beat, name="pixirnb-root-lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        # Before the descriptor is closed, and its number another file's.
+        is_over.set()
+        thread.join()
+
+
+def _let_go(root: str, descriptor: int) -> None:
+    if descriptor in _held:  # not in a forked child, which has no share in it
+        _held.discard(descriptor)
+        del _mine.roots[root]
+        # Said aloud: a child that was forked a moment ago may not have closed its copy yet, which would hold the lock.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _place(root: str, ending: str) -> Path:
+    key = hashlib.blake2b(os.fsencode(root), digest_size=16).hexdigest()
+    return value_codec.config_folder() / _FOLDER / f"{key}{ending}"

@@ -1,0 +1,140 @@
+"""Merges that stand half done: in a root where no record says so, of a run, or in the way of who only looks.
+
+Records are kept by the path of a root; the journal beside the runs, and what the merge set aside in the root, go along with it
+where the folder is moved, or copied, after a process died. Source: contract.md §8.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from pixirnb.errors import Cannot
+from pixirnb.protocols.trees import TreeStore
+from pixirnb.workspace.errors import cut_off, half_done, unrecorded_error
+from pixirnb.workspace.merge import staging
+from pixirnb.workspace.merge.apply import roll_back
+from pixirnb.workspace.merge.journal import FoundJournal, Journal, Work, read_journal
+from pixirnb.workspace.merge.locks import held, is_held, lock_roots, real, told
+from pixirnb.workspace.rules import MERGING
+
+
+@contextmanager
+def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[dict[str, Any]]]:
+    """Hold the locks of roots, none of which is half merged: what `lock_roots` took back. `merges`: journals of the
+    state folder.
+
+    Raises as `lock_roots`, and Cannot (`merge_unfinished`) naming the run to resume where a journal tells it.
+    """
+    own = [root for root in roots if is_held(root)]  # what this thread is at work on is no stray
+    with lock_roots(roots) as taken_back:
+        for root in roots:
+            for name in [] if root in own else _in_use(root):
+                journal = _journal_of(name, merges)
+                raise half_done(root, name, _run_of(journal))
+        yield taken_back
+
+
+def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
+    """Raise Cannot (`merge_unfinished`) where a root is half merged and nobody is at it; touches nothing. Waits for who is."""
+    for root in roots:
+        if is_held(root) or not _in_use(root):
+            continue
+        with held({real(root)}):  # whoever is at work there comes to an end
+            for name in _in_use(root):
+                journal = _journal_of(name, merges)
+                if journal is None:
+                    raise half_done(root, name, None)
+                if journal.state == "pending":
+                    raise cut_off(_run_of(journal) or "RUN", str(root))
+
+
+def put_back(
+    left: FoundJournal, store_of: Callable[[Work], TreeStore | None]
+) -> Iterator[dict[str, Any]]:
+    """Take a pending merge back: it, as `told` tells it, and nothing for one that is gone. Raises as `roll_back`."""
+    journal = read_journal(left.journal)
+    if journal is not None and journal.state == "pending":
+        count = staging.touched_files(journal.works)
+        yield told(journal, count, roll_back(left, store_of))
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A merge of a run that its log knows nothing of."""
+
+    merge: str
+    is_done: bool
+    """Every file is in place; else it was cut off half way."""
+    files: int
+    """How many files are as it leaves them."""
+
+
+def unfinished_merges(merges: Path, run_id: str, known: Collection[str]) -> list[Unfinished]:
+    """What processes left of a run's merges, less those that its log has: `known`. Raises Cannot (`merge_journal_damaged`)."""
+    found = []
+    for path in sorted(merges.glob(f"{escape(run_id)}.*.json")):
+        journal = read_journal(path)
+        merge = "" if journal is None else str((journal.about.get("data") or {}).get("merge"))
+        if journal is not None and not (journal.state == "done" and merge in known):
+            count = staging.touched_files(journal.works)
+            found.append(Unfinished(merge, journal.state == "done", count))
+    return found
+
+
+def tell_unfinished(
+    merges: Path, run_id: str, known: Collection[str]
+) -> tuple[tuple[str, str], ...]:
+    """The same for people: the name of each, and how it stands; a journal that is damaged says so under no name."""
+    try:
+        left = unfinished_merges(merges, run_id, known)
+    except Cannot as error:
+        return (("", error.sentences()),)
+    return tuple((each.merge, _standing_of(each)) for each in left)
+
+
+def _standing_of(left: Unfinished) -> str:
+    if left.is_done:
+        return f"The merge {left.merge} was done, and its process died before it was recorded: a resume records it."
+    files = "1 of your files is" if left.files == 1 else f"{left.files:,} of your files are"
+    return (
+        f"The merge {left.merge} was cut off half way when its process died, and {files} changed: "
+        "a resume takes it back."
+    )
+
+
+def refuse_unfinished(merges: Path, run_id: str, known: Collection[str]) -> None:
+    """Raise Cannot (`merge_unfinished`) where there is one; nobody drives the run. Touches nothing."""
+    for left in unfinished_merges(merges, run_id, known):
+        raise unrecorded_error(run_id, left.merge) if left.is_done else cut_off(run_id)
+
+
+def _in_use(root: Path) -> list[str]:
+    """Staging folders of merges in a root. Whoever holds its lock has removed those of which there is a record."""
+    try:
+        names = os.listdir(root)  # noqa: PTH208 - names are all that is asked
+    except OSError:
+        return []  # whoever comes to its files says it
+    return sorted(n for n in names if n.startswith(MERGING) and not n.endswith(staging.ENDINGS))
+
+
+def _run_of(journal: Journal | None) -> str | None:
+    said = None if journal is None else journal.about.get("run_id")
+    return said if isinstance(said, str) else None
+
+
+def _journal_of(name: str, merges: Path) -> Journal | None:
+    """The journal of the merge whose staging folder is called `name`."""
+    for path in sorted(merges.glob("*.json")):
+        try:
+            journal = read_journal(path)
+        except Cannot:
+            continue  # of some other merge; what is here is told all the same
+        if journal is not None and any(work.staging == name for work in journal.works):
+            return journal
+    return None

@@ -1,0 +1,111 @@
+"""Two names of one file system that trade what they lead to, at once; and a name that is taken only if it is free.
+
+    exchange(a, "x", b, "y")    `x` leads to what `y` led to and the other way round; no moment has one of them missing
+    move(a, "x", b, "y")        `x` becomes `y`; FileExistsError where there is a `y`, whatever it is
+
+Folders are given as descriptors, names are single and never followed. Linux has both in one call (`renameat2`), macOS too
+(`renameatx_np`). Some file systems have neither (NFS, many that a process serves): there it is done by links, with a gap.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from functools import lru_cache
+from typing import Any, Final
+
+from pixirnb.system.retry_interrupted import retry_eintr
+
+_IS_MAC: Final = sys.platform == "darwin"
+_CALL: Final = "renameatx_np" if _IS_MAC else "renameat2"
+_EXCHANGE: Final = 2
+"""RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS: the same bit by chance."""
+_NO_REPLACE: Final = 4 if _IS_MAC else 1
+_UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+ASIDE: Final = ".out"
+"""Ending of the name under which the fall-back keeps what it is about to replace, beside `name`."""
+
+
+def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
+    """Let two names trade what they lead to. Raises OSError; FileNotFoundError where one is not there."""
+    try:
+        _rename(folder, name, other_folder, other, _EXCHANGE)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        _exchange_by_links(folder, name, other_folder, other)
+
+
+def move(folder: int, name: str, other_folder: int, other: str) -> None:
+    """Give what `name` leads to another name. Raises OSError; FileExistsError where that is taken."""
+    try:
+        _rename(folder, name, other_folder, other, _NO_REPLACE)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        # Killed in between, both names lead to one file: `settle` takes the first away.
+        _link(folder, name, other_folder, other)
+        retry_eintr(os.unlink, name, dir_fd=folder)
+
+
+def settle(folder: int, name: str, other_folder: int, other: str) -> None:
+    """Finish what a killed fall-back of `exchange` or `move` left half done. Raises OSError."""
+    aside = _status(folder, name + ASIDE)
+    first, second = _status(folder, name), _status(other_folder, other)
+    if aside is not None:
+        if first is None:
+            retry_eintr(os.rename, name + ASIDE, name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:
+            retry_eintr(os.unlink, name + ASIDE, dir_fd=folder)
+    elif first is not None and second is not None and os.path.samestat(first, second):
+        retry_eintr(os.unlink, name, dir_fd=folder)
+
+
+def _exchange_by_links(folder: int, name: str, other_folder: int, other: str) -> None:
+    # The gap: whoever puts another file at `other` between these two calls (an editor that saves by renaming) has it
+    # replaced, and `ASIDE` is what was there before. Writing into the open file is no gap: the link holds that file.
+    _link(other_folder, other, folder, name + ASIDE)
+    retry_eintr(os.rename, name, other, src_dir_fd=folder, dst_dir_fd=other_folder)
+    retry_eintr(os.rename, name + ASIDE, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _link(folder: int, name: str, other_folder: int, other: str) -> None:
+    retry_eintr(
+        os.link, name, other, src_dir_fd=folder, dst_dir_fd=other_folder, follow_symlinks=False
+    )
+
+
+def _status(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _rename(folder: int, name: str, other_folder: int, other: str, flags: int) -> None:
+    call = _system_call()
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    while call(folder, os.fsencode(name), other_folder, os.fsencode(other), flags) != 0:
+        number = ctypes.get_errno()
+        if number != errno.EINTR:
+            raise OSError(number, os.strerror(number), name, None, other)
+
+
+@lru_cache(maxsize=1)
+def _system_call() -> Any:
+    """The C library's own function; None in one that is older than it (glibc 2.28, macOS 10.12)."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), _CALL, None)
+    if call is not None:
+        call.argtypes = [
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_uint,
+        ]
+        call.restype = ctypes.c_int
+    return call

@@ -1,0 +1,68 @@
+"""Digests of the files a step reads: what `reuse: reads` compares. Source: contract.md §6."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pixirnb.planning.globs.pattern import Pattern, matches
+from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
+from pixirnb.protocols.ports import Contents
+from pixirnb.system.plain_files import open_plain
+
+_NEVER_READ: Final = frozenset({".git", ".pixirnb"})
+_CHUNK: Final = 1024 * 1024
+
+
+def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
+    """One digest over names and bytes of every file below `workspace` that the globs match, in the order of their names.
+
+    A file that cannot be read counts by its name and that fact, so that nothing unreadable ever looks unchanged by chance.
+    """
+    patterns = [Pattern.parse(text) for text in read_set]
+    digest = hashlib.blake2b(digest_size=16)
+    for name, path in sorted(_files(workspace)):
+        if any(matches(pattern, name) for pattern in patterns):
+            digest.update(f"{len(name)}:{name}\n".encode("utf-8", errors="surrogateescape"))
+            digest.update(_of_file(path))
+    return "b2:" + digest.hexdigest()
+
+
+def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> str:
+    """One digest over what a read set names, wherever it lies: `contents` of each root that it names files of."""
+    by_root: dict[str, list[str]] = {}
+    for text in read_set:
+        repo = repo_of(text)
+        root, glob = (
+            (WORKSPACE, text) if repo is None else (f"repos.{repo}", text.partition(":")[2])
+        )
+        by_root.setdefault(root, []).append(glob)
+    found = {
+        name: contents(Path(roots.named(name).folder), globs) for name, globs in by_root.items()
+    }
+    if set(found) <= {WORKSPACE}:
+        return found.get(WORKSPACE) or contents(Path(roots.named(WORKSPACE).folder), [])
+    told = "".join(f"{name} {digest}\n" for name, digest in sorted(found.items()))
+    return "b2:" + hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _NEVER_READ]
+        for name in names:
+            path = Path(folder, name)
+            yield path.relative_to(root).as_posix(), path
+
+
+def _of_file(path: Path) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        with open_plain(path) as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        return f"unreadable {error.errno}".encode()
+    return digest.digest()

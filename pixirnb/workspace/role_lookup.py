@@ -1,0 +1,72 @@
+"""Looks for role files: `roles/NAME.yaml` beside the workflow's file, in the workspace, then in the user's config folder.
+
+The first that is there counts, whatever it says. A link that leads out of the folder is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from pixirnb.errors import Problem
+from pixirnb.spec.role_files import Role, read_role
+
+FOLDER: Final = "roles"
+SIZE_LIMIT: Final = 256 * 1024
+"""Bytes of a role file."""
+
+
+def find_roles(
+    names: Iterable[str], folders: Sequence[Path], *, workspace: Path | None = None
+) -> dict[str, Role]:
+    """The role files of `names` below the first of `folders` that has one; names without a file are left out.
+
+    A file of the workspace is told of by its path in it.
+    """
+    found: dict[str, Role] = {}
+    for name in names:
+        for folder in dict.fromkeys(folders):
+            role = _role(name, folder, workspace)
+            if role is not None:
+                found[name] = role
+                break
+    return found
+
+
+def _role(name: str, folder: Path, workspace: Path | None) -> Role | None:
+    path = folder / FOLDER / f"{name}.yaml"
+    shown = path
+    if workspace is not None and path.is_relative_to(workspace):
+        shown = path.relative_to(workspace)
+    try:
+        inside = Path(os.path.realpath(folder))
+        real = Path(os.path.realpath(path))
+        if not os.path.lexists(path):
+            return None
+        if inside not in real.parents:
+            return _unreadable(shown, f"it is a link that leads to {real}", "copy the file here")
+        # A pipe of that name must not hold anybody up.
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return _unreadable(shown, "it is no file", "write the role into a file")
+            data = file.read(SIZE_LIMIT + 1)
+    except (OSError, ValueError, RuntimeError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        return _unreadable(shown, f"it cannot be read: {said}", "make it readable, or remove it")
+    if len(data) > SIZE_LIMIT:
+        told = f"it is larger than {SIZE_LIMIT // 1024} KiB"
+        return _unreadable(shown, told, "keep to what the agent must be told", "limit_exceeded")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        told = f"byte {error.start} of it is not UTF-8"
+        return _unreadable(shown, told, "save it as UTF-8", "not_utf8")
+    return read_role(text, str(shown), name=name)
+
+
+def _unreadable(path: Path, why: str, fix: str, code: str = "role_unreadable") -> Role:
+    return Role(str(path), None, (Problem(code, "", why, fix),))

@@ -1,0 +1,113 @@
+"""Which names belong to a snapshot, whoever lists them: what is never taken along, and what a step claims.
+
+Source: contract.md §8; `protocols.trees.Belonging`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from pixirnb.planning.globs.pattern import Pattern, matches
+from pixirnb.planning.globs.segment import Segment
+from pixirnb.planning.secret_names import is_secret, never_copied
+from pixirnb.protocols.trees import Belonging
+from pixirnb.sessions.permissions import RESERVED
+
+MERGING: Final = ".pixirnb-merge-"
+"""How the folders begin in which a merge-back gets ready."""
+KEPT: Final = ".pixirnb-kept-"
+"""How the folders begin in which it keeps what a person wrote meanwhile."""
+
+LEFT_OUT: Final = frozenset(
+    {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
+    | {".ruff_cache", ".ipynb_checkpoints"}
+)
+"""Folders, at any depth, whose files belong only where they are claimed or named."""
+
+
+class Rules:
+    """A Belonging, ready to be asked for one path after another."""
+
+    def __init__(self, belonging: Belonging) -> None:
+        """Raises ValueError for a glob that is none; planning has told of it before."""
+        self._never = tuple(map(never_copied, belonging.never_copy))
+        self._carried = tuple(folder.strip("/") + "/" for folder in belonging.carried)
+        self._nested = tuple(folder.strip("/") + "/" for folder in belonging.nested)
+        self._claimed = belonging.claimed
+        self.also = belonging.also
+        self._folders: dict[str, bool] = {}
+
+    # Paths are matched as `./x`: a file may be called `repos.x:y`, and is none of that repository's.
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether a file is never taken along: ours or the history's, another root's, or a secret."""
+        folder, _, name = path.rpartition("/")
+        is_out = self._folders.get(folder)
+        if is_out is None:
+            is_out = self._folders[folder] = any(map(_is_never_taken, folder.split("/")))
+        if is_out or _is_never_taken(name):
+            return True
+        if self._nested and self.is_elsewhere(path):
+            return True
+        return bool(self._never) and self.is_kept_back(path)
+
+    def is_elsewhere(self, path: str) -> bool:
+        """Whether a file is no part of this root at all."""
+        return f"{path}/".startswith(self._nested) or any(map(is_reserved, path.split("/")))
+
+    def is_kept_back(self, path: str) -> bool:
+        """Whether a file is a secret, by its name or by what the workflow says."""
+        return any(map(_is_secret_name, path.split("/"))) or any(
+            matches(pattern, f"./{path}") for pattern in self._never
+        )
+
+    def is_carried(self, path: str) -> bool:
+        """Whether a file lies where things are carried to: what changes there is told of only if it is kept back."""
+        return f"{path}/".startswith(self._carried) and not self.is_kept_back(path)
+
+    def claims(self, path: str) -> bool:
+        """Whether a file is taken along though it is ignored."""
+        return path in self.also or any(matches(pattern, f"./{path}") for pattern in self._claimed)
+
+    def claimed_places(self) -> list[str]:
+        """Folders or files below which everything lies that a pattern claims; `""` is the root."""
+        return sorted(
+            {
+                "/".join(_plain_start(choice))
+                for pattern in self._claimed
+                for choice in pattern.choices
+            }
+        )
+
+
+def _plain_start(choice: tuple[Segment | None, ...]) -> Iterator[str]:
+    for segment in choice:
+        if not isinstance(segment, str):
+            return
+        yield segment
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_never_taken(name: str) -> bool:
+    return is_reserved(name) or _is_secret_name(name)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_reserved(name: str) -> bool:
+    """Whether a name on a path is git's or ours: no snapshot holds it, and no merge writes to it."""
+    return name.casefold() in RESERVED or name.startswith((MERGING, KEPT))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_secret_name(name: str) -> bool:
+    return is_secret(name)
+
+
+def claimed_of(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
+    """The patterns of one root, relative to it. What claims everything says nothing of ignored files."""
+    for text in globs:
+        pattern = Pattern.parse(text)
+        if pattern.repo == repo and not pattern.is_universal:
+            yield pattern if repo is None else Pattern.parse(text.partition(":")[2])
