@@ -18,9 +18,10 @@ from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
-from pixirnb.operations import housekeeping, launch
+from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, history_at, plan_resumption
 from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.workflow_source import (
     Source,
     adopt_roles,
@@ -230,7 +231,7 @@ def runs(
 ) -> Rows:
     """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
     store = store_of(workspace_of(None, workspace), state)
-    return Rows(housekeeping.rows(store, row_of_live(store), limit=limit))
+    return Rows(list_runs(store, row_of_live(store), limit=limit))
 
 
 def wait(running: Run) -> RunOutcome:

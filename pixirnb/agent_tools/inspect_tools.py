@@ -11,7 +11,7 @@ from pixirnb.agent_tools.result import Result, ok_result
 from pixirnb.agent_tools.text import outcome_text, step_text
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import InvalidArguments
-from pixirnb.operations import housekeeping
+from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run, load_run
 from pixirnb.views.run.housekeeping import diagnosis_text
 
@@ -31,7 +31,7 @@ async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
 
 async def diagnose_run(args: Mapping[str, Any], asker: Asker) -> Result:
     """What speaks against a run."""
-    found = await in_thread(housekeeping.diagnose, asker.store, args["run_id"])
+    found = await in_thread(diagnose, asker.store, args["run_id"])
     document = found.document()
     return ok_result(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
 

@@ -19,7 +19,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
-from pixirnb.operations import housekeeping
+from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.first_event import read_started, require_beginning
 from pixirnb.operations.graphviz_file import publish
 from pixirnb.operations.resume_plan import pinned_plan
@@ -223,7 +223,7 @@ class RunRecord:
 
     def diagnose(self) -> Diagnosis:
         """What is sound and what is not: chain, blobs, lease, strays, evidence, each finding with what to do next."""
-        return housekeeping.diagnose(self.store, self.id)
+        return diagnose(self.store, self.id)
 
     # --- to go on with elsewhere --------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
-from pixirnb.operations import housekeeping
-from pixirnb.operations.housekeeping import ON_REQUEST, PRUNABLE, PruneFilter
+from pixirnb.operations.doctor import diagnose, diagnose_all
+from pixirnb.operations.export import export_run
+from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
+from pixirnb.operations.run_summary import compare_runs
 from pixirnb.spec.durations import parse_duration
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, Flag, is_json, state_of
@@ -47,10 +49,10 @@ def add(app: App) -> None:
         """
         if run is None:
             store = api.store_of(Path.cwd(), state_of(common))
-            document = housekeeping.diagnose_all(store, limit=_limit(limit))
+            document = diagnose_all(store, limit=_limit(limit))
         else:
             store, run_id = api.locate_run(run, state=state_of(common))
-            document = housekeeping.diagnose(store, run_id).document()
+            document = diagnose(store, run_id).document()
         return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
 
     @app.command
@@ -62,7 +64,7 @@ def add(app: App) -> None:
             right: Another's.
         """
         pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
-        document = housekeeping.compare(pair[0], pair[1])
+        document = compare_runs(pair[0], pair[1])
         return Answer("comparison", document, is_json=is_json(common))
 
     @app.command
@@ -84,7 +86,7 @@ def add(app: App) -> None:
         """
         store, run_id = api.locate_run(run, state=state_of(common))
         target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
-        document = housekeeping.export(store, run_id, target, is_page=html, force=force)
+        document = export_run(store, run_id, target, is_page=html, force=force)
         return Answer("export", document, is_json=is_json(common))
 
     @app.command
@@ -111,7 +113,7 @@ def add(app: App) -> None:
             )
         wish = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(Path.cwd(), state_of(common))
-        document = housekeeping.prune(store, api.row_of_live(store), wish, is_preview=not yes)
+        document = prune_runs(store, api.row_of_live(store), wish, is_preview=not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
         return Answer("prune", document, code, is_json=is_json(common))
 

@@ -15,8 +15,11 @@ import pytest
 
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
-from pixirnb.operations import housekeeping
-from pixirnb.operations.housekeeping import PruneFilter
+from pixirnb.operations.doctor import diagnose, diagnose_all
+from pixirnb.operations.export import export_run
+from pixirnb.operations.prune import PruneFilter, prune_runs
+from pixirnb.operations.run_list import list_runs
+from pixirnb.operations.run_summary import compare_runs
 from pixirnb.store.file_store import FileStore
 
 HERE = Path(__file__).parent
@@ -52,12 +55,12 @@ def told_of(document: dict[str, Any], tmp_path: Path) -> Any:
 
 
 VERBS: dict[str, Callable[[FileStore, Path], dict[str, Any]]] = {
-    "runs": lambda store, _: {"runs": housekeeping.rows(store, nobody)},
-    "doctor": lambda store, _: housekeeping.diagnose(store, RUN).document(),
-    "doctor-all": lambda store, _: housekeeping.diagnose_all(store),
-    "compare": lambda store, _: housekeeping.compare((store, EARLIER), (store, RUN)),
-    "export": lambda store, path: housekeeping.export(store, RUN, path / "run.html", is_page=True),
-    "prune": lambda store, _: housekeeping.prune(
+    "runs": lambda store, _: {"runs": list_runs(store, nobody)},
+    "doctor": lambda store, _: diagnose(store, RUN).document(),
+    "doctor-all": lambda store, _: diagnose_all(store),
+    "compare": lambda store, _: compare_runs((store, EARLIER), (store, RUN)),
+    "export": lambda store, path: export_run(store, RUN, path / "run.html", is_page=True),
+    "prune": lambda store, _: prune_runs(
         store, nobody, PruneFilter(statuses=("needs_orchestrator",))
     ),
 }

@@ -16,7 +16,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import UnknownRun
-from pixirnb.operations import housekeeping
+from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run
 from pixirnb.store.file_store import FileStore
 from tests.housekeeping.household import completed, content, cut_off, edited, kept, name_of, parked
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> FileStore:
 def told(store: FileStore, run: str = RUN) -> dict[str, str]:
     """Code of each finding to its severity; nothing on the disk has changed for it."""
     before = content(store.state)
-    diagnosis = housekeeping.diagnose(store, run)
+    diagnosis = diagnose(store, run)
     assert content(store.state) == before
     return {finding.code: finding.severity for finding in diagnosis.findings}
 
@@ -92,7 +92,7 @@ def test_a_blob_that_is_gone_or_changed_names_its_step(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "state")
     text, artifact = sorted(run.folder.glob("blobs/*/*"), key=lambda p: -p.stat().st_size)
     artifact.write_bytes(b"other")
-    found = housekeeping.diagnose(store, run.id)
+    found = diagnose(store, run.id)
     assert [(f.code, f.severity, f.step) for f in found.findings] == [
         ("blob_damaged", "blocked", "make")
     ]
@@ -171,7 +171,7 @@ def test_processes_of_a_run_without_an_owner_are_found(store: FileStore) -> None
     stray = subprocess.Popen(["sleep", "60"], env={**os.environ, "PIXIRNB_STEP": f"{RUN}/make.1"})
     try:
         psutil.Process(stray.pid).status()
-        found = housekeeping.diagnose(store, RUN)
+        found = diagnose(store, RUN)
         strays = next(f for f in found.findings if f.code == "strays_alive")
         assert strays.evidence == {"pids": [stray.pid]}
         assert stray.poll() is None
@@ -209,7 +209,7 @@ def test_requests_that_nobody_took_are_told(store: FileStore) -> None:
 def test_what_others_may_read_is_told_with_its_mode(store: FileStore) -> None:
     folder = kept(store, completed().events)
     (folder / "log.jsonl").chmod(0o644)
-    [finding] = housekeeping.diagnose(store, RUN).findings
+    [finding] = diagnose(store, RUN).findings
     assert finding.code == "mode_wide"
     assert finding.evidence == {"paths": [{"path": "log.jsonl", "mode": "0644"}]}
 
@@ -268,4 +268,4 @@ def test_a_workspace_that_is_not_here_is_told(store: FileStore, tmp_path: Path) 
 
 def test_a_run_that_is_not_there_is_no_finding_but_an_error(store: FileStore) -> None:
     with pytest.raises(UnknownRun):
-        housekeeping.diagnose(store, RUN)
+        diagnose(store, RUN)

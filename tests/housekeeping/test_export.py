@@ -13,7 +13,8 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import Cannot
-from pixirnb.operations import housekeeping
+from pixirnb.operations.doctor import diagnose
+from pixirnb.operations.export import export_run
 from pixirnb.store.archive import pack
 from pixirnb.store.file_store import FileStore
 from tests.housekeeping.household import completed, content, cut_off, kept, name_of
@@ -63,7 +64,7 @@ def test_an_exported_run_is_the_run_wherever_it_is_unzipped(tmp_path: Path) -> N
     assert copy.value("text") == "printed"
     assert len(copy.value("long")) == 20_000
     assert copy.value("object") == set()  # signed by this user, whose key is here
-    assert housekeeping.diagnose(copy.store, copy.id).findings == ()
+    assert diagnose(copy.store, copy.id).findings == ()
     assert not (tmp_path / "another").exists()
 
 
@@ -71,7 +72,7 @@ def test_a_copy_of_a_live_run_is_not_the_one_this_process_drives(tmp_path: Path)
     text = "name: w\nsteps: [{id: a, run: sleep 60}]"
     run = api.start(text, workspace=tmp_path, state=tmp_path / "state")
     try:
-        housekeeping.export(run.store, run.id, tmp_path / "run.zip")  # waits for the first event
+        export_run(run.store, run.id, tmp_path / "run.zip")  # waits for the first event
         moved = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
         copy = api.open_run(moved)
         assert (copy.is_live_here, copy.status) == (False, "interrupted")
@@ -170,7 +171,7 @@ def test_exporting_changes_nothing_and_leaves_one_private_file(
     before = content(store.state)
     out = tmp_path / "out"
     out.mkdir()
-    document = housekeeping.export(store, RUN, out / "run.zip")
+    document = export_run(store, RUN, out / "run.zip")
     assert content(store.state) == before
     assert [path.name for path in out.iterdir()] == ["run.zip"]
     assert stat.S_IMODE((out / "run.zip").stat().st_mode) == 0o600
@@ -187,10 +188,10 @@ def test_a_file_that_is_there_stays_unless_forced(store: FileStore, tmp_path: Pa
     target = tmp_path / "run.zip"
     target.write_text("mine")
     with pytest.raises(Cannot) as refused:
-        housekeeping.export(store, RUN, target)
+        export_run(store, RUN, target)
     assert refused.value.code == "file_exists"
     assert target.read_text() == "mine"
-    housekeeping.export(store, RUN, target, force=True)
+    export_run(store, RUN, target, force=True)
     assert zipfile.is_zipfile(target)
 
 
@@ -207,7 +208,7 @@ def test_an_export_that_fails_leaves_no_half_of_a_file(store: FileStore, tmp_pat
 
 def test_a_page_is_whole_in_itself_and_loads_nothing(store: FileStore, tmp_path: Path) -> None:
     kept(store, completed().events)
-    housekeeping.export(store, RUN, tmp_path / "run.html", is_page=True)
+    export_run(store, RUN, tmp_path / "run.html", is_page=True)
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert RUN in text
@@ -225,7 +226,7 @@ def test_what_a_run_says_is_text_on_the_page(store: FileStore, tmp_path: Path) -
         if event.kind == "run_started":
             event.data["workflow"] = "</title><script>alert(2)</script>"
     kept(store, story.events)
-    housekeeping.export(store, RUN, tmp_path / "run.html", is_page=True)
+    export_run(store, RUN, tmp_path / "run.html", is_page=True)
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -233,4 +234,4 @@ def test_what_a_run_says_is_text_on_the_page(store: FileStore, tmp_path: Path) -
 
 def test_the_document_is_plain_json(store: FileStore, tmp_path: Path) -> None:
     kept(store, completed().events)
-    assert json.loads(json.dumps(housekeeping.export(store, RUN, tmp_path / "a.zip")))["files"] == 1
+    assert json.loads(json.dumps(export_run(store, RUN, tmp_path / "a.zip")))["files"] == 1

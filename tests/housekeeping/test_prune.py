@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pixirnb.operations import housekeeping
-from pixirnb.operations.housekeeping import PruneFilter, rows
+from pixirnb.operations.prune import PruneFilter, prune_runs
+from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import standing
 from pixirnb.store.removal import ASIDE, finish_removals
@@ -61,7 +61,7 @@ def live(run_id: str) -> dict[str, Any]:
 
 
 def prune(store: FileStore, wish: PruneFilter | None = None, **options: Any) -> dict[str, Any]:
-    return housekeeping.prune(store, live, wish or PruneFilter(), **options)
+    return prune_runs(store, live, wish or PruneFilter(), **options)
 
 
 def numbers(document: dict[str, Any]) -> list[int]:
@@ -123,7 +123,7 @@ def test_a_run_that_died_before_its_first_event_is_called_so_and_goes_with_the_r
     died = house.create(name_of(7))
     died.close()
     (house.folder(name_of(7)) / "log.jsonl").unlink()
-    early = [row for row in rows(house, live) if row["status"] == "never_began"]
+    early = [row for row in list_runs(house, live) if row["status"] == "never_began"]
     assert [row["run_id"] for row in early] == [name_of(7), name_of(6)]
     assert all("before its first event" in row["error"] for row in early)
     young = prune(house, PruneFilter(statuses=("never_began",)), is_preview=False)
@@ -140,7 +140,7 @@ def test_a_run_whose_log_was_lost_is_not_taken_for_one_that_never_began(house: F
     (folder / "seal.json").unlink(missing_ok=True)
     (folder / "output").mkdir(exist_ok=True)
     (folder / "output" / "a.1.log").write_text("an hour of work")
-    assert rows(house, live)[-1]["status"] == "unreadable"
+    assert list_runs(house, live)[-1]["status"] == "unreadable"
 
 
 def test_a_live_run_is_never_pruned_whatever_is_asked(house: FileStore) -> None:
@@ -209,7 +209,7 @@ def test_a_prune_that_was_killed_is_finished_by_the_next(house: FileStore) -> No
     half = [p for p in runs.iterdir() if p.name.startswith(ASIDE)]
     assert len(half) == 1
     assert left(house) == [2, 3, 4, 5]
-    assert name_of(1) not in {row["run_id"] for row in rows(house, live)}
+    assert name_of(1) not in {row["run_id"] for row in list_runs(house, live)}
     prune(house)
     assert half[0].exists()  # a preview finishes nothing
     prune(house, PruneFilter(keep=9), is_preview=False)

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.operations import housekeeping
-from pixirnb.operations.housekeeping import PruneFilter
+from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.protocols.trees import Belonging
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.run.housekeeping import prune_text
@@ -24,7 +23,7 @@ from tests.housekeeping.household import completed, kept, name_of
 STUCK = """
 import json, sys
 from pathlib import Path
-from pixirnb.operations import housekeeping
+from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.store.file_store import FileStore
 
 
@@ -34,7 +33,7 @@ def refuse(event, arguments):
 
 
 sys.addaudithook(refuse)
-said = housekeeping.prune(FileStore(Path(sys.argv[1])), dict, housekeeping.PruneFilter(), is_preview=False)
+said = prune_runs(FileStore(Path(sys.argv[1])), dict, PruneFilter(), is_preview=False)
 print(json.dumps(said))
 """
 
@@ -47,9 +46,7 @@ def store(tmp_path: Path) -> FileStore:
 
 
 def prune(store: FileStore) -> dict[str, Any]:
-    return housekeeping.prune(
-        store, lambda run_id: {"run_id": run_id}, PruneFilter(), is_preview=False
-    )
+    return prune_runs(store, lambda run_id: {"run_id": run_id}, PruneFilter(), is_preview=False)
 
 
 def trees_of(store: FileStore, root: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.operations.housekeeping import rows
+from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import CATALOGUE_NAME, Catalogue
 from tests.housekeeping.household import completed, cut_off, failed, kept, name_of, parked
@@ -50,7 +50,7 @@ def planted_lie(store: FileStore, run: str) -> None:
 
 
 def listed(store: FileStore) -> list[dict[str, Any]]:
-    return rows(store, never)
+    return list_runs(store, never)
 
 
 def test_rows_are_what_the_logs_say_newest_first(store: FileStore) -> None:
@@ -117,7 +117,7 @@ def test_a_run_with_a_live_owner_is_never_told_from_the_memo(store: FileStore) -
     planted_lie(store, name_of(1))
     held = store.acquire(name_of(1))
     try:
-        assert rows(store, lambda run_id: {"run_id": run_id, "status": "asked"}) == [
+        assert list_runs(store, lambda run_id: {"run_id": run_id, "status": "asked"}) == [
             {"run_id": name_of(1), "status": "asked"}
         ]
     finally:
@@ -132,14 +132,14 @@ def test_what_changed_a_moment_ago_is_not_kept(store: FileStore) -> None:
 
 def test_a_row_is_kept_by_the_listing_that_read_it(store: FileStore) -> None:
     kept(store, completed().events)
-    found = rows(store, never, now_ns=later)
+    found = list_runs(store, never, now_ns=later)
     assert [Catalogue(store.state).row(name_of(1))] == found
 
 
 def test_a_damaged_log_is_read_anew_every_time(store: FileStore) -> None:
     log = kept(store, completed().events) / "log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"value":1', b'"value":7'))
-    assert rows(store, never, now_ns=later)[0]["status"] != "completed"
+    assert list_runs(store, never, now_ns=later)[0]["status"] != "completed"
     assert Catalogue(store.state).row(name_of(1)) is None
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec
-from pixirnb.operations import housekeeping
+from pixirnb.operations.export import export_run
+from pixirnb.operations.prune import PruneFilter, prune_runs
 from tests.stories.storyline import (
     effects,
     ended,
@@ -51,7 +52,7 @@ def test_an_export_onto_a_folder_says_that_it_is_one(tmp_path: Path) -> None:
     run, _ = ended(tmp_path, shell("make", "echo made"))
     for place in (tmp_path, Path(), Path("/")):
         with pytest.raises(Cannot) as caught:
-            housekeeping.export(run.store, run.id, place)
+            export_run(run.store, run.id, place)
         assert caught.value.code == "file_unwritable"
 
 
@@ -151,7 +152,7 @@ def test_an_export_below_a_file_says_that_it_cannot_be_written(tmp_path: Path) -
     run, _ = ended(tmp_path, shell("make", "echo made"))
     (tmp_path / "file").touch()
     with pytest.raises(Cannot) as caught:
-        housekeeping.export(run.store, run.id, tmp_path / "file" / "run.zip")
+        export_run(run.store, run.id, tmp_path / "file" / "run.zip")
     assert caught.value.code == "file_unwritable"
 
 
@@ -176,10 +177,10 @@ def test_a_preview_names_what_would_be_refused_and_counts_nothing_behind_a_link(
     outside.mkdir()
     (outside / "large").write_text("x" * 5000)
     (run.folder.parent / "r-20260101-000000-aaaaaa").symlink_to(outside)
-    wish = housekeeping.PruneFilter(statuses=("completed", "unreadable"))
-    shown = housekeeping.prune(run.store, api.row_of_live(run.store), wish)
+    wish = PruneFilter(statuses=("completed", "unreadable"))
+    shown = prune_runs(run.store, api.row_of_live(run.store), wish)
     assert [each["run_id"] for each in shown["failed"]] == [run.id]
     assert shown["bytes"] == 0
-    removed = housekeeping.prune(run.store, api.row_of_live(run.store), wish, is_preview=False)
+    removed = prune_runs(run.store, api.row_of_live(run.store), wish, is_preview=False)
     assert [each["run_id"] for each in removed["failed"]] == [run.id]
     assert (outside / "large").is_file()

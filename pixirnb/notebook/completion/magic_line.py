@@ -13,7 +13,7 @@ from pixirnb.notebook.completion.outline import Outline
 from pixirnb.notebook.completion.paths import path_candidates
 from pixirnb.notebook.completion.yaml_body import NOTHING, Hints
 from pixirnb.notebook.kernel.line_args import STATUSES
-from pixirnb.operations.housekeeping import ON_REQUEST, PRUNABLE
+from pixirnb.operations.prune import ON_REQUEST, PRUNABLE
 from pixirnb.spec.policies import CHECK_KINDS
 
 _WORD: Final = re.compile(r"""(?:"[^"]*(?:"|$)|'[^']*(?:'|$)|[^\s"'])+""")

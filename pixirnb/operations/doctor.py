@@ -1,0 +1,116 @@
+"""What speaks against a run. Changes nothing, runs nothing.
+
+Source: contract.md §7 (diagnostics).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pixirnb import value_codec
+from pixirnb.errors import PixirnbError, UnknownRun
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import StoredValue
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unreadable
+from pixirnb.machine.findings import Finding
+from pixirnb.machine.session_diagnosis import SeenSession
+from pixirnb.operations.first_event import read_started
+from pixirnb.operations.run_summary import PlanCache, RunSummary, summarize
+from pixirnb.runners.processes.orphans import find_strays
+from pixirnb.runners.processes.process_tree import is_alive
+from pixirnb.store.blobs import FileBlobs
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.run_inspection import look_around
+from pixirnb.workspace.merge.recovery import tell_unfinished
+
+_NOTICED_MS: Final = 5000
+"""The owner of a run notices within this that a process of it is gone."""
+
+
+def diagnose(
+    store: FileStore, run_id: str, *, now_ns: Callable[[], int] = time.time_ns
+) -> Diagnosis:
+    """What speaks against a run. Changes nothing, runs nothing. Raises UnknownRun where there is no folder of that name."""
+    try:
+        folder = store.folder(run_id)
+    except UnknownRun:
+        raise
+    except PixirnbError as error:
+        return unreadable(run_id, error.code, error.message, error.fix)
+    try:
+        reading = read_started(store, run_id)
+        if reading.damage is not None and not reading.events:
+            damage = reading.damage
+            return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
+        summary = summarize(run_id, reading, PlanCache())
+        around = look_around(folder, reading, now_ns=now_ns())
+        around = replace(
+            around,
+            sessions=_with_children(summary.run, around),
+            strays=() if around.is_held else _strays(summary.run),
+            untrusted=_untrusted(store.blobs(run_id), summary),
+            unfinished=tell_unfinished(
+                store.state / "merges", run_id, [each["merge"] for each in summary.run.merges]
+            ),
+            has_workspace=Path(summary.run.workspace).is_dir(),
+        )
+    except UnknownRun as error:  # its folder is there: it died before its first event
+        message = error.message[:1].upper() + error.message[1:] + "."
+        return Diagnosis(run_id, (Finding("never_began", "warning", message),))
+    except PixirnbError as error:
+        return unreadable(run_id, error.code, error.message, error.fix)
+    except OSError as error:
+        said = error.strerror or str(error)
+        return unreadable(run_id, "state_unusable", f"{error.filename or folder}: {said}.")
+    return Diagnosis(run_id, findings(summary.plan, summary.run, summary.outcome, around))
+
+
+def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any]:
+    """Every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
+    found = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
+    order = ("blocked", "ready_with_warnings", "ready")
+    worst = next((s for s in order if any(d.status == s for d in found)), "ready")
+    return {"status": worst, "runs": [each.document() for each in found]}
+
+
+def _strays(run: RunState) -> tuple[int, ...]:
+    """Processes of a run's steps that nobody owns."""
+    return tuple(find_strays(run.run_id, run.owners))
+
+
+def _with_children(run: RunState, around: DiagnosisInput) -> tuple[SeenSession, ...]:
+    """The sessions, with what became of the processes of those that are under way in a run that is driven here."""
+    if around.standing != "live":
+        return around.sessions
+    return tuple(
+        replace(session, is_process_gone=_is_gone(run, session)) for session in around.sessions
+    )
+
+
+def _is_gone(run: RunState, session: SeenSession) -> bool:
+    state = run.steps.get(session.step)
+    if state is None or state.stage != "running" or state.attempt != session.attempt:
+        return False
+    # The log was read a moment ago: what ended just now is being recorded.
+    is_old = (session.silent_ms or 0) >= _NOTICED_MS
+    return is_old and state.pid is not None and not is_alive(state.pid)
+
+
+def _untrusted(blobs: FileBlobs, summary: RunSummary) -> tuple[str, ...]:
+    """Ready steps whose value is a pickle that would not be loaded here. Makes no key."""
+    found, key = [], value_codec.known_key()
+    for step_id, state in summary.run.steps.items():
+        stored = cast("StoredValue", stored_output(state))
+        if state.checkpoint_status != "checkpoint_ready" or stored["format"] != "pickle":
+            continue
+        digest = stored.get("blob", "")
+        if blobs.fault(digest) is not None:
+            continue  # lost: that is a finding of its own
+        if key is None or not value_codec.is_trusted(stored, blobs.get(digest), key):
+            found.append(step_id)
+    return tuple(found)

@@ -1,0 +1,123 @@
+"""Runs that nobody needs any more: shown first, then removed.
+
+Source: contract.md §9.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.errors import PixirnbError
+from pixirnb.operations.run_list import LiveRow, list_runs
+from pixirnb.planning.roots import Roots
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.lease import live_owner
+from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
+from pixirnb.store.run_index import Catalogue, Identity, Row
+from pixirnb.workspace.choose_store import forget_run, refuse_to_forget
+from pixirnb.workspace.local_files import LocalFiles
+from pixirnb.workspace.remove_copies import remove_copies
+
+PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed", "never_began")
+"""Statuses a prune takes unless told which."""
+ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
+"""Statuses it takes only where they are named."""
+
+_BEGINS_S: Final = 60.0
+"""A run that has no event yet may be about to begin for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class PruneFilter:
+    """Which runs may go."""
+
+    keep: int = 0
+    """So many of the newest stay, whatever they are."""
+    older_than_s: float = 0.0
+    """Only runs that ended so long ago."""
+    statuses: tuple[str, ...] = ()
+    """Only these; empty: those of PRUNABLE."""
+
+
+def prune_runs(
+    store: FileStore,
+    live_row: LiveRow,
+    selection: PruneFilter,
+    *,
+    is_preview: bool = True,
+    now: Callable[[], float] = time.time,
+) -> dict[str, Any]:
+    """Runs that may go: `{preview, runs, kept, bytes, failed}`; they are gone unless it is a preview.
+
+    Never a run that is live, or was taken up again while this went on. What a killed prune left is finished.
+    """
+    runs = store.state / "runs"
+    memo = Catalogue(store.state)
+    let_go = partial(_let_go, store.state)
+    if not is_preview:
+        finish_removals(runs, let_go)
+    seen = {run_id: memo.identity(run_id) for run_id in store.run_ids()}  # before they are read
+    everything = list_runs(store, live_row)
+    removed: list[Row] = []
+    failed: list[dict[str, Any]] = []
+    allowed = selection.statuses or PRUNABLE
+    for row in everything[selection.keep :]:
+        run_id, folder = row["run_id"], runs / row["run_id"]
+        if row["status"] not in allowed or age_s(row["ended_at"], folder, now=now) < max(
+            selection.older_than_s, _BEGINS_S if row["status"] == "never_began" else 0.0
+        ):
+            continue
+        size = bytes_of(folder)
+        if is_preview and (owner := live_owner(folder)) is not None:
+            held = f"{run_id} was last held by process {owner.pid} on {owner.host}."
+            failed.append({"run_id": run_id, "code": "held_by_another", "message": held})
+            continue
+        if not is_preview:
+            try:
+                is_still = partial(_is_still, store.state, memo, run_id, seen.get(run_id))
+                remove_run(folder, is_still, let_go)
+            except PixirnbError as error:
+                failed.append({"run_id": run_id, "code": error.code, "message": error.sentences()})
+                continue
+        fields = {name: row[name] for name in ("run_id", "workflow", "status", "ended_at")}
+        removed.append({**fields, "bytes": size})
+    return {
+        "preview": is_preview,
+        "runs": removed,
+        "kept": _kept(everything, removed, runs, is_preview=is_preview),
+        "bytes": sum(row["bytes"] for row in removed),
+        "failed": failed,
+    }
+
+
+def _kept(
+    everything: Sequence[Row], removed: Sequence[Row], runs: Path, *, is_preview: bool
+) -> int:
+    """How many stay. One whose files the disk would not delete is neither removed nor there to be kept."""
+    if is_preview:
+        return len(everything) - len(removed)
+    return sum(os.path.lexists(runs / row["run_id"]) for row in everything)
+
+
+def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
+    """Whether a run that is held now is as it was; a merge that its owner died in is then taken back. Raises Cannot."""
+    if memo.identity(run_id) != identity:
+        return False
+    files = LocalFiles(state, Roots.of(str(state), {}))
+    for data in files.unrecorded(run_id):
+        files.recorded(run_id, data["merge"])
+    return True
+
+
+def _let_go(state: Path, run_id: str) -> None:
+    """Give up what is kept beside the folders of runs for one that is gone: its trees, and copies that nobody swept."""
+    refuse_to_forget(state, run_id)
+    for refused in remove_copies(state / "isolated" / run_id, is_all=True):
+        raise refused
+    forget_run(state, run_id)

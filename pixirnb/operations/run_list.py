@@ -1,0 +1,77 @@
+"""A row a run, newest first, fast for ten thousand of them.
+
+Source: contract.md §9; docs/adr/0009.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pixirnb.errors import UnknownRun
+from pixirnb.operations.run_summary import PlanCache, summarize
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.run_index import Catalogue, Row
+
+LiveRow = Callable[[str], Row]
+"""Gives the row of a run that somebody drives now."""
+
+
+def list_runs(
+    store: FileStore,
+    live_row: LiveRow,
+    *,
+    limit: int | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> list[Row]:
+    """A row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
+
+    A run that died before its first event has the status `never_began`, one that cannot be read `unreadable`; both say why
+    under `error`.
+    """
+    run_ids = store.run_ids()
+    memo, plans = Catalogue(store.state, now_ns=now_ns), PlanCache()
+    found: list[Row] = []
+    try:
+        for run_id in run_ids[:limit]:
+            known = memo.row(run_id)
+            found.append(_fresh(store, run_id, memo, plans, live_row) if known is None else known)
+    finally:
+        memo.save(run_ids)
+    return found
+
+
+def _fresh(
+    store: FileStore, run_id: str, memo: Catalogue, plans: PlanCache, live_row: LiveRow
+) -> Row:
+    row: Row = {
+        "run_id": run_id,
+        "workflow": None,
+        "status": None,
+        "started_at": None,
+        "ended_at": None,
+        "counts": {},
+    }
+    try:
+        identity = memo.identity(
+            run_id
+        )  # before the log is read: what changes meanwhile is read again
+        reading = store.read(run_id)
+        if reading.owner is not None:
+            return live_row(run_id)
+        summary = summarize(run_id, reading, plans)
+    except UnknownRun as error:
+        status = "never_began" if error.details.get("never_began") else "unreadable"
+        return {**row, "status": status, "error": str(error)}
+    except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
+        return {**row, "status": "unreadable", "error": str(error)}
+    row |= {
+        "workflow": summary.run.workflow,
+        "status": summary.outcome.status,
+        "started_at": summary.run.started_at,
+        "ended_at": summary.run.ended_at,
+        "counts": summary.outcome.counts,
+    }
+    if reading.damage is None:
+        memo.keep(row, identity)
+    return row
