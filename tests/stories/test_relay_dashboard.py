@@ -16,7 +16,7 @@ from tests.stories.storyline import ROOT
 
 pytestmark = pytest.mark.story
 
-RELAY = ROOT / "tests/spec/relay_files/dashboard.yaml"
+RELAY = ROOT / "tests/spec/relay/relay_files/dashboard.yaml"
 AGENT = "import os; print('I am in', os.getcwd()); print('DESIGN_DONE', 'APPROVED')"
 TOOL = '#!/bin/sh\necho v22.1.0 "$@" in "$(basename "$PWD")"\n'
 

@@ -225,7 +225,7 @@ def test_custom_steps_and_variables_are_taken_from_around_the_file(
 
 
 def test_a_cell_takes_a_relay_file_and_warns_on_its_lines() -> None:
-    text = (ROOT / "tests/spec/relay_files/release.yaml").read_text()
+    text = (ROOT / "tests/spec/relay/relay_files/release.yaml").read_text()
     warnings = api.plan(define(text).workflow()).warnings
     # The magic is the first line of its cell.
     assert [(each.code, each.line) for each in warnings if each.code.startswith("relay_")] == [
