@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
@@ -29,7 +30,7 @@ from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.json_lines import bounded_args, truncate_output
 from pixirnb.runners.agents.permission import Grants
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
-from pixirnb.runners.agents.tools.files import read_text, write_text
+from pixirnb.runners.agents.tools.files import read_text, version_of, write_text
 from pixirnb.sessions.permissions import Ruling, digest_of
 
 T = TypeVar("T")
@@ -41,6 +42,11 @@ _NO_YES: Final = Ruling(
     "deny",
     "allow_not_offered",
     "You offered no answer that allows this one call: ask again with an option of the kind `allow_once`.",
+)
+_CALL_CHANGED: Final = Ruling(
+    "deny",
+    "call_changed",
+    "The call was changed while a person was asked about it: ask again for what it is now.",
 )
 
 
@@ -85,8 +91,11 @@ class Client:
         **_: Any,
     ) -> schema.RequestPermissionResponse:
         """Answer by the rules, by the mode, or by a person."""
-        call = self.updates.learn(tool_call)
-        self.updates.tell_call(call)
+        live = self.updates.learn(tool_call)
+        self.updates.tell_call(live)
+        call = replace(
+            live
+        )  # as it is shown: the agent may go on telling of it while a person reads
         places, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
         args, digest = wish(
@@ -104,12 +113,14 @@ class Client:
             ruling = await self._asked(tool, args, digest, call.call_id, call.title)
             if ruling is None:
                 return _answer(None)
+            if ruling.verdict == "allow" and (live.kind, live.changes) != (call.kind, call.changes):
+                ruling = _CALL_CHANGED
         else:
             self._record(tool, args, call.call_id, ruling, digest)
         if ruling.verdict == "allow":
             self._leaves.give(call, digest, places)
             return _answer(yes)
-        self.updates.end_call(call, ok=False, code=ruling.code, message=ruling.message)
+        self.updates.end_call(live, ok=False, code=ruling.code, message=ruling.message)
         return _answer(_choice(options, "reject_once", "reject_always"))
 
     async def write_text_file(
@@ -121,11 +132,12 @@ class Client:
 
         async def write(call_id: str) -> str:
             place = self._confinement.writable(path)
+            version = await off_loop(version_of, place)
             before = await self._before(place)
             if not self._leaves.use(place.path, before or "", content):
                 await self._ask_to_write(place, before, content, call_id)
             await off_loop(self._line.ask, "commit", {})
-            size = await off_loop(write_text, place, content)
+            size = await off_loop(write_text, place, content, version)
             return f"Wrote {size:,} bytes to `{place.shown}`."
 
         await self._filed("fs/write_text_file", args, write)

@@ -34,6 +34,9 @@ _SNIFFED: Final = 8 * 1024
 _LISTED: Final = 500
 _LOCK_S: Final = 5.0
 
+FileVersion = tuple[int, ...]
+"""Inode, size and time of the last change of a file."""
+
 
 def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
     """Lines of a text file: `limit` of them from line `offset` on. Raises Refused."""
@@ -98,9 +101,9 @@ def list_folder(confinement: Confinement, args: Mapping[str, Any]) -> str:
 
 
 def write(confinement: Confinement, args: Mapping[str, Any]) -> str:
-    """A file as a whole, folders made where they are missing. Raises Refused."""
+    """A file as a whole, folders made where they are missing; `version`: what it must still be. Raises Refused."""
     place = confinement.writable(args["path"])
-    size = write_text(place, args["content"])
+    size = write_text(place, args["content"], args.get("version"))
     return f"Wrote {size:,} bytes to `{place.shown}`."
 
 
@@ -134,7 +137,7 @@ def edit(confinement: Confinement, args: Mapping[str, Any]) -> str:
         changed = data.replace(old, new)
         if len(changed) > EDIT_LIMIT:
             raise _too_large(place)
-        _replace(place, parent, changed, expected=found)
+        _replace(place, parent, changed, expected=_version(found))
     return f"Replaced {count} {'place' if count == 1 else 'places'} in `{place.shown}`."
 
 
@@ -149,20 +152,32 @@ def read_text(place: ConfinedPath, limit: int = EDIT_LIMIT) -> str:
     return _text_of(place, data)
 
 
-def write_text(place: ConfinedPath, text: str) -> int:
-    """Make `text` the whole of a file, at once or not at all; its mode stays. Returns bytes. Raises Refused."""
+def version_of(place: ConfinedPath) -> FileVersion:
+    """What tells a file from what another program makes of it; empty where there is none. Raises Refused."""
+    try:
+        with place.opened_parent() as parent:
+            return _version(os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False))
+    except (Refused, OSError, IndexError):
+        return ()  # whether it may be written at all is found out by whoever writes it
+
+
+def write_text(place: ConfinedPath, text: str, version: FileVersion | None = None) -> int:
+    """Make `text` the whole of a file, at once or not at all; its mode stays. Returns bytes. Raises Refused.
+
+    `version`: what the file must still be.
+    """
     data = _encoded(text)
     if len(data) > EDIT_LIMIT:
         raise _too_large(place)
     if not place.parts:
         raise Refused("not_a_file", f"`{place.shown}` is a folder: name a file in it.")
     with place.opened_parent(make=True) as parent, _alone(place, parent):
-        _replace(place, parent, data)
+        _replace(place, parent, data, expected=version)
     return len(data)
 
 
 def _replace(
-    place: ConfinedPath, parent: int, data: bytes, *, expected: os.stat_result | None = None
+    place: ConfinedPath, parent: int, data: bytes, *, expected: FileVersion | None = None
 ) -> None:
     """Rename a new file over the old one. `expected`: what the old one must still be."""
     name = place.parts[-1]
@@ -170,13 +185,13 @@ def _replace(
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
-        if expected is not None:
+        if expected:
             raise _changed(place) from None
     except OSError as error:
         raise Refused("file_refused", f"`{place.shown}`: {error.strerror}.") from error
     else:
         regular(place, found)
-        if expected is not None and _version(found) != _version(expected):
+        if expected is not None and _version(found) != expected:
             raise _changed(place)
         mode = stat.S_IMODE(found.st_mode)
         if not mode & 0o222:
@@ -231,7 +246,7 @@ def _rest_of_line(file: Any) -> bytes:
     return end
 
 
-def _version(found: os.stat_result) -> tuple[int, int, int]:
+def _version(found: os.stat_result) -> FileVersion:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 

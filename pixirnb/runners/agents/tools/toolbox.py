@@ -16,7 +16,7 @@ from pixirnb.runners.agents.permission import Asks, Grants, refusal_of
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.definitions import definition, mistake
 from pixirnb.runners.agents.tools.excerpt import excerpt
-from pixirnb.runners.agents.tools.files import edit, list_folder, read, write
+from pixirnb.runners.agents.tools.files import edit, list_folder, read, version_of, write
 from pixirnb.runners.agents.tools.search import search
 from pixirnb.runners.agents.tools.shell import shell
 from pixirnb.sessions.permissions import TOOLS, decide, digest_of
@@ -84,6 +84,8 @@ class Toolbox:
         if ruling.verdict == "deny":
             raise Refused(ruling.code, ruling.message)
         if ruling.verdict == "ask":
+            if name == "write":  # what a person writes while being asked is not written over
+                given["version"] = version_of(places["path"])
             self._ask(name, judged, call_id)
         elif rule is not None and rule.mutates:
             self._grants.tell(name, judged, digest_of(name, judged), call_id)

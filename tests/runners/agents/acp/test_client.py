@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from pixirnb.protocols.ports import Question
 from pixirnb.protocols.work import Ended, Progress
 from pixirnb.runners.processes import orphans
 from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, is_running
@@ -279,6 +282,45 @@ def test_a_write_that_is_not_the_diff_that_was_allowed_is_asked_about(
     assert [tool for tool, _ in wanted(answers)] == ["acp:edit", "acp:write"][: 1 + is_asked]
     said = content.replace("\\n", "\n")
     assert old.read_text() == ("x = 1\ny = 1\n" if is_asked else said)
+
+
+class Meanwhile(Answers):
+    """A person who reads for a moment, in which something happens."""
+
+    def __init__(self, verdicts: list[str], act: Callable[[], object] = lambda: None) -> None:
+        super().__init__(verdicts)
+        self.act = act
+
+    async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+        if question == "permit":
+            await anyio.sleep(0.3)
+            self.act()
+        return await super().__call__(question, data)
+
+
+@pytest.mark.parametrize(("kind", "said"), [("edit", "two"), ("edit", "one"), ("delete", "one")])
+def test_a_call_that_changes_while_a_person_reads_is_not_what_was_allowed(
+    kind: str, said: str, tmp_path: Path
+) -> None:
+    answers = Meanwhile(["allow", "deny"])
+    acts = (f"swap:{kind}:a.py:one:two", f"write:a.py:{said}")
+    _, rehearsal = perform(tmp_path, *acts, answers=answers)
+    assert results(rehearsal)[0] == (False, "call_changed")
+    assert wanted(answers)[1:] == [("acp:write", said)]
+    assert not (tmp_path / "a.py").exists()
+
+
+def test_what_a_person_wrote_while_being_asked_is_not_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n")
+    answers = Meanwhile(["allow"], lambda: file.write_text("mine\n"))
+    _, rehearsal = perform(tmp_path, "write:a.py:x = 2\\n", answers=answers)
+    assert results(rehearsal) == [(False, "file_changed")]
+    assert file.read_text() == "mine\n"
+    file.unlink()
+    _, rehearsal = perform(tmp_path, "write:a.py:x = 2\\n", answers=answers)
+    assert results(rehearsal) == [(False, "file_changed")]
+    assert file.read_text() == "mine\n"
 
 
 def test_a_call_that_brings_a_change_is_no_reading_whatever_it_calls_itself(tmp_path: Path) -> None:

@@ -331,6 +331,18 @@ def test_a_person_is_asked_for_what_would_change_something(tmp_path: Path) -> No
     ]
 
 
+def test_what_a_person_writes_while_being_asked_is_not_written_over(tmp_path: Path) -> None:
+    class Writing(Attendant):
+        def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
+            (tmp_path / "a.txt").write_text("mine\n")
+            return super().ask(question, data)
+
+    box = toolbox(tmp_path, Writing("allow"), permission_mode="ask")
+    refused = use(box, "write", path="a.txt", content="x")
+    assert refused["error"]["kind"] == "file_changed"
+    assert (tmp_path / "a.txt").read_text() == "mine\n"
+
+
 def test_a_no_is_a_result_with_the_persons_words(tmp_path: Path) -> None:
     box = toolbox(tmp_path, Attendant("deny", "not this file"), permission_mode="ask")
     result = use(box, "write", path="a.txt", content="x")
