@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -56,6 +56,9 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
+
+_MARGIN_S: Final = 2.0
+"""How much longer than its time-out work may last before it is ended where it runs: the loop that ends it stands still."""
 
 
 async def perform_attempt(
@@ -274,6 +277,9 @@ class _Performance:
             emit=emit,
             on_thread_returned=lambda: self.around.on_thread_returned(self.step),
             grace_s=self.around.grace_s,
+            limit_s=None
+            if self.attempt.timeout_ms is None
+            else self.attempt.timeout_ms / 1000 + _MARGIN_S,
             draft=self.around.log.blobs.draft,
             pace=None if self.session is None else self.session.pace,
             state=self.around.state_folder,
@@ -380,6 +386,8 @@ class _Performance:
             data["payload"] = self.mask.data(payload.record())
         if ended.strays:
             data["strays"] = ended.strays
+        if ended.overdue_ms is not None:
+            data["overdue_ms"] = ended.overdue_ms
         if self.session is not None:
             data["session_id"] = self.session.id
         if self.capture is not None:

@@ -37,6 +37,7 @@ from pixirnb.runners.processes import ancestry as lineage
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.store import detached_threads
 
 FAREWELL_S: Final = 10.0
 """How long a process that ends waits for its live runs to record their interrupt."""
@@ -59,6 +60,8 @@ class Engine:
         self._live: dict[str, LiveRun] = {}
         self._detached: dict[str, dict[str, int]] = {}
         """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
+        self._thread_holds: dict[tuple[str, str], int] = {}
+        """What tells other processes of them, by run and step."""
 
     def launch(  # noqa: PLR0917 - all that a course is
         self,
@@ -102,6 +105,7 @@ class Engine:
             slots=self.slots,
             post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
+            on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )
         for step, attempt in self._detached.pop(log.run_id, {}).items():
             if step in plan.index:
@@ -160,14 +164,24 @@ class Engine:
             )
         finally:
             self._live.pop(scheduler.log.run_id, None)
-            left = scheduler.board.detached.items()
-            if left:
-                names = {scheduler.plan.steps[i].id: attempt for i, attempt in left}
-                self._detached[scheduler.log.run_id] = names
             live.leave()
+
+    def _leave_threads(self, log: RunLog, run: RunState, detached: Mapping[str, int]) -> None:
+        if not detached:
+            return
+        self._detached[log.run_id] = dict(detached)
+        for step, attempt in detached.items():
+            key = (log.run_id, step)
+            if log.folder is not None and key not in self._thread_holds:
+                held = detached_threads.hold(log.folder, step, attempt, dict(run.owners[-1]))
+                if held is not None:
+                    self._thread_holds[key] = held
 
     def _thread_returned(self, run_id: str, step: str) -> None:
         self._detached.get(run_id, {}).pop(step, None)
+        held = self._thread_holds.pop((run_id, step), None)
+        if held is not None:
+            detached_threads.release(held)
         live = self._live.get(run_id)
         if live is not None and step in live.scheduler.plan.index:
             live.scheduler.release(step)

@@ -54,6 +54,8 @@ from pixirnb.workspace.read_digest import contents_digest
 
 COMMIT_WINDOW_S: Final = 0.002
 """How long a turn waits for company while other attempts are running."""
+STOOD_STILL_S: Final = 1.0
+"""A loop that wakes so late has stood still: what ended meanwhile is heard before anything is called late."""
 RIDER_PATIENCE_S: Final = 0.1
 """How long an `attempt_started` waits for a group to ride with."""
 
@@ -89,6 +91,8 @@ class Scheduler:
     """Runs a call on the engine's thread, from any other."""
     on_returned: Callable[[str], None] = lambda _: None
     """Told on the engine's thread that a step's detached thread returned."""
+    on_rest: Callable[[Mapping[str, int]], None] = lambda _: None
+    """Told before the log is let go of which threads go on: attempt by step."""
     write_error: LogWriteFailed | None = None
     durable: list[Event] = field(default_factory=list)
     """The events on disk: the history the run was acquired with, and every group committed since."""
@@ -143,6 +147,8 @@ class Scheduler:
                     await self._turn(await self._gather())
                 group.cancel_scope.cancel()
         finally:
+            steps = self.plan.steps
+            self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self._writer.close()
             self._is_closed = True
             for stimulus in self._inbox:
@@ -194,12 +200,16 @@ class Scheduler:
                 break
             await self.clock.wait(self._arrived, deadline)
             self._arrived = anyio.Event()
-        if self._inbox:
+        deadline, now = self._deadline(), self.clock.now()
+        window = now
+        if deadline is not None and now - deadline > STOOD_STILL_S:
+            window = now + self.settings.catch_up_s
+        elif self._inbox:
             # While others are under way their ends may be near: one sync can serve them all.
-            window = self.clock.now() + COMMIT_WINDOW_S
-            while self.attempts and self.clock.now() < window:
-                self._arrived = anyio.Event()
-                await self.clock.wait(self._arrived, window)
+            window = now + COMMIT_WINDOW_S
+        while self.attempts and self.clock.now() < window:
+            self._arrived = anyio.Event()
+            await self.clock.wait(self._arrived, window)
         taken, self._inbox = self._inbox, []
         self._arrived = anyio.Event()
         return taken

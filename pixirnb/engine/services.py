@@ -19,6 +19,8 @@ class Settings:
     grace_s: float = 5.0
     heartbeat_s: float = 30.0
     stall_after_s: float = 45.0
+    catch_up_s: float = 1.0
+    """After standing still (a machine asleep, a step that held the interpreter): time to hear what ended meanwhile."""
 
 
 T = TypeVar("T")

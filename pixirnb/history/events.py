@@ -292,6 +292,8 @@ class AttemptEnded(TypedDict):
     payload: NotRequired[PayloadRecord | None]
     """Of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
+    overdue_ms: NotRequired[int]
+    """How long a thread took that nothing could end at its time-out, because it held the interpreter."""
     outside: NotRequired[PathList]
     """Files that changed while a shared step ran, that it had not claimed and nobody else either; or why nobody could look."""
     tail: NotRequired[str]

@@ -46,6 +46,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     report = ended.get("report")
     limitations = [
         *_texts((report or {}).get("limitations")),
+        *_time_limitations(ended, state.timeout_ms),
         *_output_limitations(ended),
         *_file_limitations(state),
     ]
@@ -81,6 +82,17 @@ def _within(state: StepState, found: Verdict) -> Verdict:
     message = f"It changed files outside its write_set: {list_paths(outside)}."
     error = {"kind": OUTSIDE, "message": message, "details": outside}
     return Verdict("needs_orchestrator", error, found.limitations)
+
+
+def _time_limitations(ended: dict[str, Any], timeout_ms: int | None) -> list[str]:
+    """What a reader of the bundle must know of its time: a thread that holds the interpreter cannot be ended."""
+    overdue_ms = ended.get("overdue_ms")
+    if overdue_ms is None:
+        return []
+    limit = f"its time-out of {(timeout_ms or 0) / 1000:g} s"
+    return [
+        f"time_out_missed: it took {overdue_ms / 1000:.1f} s, and nothing could end it at {limit}"
+    ]
 
 
 def _output_limitations(ended: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
 from pixirnb.engine.isolation import copy_left
 from pixirnb.engine.merge import Merger, recover_merges
 from pixirnb.engine.services import SystemClock
+from pixirnb.errors import Cannot
 from pixirnb.history.codec import storable
 from pixirnb.history.events import Event, EventDraft, Owner, Parent, ResumeStep, warning
 from pixirnb.history.run_state import RunState, fold
@@ -53,6 +54,7 @@ from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
+from pixirnb.store import detached_threads
 from pixirnb.system.version import release
 from pixirnb.workspace.local_files import LocalFiles, require_workspace
 from pixirnb.workspace.read_digest import contents_digest
@@ -176,6 +178,7 @@ def prepare_resume(
                 log.append(cut)
             place.end_strays(planned.run)
             return None
+        _require_returned(log, place.owner())
         left: list[EventDraft] = []
         place.end_strays(planned.run)
         if planned.run.finished is None:
@@ -337,6 +340,20 @@ def _held(
     stack.callback(log.close)
     with stack:
         yield log, stack.pop_all
+
+
+def _require_returned(log: RunLog, owner: Owner) -> None:
+    """Raise Cannot where a thread of the run goes on in another process: what it does must not be begun beside it."""
+    living = [] if log.folder is None else detached_threads.find_living(log.folder)
+    for thread in living:
+        there = thread["owner"]
+        if there["instance"] != owner["instance"]:
+            raise Cannot(
+                f"`{thread['step']}` still works in a thread of process {there['pid']}, and cannot be ended from here.",
+                fix=f"Resume the run in that process, or end it: kill {there['pid']}.",
+                code="thread_alive",
+                details={"step": thread["step"], "owner": there},
+            )
 
 
 def _granted(

@@ -351,6 +351,8 @@ class Job:
     """A detached python thread calls this, from any thread, when it returns at last."""
     grace_s: float = 5.0
     """Seconds between the polite stop and the end of the whole process tree."""
+    limit_s: float | None = None
+    """Seconds after which the work is ended without being told to: the engine stands still. None: never."""
     ask: Asking | None = None
     """For agents: where their questions go."""
     draft: Callable[[], BlobDraft] | None = None

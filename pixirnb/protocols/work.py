@@ -140,6 +140,8 @@ class Ended:
     """Bytes of `value` when it is too large for the log: the engine makes them a blob. Many of them come as a draft of it."""
     strays: int = 0
     """Descendants that outlived the work and were ended with it."""
+    overdue_ms: int | None = None
+    """How long it took, where that was past the job's limit and nothing could end it."""
 
 
 class WorkRefused(Exception):

@@ -11,6 +11,7 @@ import pytest
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED
 from pixirnb.engine.messages import Message
+from pixirnb.engine.services import Settings
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.work import Ended, Output, Progress, Report, RunnerEvent, Told
@@ -296,6 +297,20 @@ def test_an_attempt_is_stopped_when_its_time_is_up_and_not_before() -> None:
     bench = play(plan_of(shell("a", timeout="60s")), story)
     assert bench.outcome().status == "timed_out"
     assert bench.outcome().step("a").error is not None
+
+
+def test_what_ended_while_the_loop_stood_still_is_not_called_late() -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        await bench.runner.wait_started("b")
+        await bench.clock.leap(30)
+        bench.runner.end("a")
+        await bench.clock.turn(6)
+
+    plan = plan_of(shell("a", timeout="10s"), shell("b", timeout="10s"))
+    bench = play(plan, story, settings=Settings(catch_up_s=5))
+    ends = {e.data["step"]: e.data["status"] for e in bench.events if e.kind == "attempt_ended"}
+    assert ends == {"a": "completed", "b": "timed_out"}
 
 
 def test_queueing_does_not_use_up_a_step_s_time() -> None:

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -153,6 +154,8 @@ class _Attempt:
                 await self._request()
                 await self._listen(until_started=True)
         if self.pid is None:
+            self._catch_up()
+        if self.pid is None:
             return
         self.group = group
         self.job.emit(Started(self.pid))
@@ -188,6 +191,8 @@ class _Attempt:
             "env": {**self.job.env, process_tree.TAG: self.tag},
             "tag": self.tag,
             "mark": process_marks.mark_of(self.tag, INSTANCE),
+            "limit_s": self.job.limit_s,
+            "grace_s": self.job.grace_s,
         }
         header = json.dumps({**self.order.header, **said}).encode()
         lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))
@@ -198,14 +203,26 @@ class _Attempt:
         """Take in what the reaper says until it has exited, or only until the child has started."""
         while self.exited is None and not (until_started and self.pid is not None):
             message = await self._next_message()
-            if message is None:
-                self.exited = {}
-            elif "started" in message:
-                self.pid = message["started"]
-            elif "spawn_failed" in message:
-                self.spawn_failure = message
-            else:
-                self.exited = message
+            self._take_in({} if message is None else message)
+
+    def _take_in(self, message: dict[str, Any]) -> None:
+        if "started" in message:
+            self.pid = message["started"]
+        elif "spawn_failed" in message:
+            self.spawn_failure = message
+        else:
+            self.exited = message
+
+    def _catch_up(self) -> None:
+        """Take in what the reaper has said by now: not it may have stood still past the limit, but this process."""
+        if self.control is None:
+            return
+        with suppress(OSError):
+            while words := self.control.recv(CHUNK):
+                self.heard += words
+        *lines, self.heard = self.heard.split(b"\n")
+        for line in lines:
+            self._take_in(json.loads(line))
 
     async def _next_message(self) -> dict[str, Any] | None:
         assert self.control is not None
@@ -347,6 +364,9 @@ class _Attempt:
         if survivors := exited.get("survivors"):
             details["survivors"] = survivors
         if not exited and self.is_requested and self.spawn_failure is None:
+            if self.exited is None and self.control is not None:
+                self.control.close()  # a late reaper starts nothing
+                self.control = None
             swept = await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
             facts["strays"] = len(swept)
         if self.stop_reason is not None and (not exited or exited["stopped"]):
@@ -355,11 +375,16 @@ class _Attempt:
             return spawn_failed(self.spawn_failure, self.job)
         if self.exited is None:
             limit = f"{self.supervisor.spawn_limit_s:g} s"
-            message = f"no process id came within {limit}: nothing was started."
-            return Ended("failed", error_kind="spawn_failed", message=message, details=details)
+            kind, words = "spawn_failed", "nothing was started"
+            if facts["strays"]:
+                kind, words = "lost", "what had started was ended"
+            message = f"no process id came within {limit}: {words}."
+            return Ended("failed", error_kind=kind, message=message, details=details)
         if not exited:
             lost = "supervisor_lost" if await self.supervisor.is_lost() else "lost"
             return Ended("failed", error_kind=lost, message=LOST[lost], details=details, **facts)
+        if exited["overdue"]:
+            return Ended("timed_out", details={"reason": "timed_out", **details}, **facts)
         if exited["supervisor_lost"]:
             message = LOST["supervisor_lost"]
             return Ended(

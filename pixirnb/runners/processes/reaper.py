@@ -5,7 +5,8 @@
        └── started, exited┘   `exited` is said only when the whole tree is gone
 
 The reaper ends its tree when it is told to stop, when its control socket closes (the engine died or lost interest), when
-the lifeline closes (the supervisor died), and when the child exits and leaves descendants behind. Standard library only.
+the lifeline closes (the supervisor died), when the child exits and leaves descendants behind, and when the child lasts longer
+than the engine would let it (the engine stands still). Standard library only.
 
 Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go as one JSON object a line.
 """
@@ -133,10 +134,15 @@ class _Reaper:
         self._asked = False
         self._killing = False
         self._deadline: float | None = None
-        self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False}
+        self._overdue_at: float | None = None
+        self._grace_s = 0.0
+        self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False, "overdue": False}
 
     def start(self, header: dict[str, Any], tail: bytes, ends: Ends) -> None:
         """Start the child and tell the engine its id, or why there is none."""
+        if header["limit_s"] is not None:
+            self._overdue_at = time.monotonic() + header["limit_s"]
+        self._grace_s = header["grace_s"]
         phase = "cwd"
         try:
             # This process is the step's alone, so that it may stand where the step stands.
@@ -170,6 +176,9 @@ class _Reaper:
                     self._ask(ORPHAN_GRACE_S)
                 elif descriptor == self._wake:
                     drain(self._wake)
+            if self._is_overdue():
+                self._said["overdue"] = True
+                self._ask(self._grace_s)
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 if self._killing:
                     self._said["survivors"] = process_tree.descendants(os.getpid())
@@ -188,9 +197,13 @@ class _Reaper:
     def _patience(self) -> float | None:
         if self._killing:
             return _SWEEP_EVERY_S * 1000
-        if self._deadline is None:
-            return None
-        return max(0.0, self._deadline - time.monotonic()) * 1000
+        due = self._overdue_at if self._deadline is None else self._deadline
+        return None if due is None else max(0.0, due - time.monotonic()) * 1000
+
+    def _is_overdue(self) -> bool:
+        """Whether the engine should have ended it: it stands still, and nobody else watches its time."""
+        at = self._overdue_at
+        return at is not None and not self._asked and time.monotonic() >= at
 
     def _is_gone(self) -> bool:
         """Collect the dead. True when no descendant is left: as a subreaper we would have inherited it."""

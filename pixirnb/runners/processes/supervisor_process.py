@@ -43,7 +43,7 @@ RELEASE: Final = b"r"
 
 MARK: Final = struct.Struct(">Q")
 
-LAST_WAIT_S: Final = 12.0
+LAST_WAIT_S: Final = 7.0
 """How long reapers may take to end their trees once the engine is gone."""
 
 
@@ -96,6 +96,8 @@ class _Supervisor:
             self._end_marked()
         deadline = time.monotonic() + LAST_WAIT_S
         while self._collect() and time.monotonic() < deadline:
+            for pid in self._reapers:
+                os.kill(pid, signal.SIGCONT)  # its step may have stopped it
             select.select([self._wake], [], [], 0.05)
             reaper.drain(self._wake)
         process_tree.end_below(os.getpid())

@@ -13,6 +13,7 @@ import contextvars
 import errno
 import pickle
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -133,16 +134,20 @@ class _Thread:
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
+        began = time.monotonic()
         with threads.own_output(self._print):
             outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
             try:
-                return _completed(*value_codec.encode(outcome))
+                ended = _completed(*value_codec.encode(outcome))
             except value_codec.Unserialisable as error:
                 return Ended("failed", error_kind="output_unserialisable", message=str(error))
             except BaseException as error:  # noqa: BLE001 — a value's own methods ran in there
                 return _failed(functions.failure_of(error))
+        lasted, limit = time.monotonic() - began, self.job.limit_s
+        is_overdue = limit is not None and lasted > limit
+        return replace(ended, overdue_ms=round(lasted * 1000)) if is_overdue else ended
 
     async def stop(self) -> Ended:
         """End what the thread has started, which may bring it back; what to say of an attempt that had to stop."""

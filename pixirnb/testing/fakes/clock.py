@@ -96,6 +96,11 @@ class ManualClock:
         self._now = max(self._now, target)
         await _breathe()
 
+    async def leap(self, seconds: float) -> None:
+        """Let time pass unseen, as where the machine was asleep: who waits for a moment of it wakes late."""
+        self._now += seconds
+        await self.turn(0)
+
 
 async def _breathe() -> None:
     for _ in range(_BREATHS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -149,6 +151,7 @@ async def main():
         source = "def hang():\\n import time\\n time.sleep(60)"
         jobs = [
             (ShellRunner(supervisor), ShellWork("trap '' TERM; setsid sleep 60 & (sleep 60 &); sleep 60")),
+            (ShellRunner(supervisor), ShellWork("sleep 0.3; kill -STOP $PPID; echo stopped; sleep 60")),
             (PythonRunner(supervisor), PythonWork(":hang", {}, source, True)),
             (ScriptedRunner(supervisor), ScriptedWork("", [{"hang": True}])),
         ]
@@ -158,6 +161,7 @@ async def main():
             group.start_soon(runner.perform, rehearsals[-1].job())
         for rehearsal in rehearsals:
             await rehearsal.wait_for(lambda so_far: bool(so_far.events))
+        await rehearsals[1].wait_for(lambda so_far: so_far.text() == "stopped\\n")
         if FORK == "fork" and os.fork() == 0:
             time.sleep(60)
             os._exit(0)
@@ -169,7 +173,7 @@ anyio.run(main)
 
 @pytest.mark.parametrize("fork", ["alone", "fork"])
 def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> None:
-    """Not even where a forked copy of the engine lives on and holds its descriptors open."""
+    """Not even where a forked copy of the engine lives on and holds its descriptors open, or a step has stopped its reaper."""
     run_id = ids.run_id("20261121220344", os.urandom(6))
     engine = subprocess.Popen(
         [sys.executable, "-c", ENGINE, run_id, str(tmp_path), fork],
@@ -306,6 +310,39 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
     assert "process id" in never.message
     assert later.status == "completed"
     assert not (tmp_path / "late").exists()
+
+
+class Standing(Supervisor):
+    """A supervisor of an engine that stands still as soon as a step is asked for."""
+
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+        """Hand over, and give nobody a turn for a while."""
+        await super().hand_over(descriptors, is_python=is_python)
+        asyncio.get_running_loop().call_soon(time.sleep, 1)
+
+
+def test_a_process_id_that_came_while_the_engine_stood_still_counts(tmp_path: Path) -> None:
+    async def story() -> Ended:
+        async with Standing(spawn_limit_s=0.5) as supervisor:
+            job = Rehearsal(ShellWork("echo > ran"), tmp_path).job()
+            return await ShellRunner(supervisor).perform(job)
+
+    assert anyio.run(story).status == "completed"
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("kind", HANGS)
+def test_what_lasts_too_long_is_ended_though_the_engine_says_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    work, runner_type = HANGS[kind]
+
+    async def story(supervisor: Supervisor) -> Ended:
+        job = replace(Rehearsal(work, tmp_path).job(), limit_s=0.5)
+        return await runner_type(supervisor).perform(job)
+
+    assert on_a_loop(story, limit_s=20).status == "timed_out"
+    assert orphans.find_strays(RUN_ID) == []
 
 
 def test_a_supervisor_of_a_closed_loop_does_not_trouble_the_next_loop(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_what_was_allowed_is_what_is_done(world: Path) -> None:
 def test_a_file_that_another_program_changed_is_not_written_over(world: Path) -> None:
     held = Confinement(agent_work(world))
     place = held.writable("src/a.py")
-    seen = (world / "src/a.py").stat()
+    seen = files.version_of(place)
     (world / "src/a.py").write_text("by another")
     with place.opened_parent() as parent, pytest.raises(Refused) as refused:
         files._replace(place, parent, b"ours", expected=seen)

@@ -1,0 +1,86 @@
+"""Threads that outlived their run: which of them go on, whichever process they are in.
+
+A thread cannot be ended, and what it works on must not be begun again beside it (contract.md §5). The engine that has it keeps
+a locked file in the run folder until it returns; the kernel drops the lock with the process.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.ids import attempt_name
+from pixirnb.store.private_files import open_private
+
+FOLDER: Final = "threads"
+
+_held: dict[int, Path] = {}
+
+
+def _release_in_child() -> None:
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+# A forked child has none of our threads, and would keep their locks after our death.
+os.register_at_fork(after_in_child=_release_in_child)
+
+
+def hold(folder: Path, step: str, attempt: int, owner: dict[str, Any]) -> int | None:
+    """Say in a run folder that a thread of an attempt goes on in this process: a descriptor for `release`.
+
+    None where the disk does not take it, or knows no locks: then nobody else can be told.
+    """
+    path = folder / FOLDER / f"{attempt_name(step, attempt)}.json"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.pwrite(descriptor, json.dumps({"step": step, "owner": owner}).encode(), 0)
+    except OSError:
+        os.close(descriptor)
+        return None
+    _held[descriptor] = path
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """The thread returned."""
+    path = _held.pop(descriptor, None)
+    if path is not None:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def find_living(folder: Path) -> list[dict[str, Any]]:
+    """The threads that go on: `{step, owner: {host, pid, instance}}` each. Removes what dead processes left."""
+    living: list[dict[str, Any]] = []
+    try:
+        paths = sorted((folder / FOLDER).iterdir())
+    except OSError:
+        return living
+    for path in paths:
+        try:
+            descriptor = open_private(path, os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+                with suppress(ValueError):
+                    living.append(json.loads(os.pread(descriptor, 4096, 0)))
+        finally:
+            os.close(descriptor)
+    return living

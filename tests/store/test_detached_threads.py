@@ -1,0 +1,96 @@
+"""A thread that outlived its run is known to other processes: what it works on is not begun again beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pixirnb import api
+from pixirnb.store import detached_threads
+
+WORK = """
+import time
+from pathlib import Path
+from typing import Any
+def work():
+    while not Path({go!r}).exists():
+        time.sleep(0.02)
+    return "done"
+"""
+
+
+def resume_elsewhere(run: api.Run) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pixirnb", "resume", run.id, "--json"],
+        capture_output=True,
+        check=False,
+        cwd=run.store.state.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_a_detached_step_is_not_begun_again_beside_its_thread_by_another_process(
+    tmp_path: Path,
+) -> None:
+    go = tmp_path / "go"
+    (tmp_path / "slow_work.py").write_text(WORK.format(go=str(go)))
+    steps = [{"id": "z", "call": "slow_work:work", "timeout": "300ms"}]
+    run = api.start(api.load({"name": "waits", "steps": steps}), workspace=tmp_path)
+    folder = run.store.folder(run.id)
+    try:
+        run.wait(30)
+        assert run.outcome.step("z").subagent_status == "detached"
+        [thread] = detached_threads.find_living(folder)
+        assert (thread["step"], thread["owner"]["pid"]) == ("z", os.getpid())
+        refused = resume_elsewhere(run)["error"]
+        assert refused["code"] == "thread_alive"
+        assert str(os.getpid()) in refused["message"]
+    finally:
+        go.touch()
+    for _ in range(500):
+        if not detached_threads.find_living(folder):
+            break
+        time.sleep(0.02)
+    assert resume_elsewhere(run)["status"] == "completed"
+
+
+def test_what_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:
+    code = (
+        "import sys, os; from pathlib import Path; from pixirnb.store import detached_threads as d;"
+        "d.hold(Path(sys.argv[1]), 'z', 1, {'pid': os.getpid(), 'instance': 'x'});"
+        "print(len(d.find_living(Path(sys.argv[1]))), flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.stdout == b"1\n"
+    assert detached_threads.find_living(tmp_path) == []
+    assert list((tmp_path / detached_threads.FOLDER).iterdir()) == []
+
+
+def test_a_forked_child_keeps_no_thread_alive(tmp_path: Path) -> None:
+    held = detached_threads.hold(tmp_path, "z", 1, {"pid": os.getpid(), "instance": "x"})
+    assert held is not None
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(reading, 1)
+        os._exit(0)
+    try:
+        detached_threads.release(held)
+        assert detached_threads.find_living(tmp_path) == []
+    finally:
+        os.write(writing, b"x")
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
