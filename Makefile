@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit quick demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -32,7 +32,10 @@ $(STAMP): pyproject.toml
 
 test: lint types contracts unit ## everything a change must pass: lint, format, types, import contracts, tests, notebooks
 
-test-all: test crashes simulate mutants bench ## and what takes longer: crash points, worlds, planted bugs, figures
+test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
+
+sweeps: $(STAMP) browser-setup wire-setup ## the variants of promises that `make test` tries once (docs/reference/sweeps.md)
+	@$(PY) -m pytest -n 3 --dist loadfile -m sweep tests
 
 lint: $(STAMP) ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import anyio
 
@@ -56,9 +56,6 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
-
-_MARGIN_S: Final = 2.0
-"""How much longer than its time-out work may last before it is ended where it runs: the loop that ends it stands still."""
 
 
 async def perform_attempt(
@@ -277,9 +274,7 @@ class _Performance:
             emit=emit,
             on_thread_returned=lambda: self.around.on_thread_returned(self.step),
             grace_s=self.around.grace_s,
-            limit_s=None
-            if self.attempt.timeout_ms is None
-            else self.attempt.timeout_ms / 1000 + _MARGIN_S,
+            limit_s=self.attempt.limit_s,
             draft=self.around.log.blobs.draft,
             pace=None if self.session is None else self.session.pace,
             state=self.around.state_folder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -22,6 +22,9 @@ from pixirnb.spec.expressions.references import Reference
 
 Permit = Callable[[str, int, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
+
+MARGIN_S: Final = 2.0
+"""How much longer than its time-out an attempt may last before it is ended without the loop."""
 
 
 class StopSignal:
@@ -68,6 +71,11 @@ class Attempt:
     """Files were merged by a person while it ran."""
     is_queued: bool = False
     """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
+
+    @property
+    def limit_s(self) -> float | None:
+        """Seconds after which it is ended where it runs, should the loop that ends it stand still."""
+        return None if self.timeout_ms is None else self.timeout_ms / 1000 + MARGIN_S
 
     def stir(self, now: float, *, is_output: bool = False) -> None:
         """It gave a sign of life."""

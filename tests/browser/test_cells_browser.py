@@ -8,9 +8,10 @@ from playwright.sync_api import expect
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Opening
 from tests.browser.stories import BACKGROUND, WAITING, last_status, open_gate, run_folder
+from tests.sweeps import first_of
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_a_run_in_the_background_is_live_in_its_cell_and_ends_true_in_the_file(
     opened: Opening, app: App
 ) -> None:
@@ -34,7 +35,7 @@ def test_a_run_in_the_background_is_live_in_its_cell_and_ends_true_in_the_file(
     assert "<svg" in bundle["text/html"]
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_the_stop_button_ends_the_run_of_a_waiting_cell_in_one_line(
     opened: Opening, app: App
 ) -> None:
@@ -79,7 +80,7 @@ def test_a_cancel_from_another_cell_shows_in_the_first(opened: Opening) -> None:
     expect(notebook.output(3)).to_contain_text("not_live: r-")
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_after_a_restart_of_the_kernel_a_cell_finishes_the_run(opened: Opening, app: App) -> None:
     notebook = opened([BACKGROUND], app)
     notebook.run_cell(1)

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
+from tests.sweeps import first_of
 
 HALF = """%%workflow half
 agents:
@@ -29,7 +30,7 @@ def go_to_end(notebook: Notebook, cell: int) -> None:
     notebook.page.keyboard.press("Control+End")
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_tab_completes_a_body_step_by_step(opened: Opening, app: App) -> None:
     notebook = opened([HALF], app)
     page, source = notebook.page, written_in(notebook, 1)
@@ -46,7 +47,7 @@ def test_tab_completes_a_body_step_by_step(opened: Opening, app: App) -> None:
     expect(source).to_contain_text("depends_on: [make]")
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_tab_offers_verbs_and_options_with_what_they_do(opened: Opening, app: App) -> None:
     notebook = opened(["%pixir ", "%%workflow half --"], app)
     page = notebook.page

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
 from tests.browser.stories import events
+from tests.sweeps import first_of
 
 TALKING = """%%workflow talking --run --as run
 agents:
@@ -57,7 +58,7 @@ def talk_of(notebook: Notebook, step: str = "talk") -> Locator:
     return panel.get_by_role("region", name="Conversation", exact=True)
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_a_conversation_appears_as_it_is_held_and_stays_the_same(opened: Opening, app: App) -> None:
     notebook = opened([TALKING], app)
     notebook.run_cell(1)

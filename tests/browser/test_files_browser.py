@@ -14,6 +14,7 @@ from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
 from tests.browser.run_window import RunWindow
 from tests.browser.stories import events, run_folder
+from tests.sweeps import first_of
 
 MADE = """import pathlib
 pathlib.Path('a.txt').write_text('\\n'.join(['one', *(f'line {n}' for n in range(30))]))
@@ -51,7 +52,7 @@ def text_of(notebook: Notebook, name: str) -> str:
     return Path(notebook.folder / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app: App) -> None:
     notebook, window = clashed(opened, app)
     part = changes(window.panel("types"))

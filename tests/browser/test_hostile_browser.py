@@ -14,6 +14,7 @@ from tests.browser.hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
 from tests.browser.stage import Stage
+from tests.sweeps import first_of
 
 SPILL = "def spill(words):\n    raise ValueError(words)"
 NOTED = "%pixir decide {run.id} valueOf accept --value fine --note $note --no-resume"
@@ -31,7 +32,7 @@ def prepared(opened: Opening, app: App) -> Notebook:
     return notebook
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_it_is_text_in_the_live_view_and_in_every_panel(opened: Opening, app: App) -> None:
     notebook = prepared(opened, app)
     window = notebook.window(2)

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
+from tests.sweeps import first_of
 
 RELEASE = """%%workflow release --run --as run
 steps:
@@ -45,7 +46,7 @@ def view_of(notebook: Notebook) -> Locator:
     return view
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_a_person_sees_decides_and_reruns_steps_in_the_panel(opened: Opening, app: App) -> None:
     notebook = opened([RELEASE, "print('next')"], app)
     notebook.run_cell(1)

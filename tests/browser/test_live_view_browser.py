@@ -9,12 +9,13 @@ from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
 from tests.browser.run_window import RunWindow
 from tests.browser.stories import ASKING, BACKGROUND, WAITING, events, last_status, open_gate
+from tests.sweeps import first_of
 
 READABLE = 4.5
 """The least contrast of small text (WCAG 2, AA)."""
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_its_cancel_button_ends_the_run_of_a_cell_that_waits(opened: Opening, app: App) -> None:
     notebook = opened([WAITING], app)
     notebook.start_cell(1)
@@ -30,7 +31,7 @@ def test_its_cancel_button_ends_the_run_of_a_cell_that_waits(opened: Opening, ap
     assert last_status(notebook.folder) == "interrupted"
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_its_cancel_button_is_heard_while_another_cell_keeps_the_kernel_busy(
     opened: Opening, app: App
 ) -> None:

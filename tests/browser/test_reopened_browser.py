@@ -8,9 +8,10 @@ from playwright.sync_api import expect
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Opening
 from tests.browser.stories import BACKGROUND, open_gate
+from tests.sweeps import first_of
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", first_of(APPS))
 def test_a_notebook_opened_again_shows_the_picture_and_no_broken_widget(
     opened: Opening, app: App
 ) -> None:

@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ PICKLERS = frozenset({"value_codec.py", "runners/python/runner.py", "runners/pyt
 PICKLES = frozenset({"pickle", "cloudpickle", "dill", "marshal", "shelve"})
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file as it is parsed: once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def inside(path: Path) -> str:
     """The path within the package, as posix text."""
     return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
@@ -84,14 +91,14 @@ def dotted(node: ast.expr) -> str:
 
 def calls(path: Path) -> Iterator[tuple[str, int]]:
     """Every call by dotted name, with its line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and (name := dotted(node.func)):
             yield name, node.lineno
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:
     """Every imported module, with its line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -103,7 +110,7 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     prose = {
         line
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }

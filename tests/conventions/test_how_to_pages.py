@@ -13,6 +13,7 @@ import pytest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load_text
+from tests.sweeps import first_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "how-to"
@@ -48,7 +49,7 @@ def pixirnb(folder: Path, *words: str) -> str:
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", first_of(FOLLOWED, 3))
 def test_who_follows_a_page_from_top_to_bottom_sees_what_it_shows(
     name: str, tmp_path: Path
 ) -> None:

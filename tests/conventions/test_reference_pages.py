@@ -104,6 +104,14 @@ def test_every_flag_of_a_verb_is_in_its_section(verb: str) -> None:
     assert sorted(flag for flag in flags - for_all if not re.search(rf"{flag}\b", section)) == []
 
 
+def test_every_sweep_is_on_the_page_that_says_where() -> None:
+    page = (ROOT / "docs/reference/sweeps.md").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if re.search(r"first_of\(|mark\.sweep\b", path.read_text(encoding="utf-8")):
+            shown = path.relative_to(ROOT)
+            assert f"`{shown}`" in page or f"`{shown.parent}`" in page, shown
+
+
 def test_every_error_code_is_explained() -> None:
     text = page("errors.md")
     assert sorted(code for code in error_codes() if f"`{code}`" not in text) == []

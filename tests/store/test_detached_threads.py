@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pixirnb import api
+from pixirnb import Run, api
 from pixirnb.store import detached_threads
 
 WORK = """
@@ -24,7 +24,7 @@ def work():
 """
 
 
-def resume_elsewhere(run: api.Run) -> dict[str, Any]:
+def resume_elsewhere(run: Run) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "pixirnb", "resume", run.id, "--json"],
         capture_output=True,

@@ -14,6 +14,7 @@ from pixirnb.runners.agents.tools.engine_calls import EngineTools
 from pixirnb.testing.fakes.agent_lines import TapedLine
 from pixirnb.testing.fakes.agent_stage import fake
 from tests.stories.storyline import spec
+from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
 
@@ -21,7 +22,7 @@ INNER = {"name": "inner", "steps": [{"id": "touch", "run": "touch made", "write_
 READY = "say:checkpoint_status: checkpoint_ready"
 
 
-@pytest.mark.parametrize("mode", ["read_only", "ask"])
+@pytest.mark.parametrize("mode", first_of(["read_only", "ask"]))
 def test_a_coding_agent_in_a_run_may_try_a_workflow_and_may_not_start_one(
     mode: str, tmp_path: Path
 ) -> None:

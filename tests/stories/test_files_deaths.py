@@ -21,6 +21,7 @@ from pixirnb.testing.repositories import git, traces
 from pixirnb.workspace.local_files import LocalFiles
 from tests.stories.filestory import isolated, kept, land, plant, repository, said, tree
 from tests.stories.storyline import ended, facts, python, spec, until
+from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
 
@@ -77,7 +78,7 @@ def last_files(home: Path) -> bool:
     return sum((home / f"f{n}.txt").read_text() == "new\n" for n in range(MANY)) > MANY // 2
 
 
-@pytest.mark.parametrize("is_there", [journal, first_file, last_files])
+@pytest.mark.parametrize("is_there", first_of([first_file, journal, last_files]))
 def test_killed_in_the_middle_of_a_merge_the_next_owner_leaves_all_of_it_or_nothing(
     tmp_path: Path, is_there: Callable[[Path], bool]
 ) -> None:

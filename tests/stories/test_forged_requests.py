@@ -11,6 +11,7 @@ import pytest
 from pixirnb import api
 from pixirnb.operations.run import Run
 from tests.stories.storyline import ROOT, facts, kinds, python, spec, until
+from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
 
@@ -189,7 +190,7 @@ def asks(words):
 """
 
 
-@pytest.mark.parametrize("way", ["emptied", "forked"])
+@pytest.mark.parametrize("way", first_of(["emptied", "forked"]))
 def test_what_a_step_starts_decides_no_other_run_either(way: str, tmp_path: Path) -> None:
     parked = api.start(spec({"id": "q", "ask": {"question": "Ship?"}}), workspace=tmp_path)
     parked.wait()

@@ -12,6 +12,7 @@ import pytest
 from pixirnb.operations.run import Run
 from tests.stories.filestory import isolated, land, lines, plant, said, seams, tree
 from tests.stories.storyline import ended, facts
+from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
 
@@ -46,7 +47,7 @@ def resumed(run: Run, home: Path) -> str:
     return str(said(home, "resume", run.id)[1]["status"])
 
 
-@pytest.mark.parametrize("value", ["warm", {"a.txt": "cold"}])
+@pytest.mark.parametrize("value", first_of(["warm", {"a.txt": "cold"}]))
 def test_what_is_written_after_a_side_was_named_is_not_written_over_and_asked_about(
     tmp_path: Path, value: Any
 ) -> None:
@@ -79,7 +80,7 @@ def test_an_own_solution_is_what_the_attempt_after_the_word_found_and_nothing_la
     assert tree(tmp_path) == {"a.txt": later, "new.txt": "w\n"}
 
 
-@pytest.mark.parametrize("value", ["cold", {"a.txt": "cold"}])
+@pytest.mark.parametrize("value", first_of(["cold", {"a.txt": "cold"}]))
 def test_a_side_counts_for_the_file_also_where_another_clashes_with_the_users_first(
     tmp_path: Path, value: Any
 ) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweeps import first_of
+
 ROOT = Path(__file__).parents[3]
 MEMORY = Path("/dev/shm")
 """Where syncing takes no time, on Linux; elsewhere the usual place does."""
@@ -28,7 +30,7 @@ FORMS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", first_of(FORMS, 2))
 def test_a_merge_is_whole_or_not_at_all(form: str, tmp_path: Path) -> None:
     place = MEMORY if MEMORY.is_dir() else tmp_path
     command = [sys.executable, "-m", "harness.crash_points.merges", "--place", str(place)]

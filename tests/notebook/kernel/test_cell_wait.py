@@ -16,6 +16,7 @@ from tests.notebook.unattended_notebooks import (
     shown,
     write_notebook,
 )
+from tests.sweeps import first_of
 
 COMPLETED = "steps:\n  - {id: a, run: 'echo hi', posture: read_only}\n"
 FAILED = "steps:\n  - {id: a, run: 'exit 3', posture: read_only}\n"
@@ -57,7 +58,7 @@ CASES = {
 REACHED = "print('reached')"
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("name", first_of(CASES, 3))
 def test_papermill_fails_unless_each_run_it_waits_for_ends_as_it_should(
     tmp_path: Path, name: str
 ) -> None:
@@ -70,7 +71,7 @@ def test_papermill_fails_unless_each_run_it_waits_for_ends_as_it_should(
     assert [output.text for output in last] == (["reached\n"] if said == "" else [])
 
 
-@pytest.mark.parametrize("name", ["partial", "partial, as expected"])
+@pytest.mark.parametrize("name", first_of(["partial", "partial, as expected"]))
 def test_jupyter_execute_fails_as_papermill_does(tmp_path: Path, name: str) -> None:
     cells, said = CASES[name]
     done = jupyter_execute(write_notebook(tmp_path / "a.ipynb", *cells, REACHED))
@@ -81,6 +82,7 @@ def test_jupyter_execute_fails_as_papermill_does(tmp_path: Path, name: str) -> N
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "unattended.md"
 
 
+@pytest.mark.sweep
 def test_who_follows_the_how_to_page_gets_the_night_and_the_morning_it_tells_of(
     tmp_path: Path,
 ) -> None:

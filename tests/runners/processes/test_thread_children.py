@@ -33,6 +33,7 @@ from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop, wait_until
+from tests.sweeps import first_of
 
 SOURCE = """
 import os, shlex, subprocess, threading, time
@@ -632,7 +633,7 @@ def outer():
 """
 
 
-@pytest.mark.parametrize("how", ["killed", "timed out"])
+@pytest.mark.parametrize("how", first_of(["killed", "timed out"]))
 def test_what_a_kernel_below_a_thread_has_started_in_threads_ends_too(
     how: str, tmp_path: Path
 ) -> None:
