@@ -379,10 +379,8 @@ class _Performance:
         data |= self.mask.data(kept or {})
         if payload is not None:
             data["payload"] = self.mask.data(payload.record())
-        if ended.strays:
-            data["strays"] = ended.strays
-        if ended.overdue_ms is not None:
-            data["overdue_ms"] = ended.overdue_ms
+        rare = {"strays": ended.strays, "overdue_ms": ended.overdue_ms}
+        data |= {name: value for name, value in rare.items() if value}
         if self.session is not None:
             data["session_id"] = self.session.id
         if self.capture is not None:
