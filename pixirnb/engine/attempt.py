@@ -178,13 +178,10 @@ class _Performance:
 
     async def leave(self) -> list[EventDraft]:
         """Delete the folders of its own; a warning where they could not be."""
-        left: list[EventDraft] = []
-        if self.given is not None:
-            with anyio.CancelScope(shield=True):
-                left = await self.around.offload(
-                    isolation.drop, self.given, self.step.id, self.around
-                )
-        return left
+        if self.given is None:
+            return []
+        with anyio.CancelScope(shield=True):
+            return await self.around.offload(isolation.drop, self.given, self.step.id, self.around)
 
     async def _continued(self, assignment: Assignment) -> Assignment:
         """The work of an agent whose attempt before waited for a permission: its session may go on."""
