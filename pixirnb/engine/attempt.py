@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,10 @@ class _Performance:
         """Delete the folders of its own; a warning where they could not be."""
         if self.given is None:
             return []
+        drop = partial(isolation.drop, self.given, self.step.id, self.around)
         with anyio.CancelScope(shield=True):
-            return await self.around.offload(isolation.drop, self.given, self.step.id, self.around)
+            left: list[EventDraft] = await self.around.offload(drop)
+        return left
 
     async def _continued(self, assignment: Assignment) -> Assignment:
         """The work of an agent whose attempt before waited for a permission: its session may go on."""
