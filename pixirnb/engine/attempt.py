@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +178,12 @@ class _Performance:
 
     async def leave(self) -> list[EventDraft]:
         """Delete the folders of its own; a warning where they could not be."""
-        if self.given is None:
-            return []
-        drop = partial(isolation.drop, self.given, self.step.id, self.around)
-        with anyio.CancelScope(shield=True):
-            left: list[EventDraft] = await self.around.offload(drop)
-        return left
+        if self.given is not None:
+            with anyio.CancelScope(shield=True):
+                return await self.around.offload(
+                    isolation.drop, self.given, self.step.id, self.around
+                )
+        return []
 
     async def _continued(self, assignment: Assignment) -> Assignment:
         """The work of an agent whose attempt before waited for a permission: its session may go on."""
