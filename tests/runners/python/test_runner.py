@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +349,25 @@ def test_a_stopped_thread_is_detached_at_once_and_says_when_it_returns(tmp_path:
         assert rehearsal.events == events
 
     on_a_loop(story)
+
+
+def test_a_thread_that_nothing_could_end_says_how_long_it_took(tmp_path: Path) -> None:
+    source = "import time\ndef naps():\n    time.sleep(0.2)"
+
+    async def story(supervisor: Supervisor) -> list[int | None]:
+        runner, job = (
+            PythonRunner(supervisor),
+            Rehearsal(PythonWork(":naps", {}, source, False), tmp_path).job(),
+        )
+        return [
+            (await runner.perform(replace(job, limit_s=limit_s))).overdue_ms
+            for limit_s in (0.05, 60.0, None)
+        ]
+
+    late, *others = on_a_loop(story)
+    assert late is not None
+    assert late >= 200
+    assert others == [None, None]
 
 
 def test_a_detached_thread_that_outlives_its_loop_still_says_when_it_returns(
