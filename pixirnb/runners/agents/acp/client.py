@@ -93,9 +93,8 @@ class Client:
         """Answer by the rules, by the mode, or by a person."""
         live = self.updates.learn(tool_call)
         self.updates.tell_call(live)
-        call = replace(
-            live
-        )  # as it is shown: the agent may go on telling of it while a person reads
+        # As it is shown: the agent may go on telling of it while a person reads.
+        call = replace(live)
         places, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
         args, digest = wish(
