@@ -22,6 +22,10 @@ class Node {
     for (const each of nodes) this.insertBefore(each, null);
   }
 
+  prepend(node) {
+    this.insertBefore(node, this.childNodes[0]);
+  }
+
   insertBefore(node, next) {
     const child = node instanceof Node ? node : Object.assign(new Node("#text"), { data: String(node) });
     child.remove();

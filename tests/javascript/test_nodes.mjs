@@ -10,6 +10,7 @@ import { markBadge, markIcon } from "../../pixirnb/notebook/static/dom/marks.js"
 import { conflictNodes, ConflictSides } from "../../pixirnb/notebook/static/files/conflict_sides.js";
 import { hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
 import { concernsFiles } from "../../pixirnb/notebook/static/files/seams.js";
+import { Panel } from "../../pixirnb/notebook/static/panel/panel.js";
 import { describeValue, previewNodes } from "../../pixirnb/notebook/static/panel/previews.js";
 import { SECTIONS } from "../../pixirnb/notebook/static/panel/sections.js";
 import { StatusCounts } from "../../pixirnb/notebook/static/shell/status_counts.js";
@@ -136,6 +137,12 @@ test("an error that the headline tells is told once", () => {
 test("settings name limits and claims that there are", () => {
   const answer = { timeout: { ms: 90_000, source: "written on the step" }, agent: null, posture: "read_only", workspace: "shared", cwd: "", read_set: [], write_set: ["src/*"], kind: "shell", wave: 2 };
   assert.deepEqual(section("Settings").pick(answer), [["Time-out", "1 m 30 s, written on the step"], ["Posture", "read only"], ["Workspace", "shared"], ["Writes", "", ["src/*"]], ["Wave", "2"]]);
+});
+
+test("every part of the panel stands in it", () => {
+  const panel = new Panel({ store: {} });
+  const parts = [panel.question.root, panel.permission.root, panel.conflict.root, panel.actionBar, panel.changes.root, panel.conversation.root, panel.output.root, panel.value];
+  assert.deepEqual(parts.filter((part) => !panel.inner.contains(part)), []);
 });
 
 // --- status counts ---

@@ -123,7 +123,7 @@ test("up to an edit the steps are those there were then", () => {
   for (const each of before.entries) tape.entries.push([...each.slice(0, 3), -1, [], ...each.slice(5)]);
   tape.event(900, "run_resumed").attempt("a", 1, 1000, 2000);
   const { store, heard } = opened({ scene, tape: tape.entries, past: [{ until: 5, scene: before.scene, tape: before.entries }] });
-  store.choose(store.place.get("a"));
+  store.choose(store.stepOf.get("a"));
   store.seek(5);
   assert.deepEqual([store.scene.ids, store.markAt(0).key, store.chosen], [["old", "a"], "checkpoint_ready", 1]);
   store.seek(6);

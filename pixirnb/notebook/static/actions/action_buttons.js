@@ -9,7 +9,7 @@ const RESTORE_MS = 4000; // after this a button stands as before, even if nothin
  * Send an action to the kernel. Meanwhile `trigger` shows `doing`, and neither it nor `others` can be pressed; resolves to the answer, or to null where
  * it was refused or is under way already. They are not disabled: a button that is loses the focus, and nobody could give it back.
  */
-export async function sendAction(store, wish, { trigger, doing, statusMessage, others = [] }) {
+export async function sendAction(store, action, { trigger, doing, statusMessage, others = [] }) {
   if (isDisabled(trigger)) return null;
   const words = [...trigger.childNodes];
   statusMessage.clear();
@@ -21,7 +21,7 @@ export async function sendAction(store, wish, { trigger, doing, statusMessage, o
     trigger.removeAttribute("aria-busy");
     trigger.replaceChildren(...words);
   };
-  const message = await store.ask(wish);
+  const message = await store.ask(action);
   if (!message.ok) {
     settle();
     statusMessage.showError(message.error);
@@ -32,11 +32,11 @@ export async function sendAction(store, wish, { trigger, doing, statusMessage, o
 }
 
 /** A button that sends an action. */
-export function actionButton(store, words, wish, { doing, statusMessage, title = null, kind = "", done = null }) {
+export function actionButton(store, words, action, { doing, statusMessage, title = null, kind = "", done = null }) {
   const trigger = button(
     words,
     async () => {
-      const answer = await sendAction(store, wish, { trigger, doing, statusMessage });
+      const answer = await sendAction(store, action, { trigger, doing, statusMessage });
       if (answer) done?.(answer);
     },
     { title, kind },
@@ -46,12 +46,12 @@ export function actionButton(store, words, wish, { doing, statusMessage, title =
 
 /** A button that puts a text into a cell, or where none can be reached on the clipboard, and says which. */
 export function cellButton(store, view, words, source, { statusMessage, title = null }) {
-  const give = async () => {
+  const insert = async () => {
     const where = await insertOrCopy(store.model, view.root, source);
     if (where) statusMessage.show(where);
     else statusMessage.show("Neither a cell nor the clipboard can be reached from here. Copy this by hand: ", h("code", {}, source));
   };
-  return button(words, give, { title });
+  return button(words, insert, { title });
 }
 
 /** Say so where an action began a run that is another than the one shown. */

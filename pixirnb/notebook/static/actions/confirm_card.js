@@ -1,7 +1,7 @@
 // Cards that open in a place of their own, and are put away with Escape or a button; the focus goes back to where it came from.
 // A confirm card first shows what an action would do: nothing happens before its button is pressed.
 
-import { inlineCode } from "../dom/content.js";
+import { inlineCode, muted } from "../dom/content.js";
 import { button, h, setChildren } from "../dom/elements.js";
 
 export class Card {
@@ -14,11 +14,11 @@ export class Card {
     root.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /** Show it in `place`, instead of what stood there, with the focus on `first`. */
-  open(place, first = this.root) {
+  /** Show it in `container`, instead of what stood there, with the focus on `first`. */
+  open(container, first = this.root) {
     this.opener = document.activeElement;
     this.statusMessage.clear();
-    setChildren(place, this.root);
+    setChildren(container, this.root);
     first.focus({ preventScroll: true });
     this.root.scrollIntoView({ block: "nearest" });
   }
@@ -48,15 +48,15 @@ export class ConfirmCard extends Card {
     this.name = name;
   }
 
-  open(place) {
+  open(container) {
     this.ask();
-    super.open(place);
+    super.open(container);
   }
 
   async ask() {
     const asked = (this.asked = {});
     this.keepFocus();
-    setChildren(this.root, h("p", { class: "pixirnb-mute" }, "Asking what it would do …"), this.buttons());
+    setChildren(this.root, muted("Asking what it would do …"), this.buttons());
     this.root.setAttribute("aria-busy", "true");
     const message = await this.store.ask(this.question);
     if (this.asked !== asked) return;
@@ -74,9 +74,9 @@ export class ConfirmCard extends Card {
    * Show what it would come to, and the button that does it; without one it can only be put away. The buttons stand before `details`,
    * which may be long. `first` is what has the focus then.
    */
-  showResult(act, words, { said, details = [], first = act }) {
+  showResult(primary, words, { summary, details = [], first = primary }) {
     this.keepFocus();
-    setChildren(this.root, h("h4", {}, this.name), said, this.buttons(act, words), details);
+    setChildren(this.root, h("h4", {}, this.name), summary, this.buttons(primary, words), details);
     if (!this.root.contains(document.activeElement)) return; // somebody went on meanwhile
     const target = first ?? this.root;
     target.focus({ preventScroll: true });
@@ -94,7 +94,7 @@ export class ConfirmCard extends Card {
     );
   }
 
-  buttons(act = null, words = "Not now") {
-    return h("div", { class: "pixirnb-beside" }, act, button(words, () => this.close()));
+  buttons(primary = null, words = "Not now") {
+    return h("div", { class: "pixirnb-flex-row" }, primary, button(words, () => this.close()));
   }
 }

@@ -23,7 +23,7 @@ export class Forecast extends ConfirmCard {
     this.showResult(
       run,
       answer.is_nothing ? "Close" : "Not now",
-      { said: h("p", { role: "status" }, inlineCode(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
+      { summary: h("p", { role: "status" }, inlineCode(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
     );
   }
 

@@ -17,9 +17,9 @@ async function insertBelowOutput(model, root, source) {
     const notebook = model.widget_manager?.context?.model;
     const shared = notebook?.sharedModel;
     if (typeof shared?.insertCell !== "function" || !notebook.cells || notebook.readOnly) return false;
-    const place = await cellIndexOf(model, root, notebook.cells);
-    if (place < 0) return false;
-    shared.insertCell(place + 1, { cell_type: "code", source });
+    const index = await cellIndexOf(model, root, notebook.cells);
+    if (index < 0) return false;
+    shared.insertCell(index + 1, { cell_type: "code", source });
     return true;
   } catch {
     return false; // another front-end, or another version of this one: the clipboard will do
@@ -28,10 +28,10 @@ async function insertBelowOutput(model, root, source) {
 
 /** The index of the cell that shows `root`; of one that shows the same run, where the page does not tell; -1 for none. */
 async function cellIndexOf(model, root, cells) {
-  const told = root.closest("[data-windowed-list-index]")?.getAttribute("data-windowed-list-index");
-  const guess = told === undefined || told === null ? -1 : Number(told);
+  const listIndex = root.closest("[data-windowed-list-index]")?.getAttribute("data-windowed-list-index");
+  const guess = listIndex === undefined || listIndex === null ? -1 : Number(listIndex);
   const places = [...Array(cells.length).keys()].sort((a, b) => (b === guess) - (a === guess));
-  for (const place of places) if (await showsWidget(model, cells.get(place))) return place;
+  for (const index of places) if (await showsWidget(model, cells.get(index))) return index;
   return -1;
 }
 

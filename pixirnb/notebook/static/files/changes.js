@@ -2,7 +2,7 @@
 // asked for when somebody opens a file. Names and contents of files are data: they go in as text.
 
 import { StatusMessage } from "../actions/status_message.js";
-import { codeList, disclosure, updateChildren } from "../dom/content.js";
+import { codeList, disclosure, muted, updateChildren } from "../dom/content.js";
 import { button, h, setChildren } from "../dom/elements.js";
 import { pluralize } from "../dom/formatting.js";
 import { fileSummary, hunkBlock, plainRow } from "./diffs.js";
@@ -15,7 +15,7 @@ export class Changes {
     this.panel = panel;
     this.store = panel.store;
     this.statusMessage = new StatusMessage();
-    this.card = h("div", { class: "pixirnb-card-room" });
+    this.card = h("div", { class: "pixirnb-card-slot" });
     this.head = h("div", {});
     this.body = h("div", {});
     this.root = h("section", { class: "pixirnb-part", "aria-label": "Changes", hidden: true }, this.head, this.card, this.statusMessage.root, this.body);
@@ -43,27 +43,27 @@ export class Changes {
       setChildren(this.body);
       return;
     }
-    updateChildren(this.head, h("div", { class: "pixirnb-beside" }, h("h4", {}, "Changes"), h("span", {}, files.phrase), h("span", { class: "pixirnb-right pixirnb-beside" }, this.mergeButtons(files.wishes))));
+    updateChildren(this.head, h("div", { class: "pixirnb-flex-row" }, h("h4", {}, "Changes"), h("span", {}, files.phrase), h("span", { class: "pixirnb-right pixirnb-flex-row" }, this.mergeButtons(files.wishes))));
     updateChildren(
       this.body,
-      files.sentence ? h("p", { class: "pixirnb-mute" }, files.sentence) : null,
+      files.sentence ? muted(files.sentence) : null,
       files.outside ? h("p", {}, h("b", { class: "pixirnb-ask" }, "Outside its write_set: "), codeList(files.outside.paths, 20, files.outside.count)) : null,
       files.files.length ? h("ul", { class: "pixirnb-changes" }, files.files.map((file) => h("li", {}, this.file(file, files.has_patch)))) : null,
-      files.count > files.files.length ? h("p", { class: "pixirnb-mute" }, `${pluralize(files.count - files.files.length, "file")} more are not listed.`) : null,
-      files.built_on.length ? h("p", { class: "pixirnb-mute" }, "It began with the changes of ", codeList(files.built_on, 20), ".") : null,
-      files.left_behind ? h("p", { class: "pixirnb-mute" }, "Changed and left behind, since ignored files and secrets go nowhere: ", codeList(files.left_behind.paths, 20, files.left_behind.count)) : null,
+      files.count > files.files.length ? muted(`${pluralize(files.count - files.files.length, "file")} more are not listed.`) : null,
+      files.built_on.length ? muted("It began with the changes of ", codeList(files.built_on, 20), ".") : null,
+      files.left_behind ? muted("Changed and left behind, since ignored files and secrets go nowhere: ", codeList(files.left_behind.paths, 20, files.left_behind.count)) : null,
     );
   }
 
   mergeButtons({ merge, undo }) {
-    const open = (words, wish) => button(words, () => this.openMerge(wish), { title: "First shows what would be done to your files" });
+    const open = (words, action) => button(words, () => this.openMerge(action), { title: "First shows what would be done to your files" });
     return [merge ? open("Merge …", merge) : null, undo ? open("Undo the merge …", undo) : null];
   }
 
-  openMerge(wish) {
+  openMerge(action) {
     // What opened the card may be gone when it closes: another button may stand there, or none.
     const fallbackFocus = () => this.head.querySelector("button") ?? this.statusMessage.root.querySelector("button") ?? this.panel.root;
-    this.offer = new MergeCard(this.panel.view, wish, { statusMessage: this.statusMessage, fallbackFocus });
+    this.offer = new MergeCard(this.panel.view, action, { statusMessage: this.statusMessage, fallbackFocus });
     this.offer.open(this.card);
   }
 
@@ -80,7 +80,7 @@ export class Changes {
   async load(path) {
     const body = this.bodies.get(path);
     if (!body || body.firstChild) return;
-    setChildren(body, h("p", { class: "pixirnb-mute" }, "Reading …"));
+    setChildren(body, muted("Reading …"));
     const asked = this.shown;
     this.patch ??= this.store.ask({ ask: "changes", step: this.step, at: this.moment });
     const message = await this.patch;
@@ -92,7 +92,7 @@ export class Changes {
       return;
     }
     const found = message.answer.files.filter((file) => file.path === path);
-    const told = found.flatMap((file) => (file.hunks.length ? hunkBlock(file) : [h("p", { class: "pixirnb-mute" }, file.note || "No lines of text changed.")]));
-    updateChildren(body, told.length ? told : h("p", { class: "pixirnb-mute" }, "Not among what is shown."), message.answer.sentence ? h("p", { class: "pixirnb-mute" }, message.answer.sentence) : null);
+    const nodes = found.flatMap((file) => (file.hunks.length ? hunkBlock(file) : [muted(file.note || "No lines of text changed.")]));
+    updateChildren(body, nodes.length ? nodes : muted("Not among what is shown."), message.answer.sentence ? muted(message.answer.sentence) : null);
   }
 }

@@ -2,7 +2,7 @@
 
 import { sendAction } from "../actions/action_buttons.js";
 import { StatusMessage } from "../actions/status_message.js";
-import { noteField, updateChildren } from "../dom/content.js";
+import { muted, noteField, updateChildren } from "../dom/content.js";
 import { button, h, setChildren } from "../dom/elements.js";
 import { pluralize } from "../dom/formatting.js";
 import { markIcon } from "../dom/marks.js";
@@ -65,14 +65,14 @@ export class Conflict {
       this.root,
       h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, clash.sentence)),
       choice?.root ?? files.map((file) => h("div", { class: "pixirnb-clash" }, conflictNodes(file))),
-      clash.count > files.length ? h("p", { class: "pixirnb-mute" }, `${pluralize(clash.count - files.length, "file")} more are not shown.`) : null,
+      clash.count > files.length ? muted(`${pluralize(clash.count - files.length, "file")} more are not shown.`) : null,
       clash.is_open
         ? h(
             "form",
             { class: "pixirnb-form", "aria-label": `Solve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
             known.length ? h("p", { role: "status" }, unchangedNote(known), ` Edit ${known.length === 1 ? "it" : "them"} in your own folder, or choose a side, and try again.`) : null,
             label,
-            h("div", { class: "pixirnb-beside" }, accept, reject),
+            h("div", { class: "pixirnb-flex-row" }, accept, reject),
           )
         : null,
       this.statusMessage.root,
@@ -90,15 +90,15 @@ export class Conflict {
     if (message.answer.files.some(({ pieces }) => pieces.length)) this.render(clash, message.answer.files);
   }
 
-  async send(wish, trigger) {
-    const isAccepted = wish.verdict === "accept";
+  async send(action, trigger) {
+    const isAccepted = action.verdict === "accept";
     const value = isAccepted ? this.choice.read() : null;
     const words = this.note.value.trim();
-    const said = { ...wish, ...(value ? { value } : {}), ...(words ? { note: words } : {}) };
+    const sent = { ...action, ...(value ? { value } : {}), ...(words ? { note: words } : {}) };
     // Before it is sent: the step may have met the same conflict again before the answer is here.
     if (isAccepted) this.drafts.set(this.step, { ...this.drafts.get(this.step), attempt: this.attempt, tried: this.choice.files.map(({ path }) => path) });
     this.isAwaited = isAccepted;
-    const answer = await sendAction(this.store, said, { trigger, doing: "Saying it …", statusMessage: this.statusMessage, others: this.buttons });
+    const answer = await sendAction(this.store, sent, { trigger, doing: "Saying it …", statusMessage: this.statusMessage, others: this.buttons });
     if (answer) this.panel.requestRefresh();
     else this.isAwaited = false;
   }

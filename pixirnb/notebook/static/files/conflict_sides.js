@@ -1,6 +1,6 @@
 // Files in conflict: both sides shown side by side, and the choice whose version counts.
 
-import { codeList, textBlock } from "../dom/content.js";
+import { codeList, muted, radioGroup, textBlock } from "../dom/content.js";
 import { h } from "../dom/elements.js";
 
 const WORKSPACE = "workspace"; // the side that is the user's own files
@@ -20,27 +20,21 @@ export class ConflictSides {
     this.root = h(
       "div",
       {},
-      h("p", { class: "pixirnb-mute" }, "To solve a file yourself, edit it in your own folder, then choose your file."),
-      files.map((file, place) => h("div", { class: "pixirnb-clash" }, conflictNodes(file), this.choices[place].root)),
+      muted("To solve a file yourself, edit it in your own folder, then choose your file."),
+      files.map((file, index) => h("div", { class: "pixirnb-clash" }, conflictNodes(file), this.choices[index].root)),
     );
   }
 
   choice(file, sides, chosen) {
-    // The name ties the radios together; it says nothing of the run.
-    const group = `pixirnb-side-${++ConflictSides.number}`;
     const met = file.sides.length ? file.sides : sides;
     const options = [...sides.filter(({ name }) => name === WORKSPACE), ...met.filter(({ name }) => name !== WORKSPACE)];
-    const radios = options.map(({ name }) => h("input", { type: "radio", name: group, checked: name === chosen }));
-    const labels = options.map((side, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, sideLabel(side, met))));
-    return {
-      root: h("fieldset", { class: "pixirnb-choices pixirnb-sides" }, h("legend", {}, "Whose version of ", h("code", {}, file.path), " counts"), labels),
-      read: () => options[radios.findIndex((radio) => radio.checked)]?.name ?? null,
-    };
+    const labelled = options.map((side) => ({ text: sideLabel(side, met), value: side.name }));
+    return radioGroup(["Whose version of ", h("code", {}, file.path), " counts"], labelled, { chosen, kind: "pixirnb-sides" });
   }
 
   /** `{path: side}` of the files for which a side was chosen. */
   chosen() {
-    return Object.fromEntries(this.files.map(({ value }, place) => [value, this.choices[place].read()]).filter(([, side]) => side !== null));
+    return Object.fromEntries(this.files.map(({ value }, index) => [value, this.choices[index].read()]).filter(([, side]) => side !== undefined));
   }
 
   /** The same; null where there is none. */
@@ -57,18 +51,16 @@ function sideLabel({ name, words }, met) {
   return name === WORKSPACE ? `your file as it stands now${without}` : `that of ${words}${without}`;
 }
 
-ConflictSides.number = 0;
-
 /** One file in conflict: why, and both sides beside each other, or one above the other where it is narrow. */
 export function conflictNodes({ path, words, sides, pieces, cut }) {
   const names = sides.map(({ words: name }) => name);
-  const columns = [["ours", names[0] ?? "one side"], ["theirs", names[names.length - 1] ?? "the other"]];
+  const columns = [["ours", names[0] ?? "one side"], ["theirs", names.at(-1) ?? "the other"]];
   return [
     h("p", {}, h("code", {}, path), " ", h("span", { class: "pixirnb-mute" }, `${words}.`)),
     pieces.length
       ? h("div", { class: "pixirnb-pair" }, columns.map(([key, name]) => h("div", {}, h("h4", {}, name), textBlock(pieces.map((piece) => chunkNode(piece, key)), `${path} as ${name} has it`, "pixirnb-diff"))))
       : null,
-    cut ? h("p", { class: "pixirnb-mute" }, "The rest is not shown.") : null,
+    cut ? muted("The rest is not shown.") : null,
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { sendAction } from "../actions/action_buttons.js";
 import { ConfirmCard } from "../actions/confirm_card.js";
-import { codeList } from "../dom/content.js";
+import { codeList, muted } from "../dom/content.js";
 import { button, h } from "../dom/elements.js";
 import { markBadge } from "../dom/marks.js";
 import { conflictNodes, ConflictSides, unchangedNote } from "./conflict_sides.js";
@@ -10,10 +10,10 @@ import { fileDiff } from "./diffs.js";
 
 /** What a merge would do to the user's files. `wish` is the message that does it. */
 export class MergeCard extends ConfirmCard {
-  constructor(view, wish, { statusMessage, fallbackFocus }) {
-    const { do: _, ...asked } = wish;
-    super(view, { ask: "merge", ...asked }, { name: wish.undo ? "Take the last merge back" : "Merge into your files", statusMessage, fallbackFocus });
-    this.wish = wish;
+  constructor(view, action, { statusMessage, fallbackFocus }) {
+    const { do: _, ...asked } = action;
+    super(view, { ask: "merge", ...asked }, { name: action.undo ? "Take the last merge back" : "Merge into your files", statusMessage, fallbackFocus });
+    this.action = action;
     this.recorded = new Set(); // a preview is recorded nowhere: once the merge was asked for, the log has how these files were
     this.isSent = false;
   }
@@ -24,12 +24,12 @@ export class MergeCard extends ConfirmCard {
   }
 
   draw(answer, remarks = null) {
-    const { undo } = this.wish;
+    const { undo } = this.action;
     const isClash = answer.status === "conflict";
     const choice = (this.choice = isClash && !undo ? new ConflictSides(answer.conflicts, answer.sides, this.choice?.chosen()) : null);
     const words = undo ? "Take it back" : isClash ? "Merge so" : "Merge";
-    const act = answer.status === "nothing" ? null : button(words, () => this.send(act), { kind: "pixirnb-primary" });
-    const said = [
+    const primary = answer.status === "nothing" ? null : button(words, () => this.send(primary), { kind: "pixirnb-primary" });
+    const summary = [
       h("p", { role: "status" }, markBadge(this.store, answer.mark), " · ", answer.sentence),
       choice?.root,
       isClash ? h("p", { role: remarks ? "status" : null }, remarks ?? this.advice()) : null,
@@ -37,14 +37,14 @@ export class MergeCard extends ConfirmCard {
     const details = [
       choice ? null : answer.conflicts.map((file) => h("div", { class: "pixirnb-clash" }, conflictNodes(file))),
       answer.patch.files.map((file) => fileDiff(file)),
-      answer.patch.sentence ? h("p", { class: "pixirnb-mute" }, answer.patch.sentence) : null,
+      answer.patch.sentence ? muted(answer.patch.sentence) : null,
     ];
-    this.showResult(act, act ? "Not now" : "Close", { said, details, first: isClash && !remarks ? this.root : act });
+    this.showResult(primary, primary ? "Not now" : "Close", { summary, details, first: isClash && !remarks ? this.root : primary });
   }
 
   /** What to do about a conflict that was looked at. */
   advice() {
-    return this.wish.undo
+    return this.action.undo
       ? "These files were changed since they were merged. “Take it back” has the conflict recorded; then put them right in your own folder, and take it back once more. A file that you have edited since then stays as you left it."
       : null;
   }
@@ -53,7 +53,7 @@ export class MergeCard extends ConfirmCard {
   unsolved(files) {
     const others = files.length === 1 ? "it" : "them";
     const edit = [" Edit ", others, " in your own folder"];
-    const what = this.wish.undo ? ", then take it back." : ", or choose a side, and merge again.";
+    const what = this.action.undo ? ", then take it back." : ", or choose a side, and merge again.";
     const known = files.filter(({ path }) => this.recorded.has(path));
     if (known.length) return [...unchangedNote(known), ...edit, what];
     return ["The conflict is recorded; nothing was changed. From now on a file that you edit counts as solved: ", codeList(files.map(({ path }) => path), 4), ".", ...edit, what];
@@ -62,7 +62,7 @@ export class MergeCard extends ConfirmCard {
   async send(trigger) {
     const sides = this.choice?.read() ?? null;
     this.isSent = true;
-    const done = await sendAction(this.store, sides ? { ...this.wish, sides } : this.wish, { trigger, doing: this.wish.undo ? "Taking it back …" : "Merging …", statusMessage: this.statusMessage });
+    const done = await sendAction(this.store, sides ? { ...this.action, sides } : this.action, { trigger, doing: this.action.undo ? "Taking it back …" : "Merging …", statusMessage: this.statusMessage });
     this.isSent = false;
     if (!done) return;
     if (done.merge?.status === "conflict") {

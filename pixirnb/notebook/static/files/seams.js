@@ -21,9 +21,9 @@ export function seamList(seams, store, { statusMessage, choose, requestRefresh }
 
 function seamNodes({ seam, is_open: isOpen, reason, between, paths, paths_count: count, note, aside, by, resolution, wish }, store, { statusMessage, choose, requestRefresh }) {
   const state = isOpen ? h("b", { class: "pixirnb-ask" }, "open") : h("b", { class: "pixirnb-ready" }, "resolved");
-  const sides = between.flatMap((name, place) => [
-    place ? " and " : "",
-    store.place.has(name) ? sideButton(name, choose) : h("span", {}, name === "workspace" ? "your files" : name),
+  const sides = between.flatMap((name, index) => [
+    index ? " and " : "",
+    store.stepOf.has(name) ? sideButton(name, choose) : h("span", {}, name === "workspace" ? "your files" : name),
   ]);
   return [
     h("div", {}, h("code", {}, seam), " ", state, " between ", sides, reason ? `: ${reason}` : ""),
@@ -59,7 +59,7 @@ function seamForm(seam, wish, store, { statusMessage, requestRefresh }) {
     typed.delete(seam);
     requestRefresh();
   };
-  return h("form", { class: "pixirnb-beside", on: { submit } }, note, send);
+  return h("form", { class: "pixirnb-flex-row", on: { submit } }, note, send);
 }
 
 /** What was merged, newest first, and the button that takes the last back. */

@@ -25,18 +25,18 @@ export class Camera {
   }
 
   set(x, y, scale) {
-    const kept = Math.min(MAX_SCALE, Math.max(MIN_SCALE, scale));
-    [this.x, this.y, this.scale] = [...this.clamped(x, y, kept), kept];
+    const clampedScale = Math.min(MAX_SCALE, Math.max(MIN_SCALE, scale));
+    [this.x, this.y, this.scale] = [...this.clamped(x, y, clampedScale), clampedScale];
     this.onMove();
   }
 
   /** At least a corner of the sheet stays in sight. A smaller one stands in the middle, and at the top: a frame may grow. */
   clamped(x, y, scale) {
-    const hold = (shift, room, size, rest) =>
+    const clamp = (shift, room, size, rest) =>
       size <= room ? rest(room - size) : Math.min(40, Math.max(room - size - 40, shift));
     return [
-      hold(x, this.frame.clientWidth, this.sheet.width * scale, (free) => free / 2),
-      hold(y, this.frame.clientHeight, this.sheet.height * scale, (free) => Math.min(free / 2, 10)),
+      clamp(x, this.frame.clientWidth, this.sheet.width * scale, (free) => free / 2),
+      clamp(y, this.frame.clientHeight, this.sheet.height * scale, (free) => Math.min(free / 2, 10)),
     ];
   }
 

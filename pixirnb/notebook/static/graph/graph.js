@@ -51,7 +51,7 @@ export class Graph {
     this.positions = new Map(this.sheet.boxes.map(([step, x, y]) => [step, [x, y]]));
     this.sheet.more.forEach(([x, y], number) => this.positions.set(-1 - number, [x, y]));
     this.incoming = Array.from(scene.ids, () => []);
-    this.sheet.curves.forEach(([, target], place) => this.incoming[target]?.push(place));
+    this.sheet.curves.forEach(([, target], index) => this.incoming[target]?.push(index));
     this.placeholderOf = new Map();
     this.sheet.more.forEach(([, , , steps], number) => steps.forEach((step) => this.placeholderOf.set(step, -1 - number)));
     this.edgeBounds = this.sheet.curves.map(([source, target]) => this.boundsOf(source, target));
@@ -141,15 +141,15 @@ export class Graph {
 
   updateEdges(left, top, right, bottom) {
     const seen = [];
-    this.edgeBounds.forEach(([x, y, u, v], place) => {
-      if (u >= left && x <= right && v >= top && y <= bottom) seen.push(place);
+    this.edgeBounds.forEach(([x, y, u, v], index) => {
+      if (u >= left && x <= right && v >= top && y <= bottom) seen.push(index);
     });
     this.hasMergedEdges = seen.length > MAX_SINGLE_EDGES;
     if (this.hasMergedEdges) {
       if (this.lines.size === 0 && this.mergedCount === seen.length) return;
       this.mergedCount = seen.length;
       this.lines.clear();
-      const all = seen.map((place) => this.sheet.curves[place][2]).join("");
+      const all = seen.map((index) => this.sheet.curves[index][2]).join("");
       setChildren(this.edges, s("path", { class: "pixirnb-edge", d: all }));
     } else {
       this.mergedCount = 0;
@@ -159,18 +159,18 @@ export class Graph {
 
   updateLines(seen) {
     if (!this.lines.size) setChildren(this.edges);
-    for (const [place, line] of this.lines) {
-      if (!seen.has(place)) {
+    for (const [index, line] of this.lines) {
+      if (!seen.has(index)) {
         line.remove();
-        this.lines.delete(place);
+        this.lines.delete(index);
       }
     }
-    for (const place of seen) {
-      if (this.lines.has(place)) continue;
-      const line = s("path", { d: this.sheet.curves[place][2] });
-      this.lines.set(place, line);
+    for (const index of seen) {
+      if (this.lines.has(index)) continue;
+      const line = s("path", { d: this.sheet.curves[index][2] });
+      this.lines.set(index, line);
       this.edges.append(line);
-      this.drawLine(place);
+      this.drawLine(index);
     }
   }
 
@@ -197,13 +197,13 @@ export class Graph {
     for (const number of moreTouched) if (this.boxes.has(number)) this.drawPlaceholder(number);
     if (this.hasMergedEdges) return;
     if (touched === null) {
-      for (const place of this.lines.keys()) this.drawLine(place);
+      for (const index of this.lines.keys()) this.drawLine(index);
       return;
     }
     for (const step of touched) {
-      for (const place of this.incoming[step] ?? []) if (this.lines.has(place)) this.drawLine(place);
+      for (const index of this.incoming[step] ?? []) if (this.lines.has(index)) this.drawLine(index);
       for (const next of this.dependentsOf(step)) {
-        for (const place of this.incoming[next] ?? []) if (this.lines.has(place)) this.drawLine(place);
+        for (const index of this.incoming[next] ?? []) if (this.lines.has(index)) this.drawLine(index);
       }
     }
   }
@@ -270,8 +270,8 @@ export class Graph {
     ]);
   }
 
-  drawLine(place) {
-    const [source, target] = this.sheet.curves[place];
+  drawLine(index) {
+    const [source, target] = this.sheet.curves[index];
     const { store } = this;
     let state = "pixirnb-edge";
     if (target >= 0 && source >= 0) {
@@ -280,7 +280,7 @@ export class Graph {
       else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
     }
     if (store.chosen >= 0 && (source === store.chosen || target === store.chosen)) state += " pixirnb-near";
-    const line = this.lines.get(place);
+    const line = this.lines.get(index);
     if (line.getAttribute("class") !== state) line.setAttribute("class", state);
   }
 

@@ -10,9 +10,9 @@ export function detailedBox(graph, step, mark, stepState, small) {
   const tries = stepState.attempt > 1 ? `×${stepState.attempt}` : "";
   const name = truncateText(graph.store.scene.ids[step], width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
   const kind = graph.store.vocabulary.kinds[graph.store.scene.kinds[step]];
-  const room = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(small.right, 10.5) + 6 : 0);
+  const maxWidth = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(small.right, 10.5) + 6 : 0);
   const isOdd = small.left !== graph.store.scene.kinds[step];
-  const left = isOdd || !kind ? truncateText(small.left, room, 10.5) : textWidth(small.left, 10.5) <= room ? small.left : "";
+  const left = isOdd || !kind ? truncateText(small.left, maxWidth, 10.5) : textWidth(small.left, 10.5) <= maxWidth ? small.left : "";
   return [
     s("title", {}, describeStep(graph.store, step, mark, stepState, small)),
     graph.incoming[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,

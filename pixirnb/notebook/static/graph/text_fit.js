@@ -16,9 +16,9 @@ export function textWidth(words, size) {
 }
 
 /** `words`, cut with an ellipsis where they are wider than `room`. */
-export function truncateText(words, room, size) {
-  if (textWidth(words, size) <= room) return words;
+export function truncateText(words, maxWidth, size) {
+  if (textWidth(words, size) <= maxWidth) return words;
   let kept = [...words];
-  while (kept.length && textWidth(kept.join(""), size) + size * 0.8 > room) kept.pop();
+  while (kept.length && textWidth(kept.join(""), size) + size * 0.8 > maxWidth) kept.pop();
   return `${kept.join("")}…`;
 }

@@ -4,7 +4,7 @@
 import { actionButton, cellButton } from "../actions/action_buttons.js";
 import { Forecast } from "../actions/forecast.js";
 import { StatusMessage } from "../actions/status_message.js";
-import { disclosure, inlineCode, updateChildren } from "../dom/content.js";
+import { inlineCode, keptDisclosure, updateChildren } from "../dom/content.js";
 import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration } from "../dom/formatting.js";
 import { Changes } from "../files/changes.js";
@@ -32,10 +32,10 @@ export class Panel {
     this.known = 0; // entries of the tape looked through
     this.shownAttempt = null; // the attempt whose output is shown; null: the last
     this.statusMessage = new StatusMessage();
-    this.card = h("div", { class: "pixirnb-card-room" });
+    this.card = h("div", { class: "pixirnb-card-slot" });
     this.question = new Question(this);
     this.permission = new Permission(this);
-    this.clash = new Conflict(this);
+    this.conflict = new Conflict(this);
     this.changes = new Changes(this);
     this.output = new Output(this.store);
     this.conversation = new Conversation(this);
@@ -44,9 +44,9 @@ export class Panel {
     this.progress = h("div", { class: "pixirnb-meter", hidden: true }, h("span", {}));
     this.timeNote = h("p", { class: "pixirnb-then", hidden: true });
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
-    this.actionBar = h("div", { class: "pixirnb-beside", role: "group", "aria-label": "What can be done", hidden: true });
+    this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "What can be done", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, permission: this.permission.root, clash: this.clash.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
+    const own = { question: this.question.root, permission: this.permission.root, conflict: this.conflict.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
@@ -106,11 +106,11 @@ export class Panel {
     this.root.setAttribute("aria-label", `Step ${scene.ids[step]}`);
     this.root.style.setProperty("--px-panel", `${this.store.panelWidth ?? 400}px`);
     this.inner.scrollTop = 0;
-    this.makeRoom(wasHidden, () => this.view.graph.reveal(step));
+    this.adjustGraph(wasHidden, () => this.view.graph.reveal(step));
   }
 
   /** The graph has another width now: whoever saw the whole of it goes on seeing it, else `look` says what to look at. */
-  makeRoom(isOther, look = null) {
+  adjustGraph(isOther, reveal = null) {
     const { view, store } = this;
     const { camera, frame } = view.graph;
     const wasWhole = isOther && camera.sheet.width * camera.scale <= (view.width ?? 0) + 1;
@@ -118,13 +118,13 @@ export class Panel {
     requestAnimationFrame(() => {
       if (store.tab !== "graph" || frame.hidden || !frame.clientWidth) return;
       if (wasWhole && camera.fitting() >= MIN_READABLE_SCALE) camera.fit();
-      else look?.();
+      else reveal?.();
     });
   }
 
   hide() {
     this.root.hidden = true;
-    this.makeRoom(true);
+    this.adjustGraph(true);
     this.step = -1;
     this.asked = null;
     clearTimeout(this.timer);
@@ -141,7 +141,7 @@ export class Panel {
   }
 
   choose(id) {
-    const step = this.store.place.get(id);
+    const step = this.store.stepOf.get(id);
     if (step !== undefined) this.store.choose(step);
   }
 
@@ -239,7 +239,7 @@ export class Panel {
     setText(this.timeNote, answer.is_past ? `As it was at event ${answer.seq.toLocaleString("en-US")}.` : "");
     this.permission.draw(answer);
     this.question.draw(answer);
-    this.clash.draw(answer, this.moment);
+    this.conflict.draw(answer, this.moment);
     this.changes.draw(answer, this.moment);
     this.drawActionBar(answer);
     this.conversation.draw(answer, this.moment);
@@ -259,9 +259,8 @@ export class Panel {
   }
 
   /** A part that folds; how it stands is kept while the page is open. */
-  disclosure(name, words, open, ...body) {
-    const openDisclosures = (this.store.openDisclosures ??= new Map());
-    return disclosure(words, { open: openDisclosures.get(name) ?? open, toggled: (isOpen) => openDisclosures.set(name, isOpen) }, body);
+  disclosure(...parts) {
+    return keptDisclosure(this.store, ...parts);
   }
 
   // --- parts with a life of their own ---
@@ -273,7 +272,7 @@ export class Panel {
     this.actionBarShown = shown;
     const { store, view, statusMessage } = this;
     const others = actions.filter(({ action, step: of, cell }) => !(action === "decide_step" && can.decide) && !(action === "rerun_step" && (of ?? step) === step && wishes.rerun) && !(action === "approve_request" && answer.permissions.some(({ wishes: words }) => words)) && cell);
-    const made = isPast
+    const buttons = isPast
       ? []
       : [
           wishes.rerun ? button("Rerun …", () => this.forecast(`Run ${step} again`, { ask: "forecast", from: step }), { title: "First shows what would be reused and what would run" }) : null,
@@ -285,8 +284,8 @@ export class Panel {
             return cellButton(store, view, ["Cell: ", inlineCode(phrase)], cell, { statusMessage, title: `Puts this into a cell: ${cell}` });
           }),
         ].flat().filter(Boolean);
-    this.actionBar.hidden = !made.length;
-    updateChildren(this.actionBar, made);
+    this.actionBar.hidden = !buttons.length;
+    updateChildren(this.actionBar, buttons);
     if (isPast) setChildren(this.card);
   }
 
@@ -302,12 +301,12 @@ export class Panel {
   }
 
   drawOutput(answer) {
-    const isTold = this.shownAttempt === null && !this.conversation.root.hidden; // a conversation holds the same words
-    if (!answer.attempts_count || isTold) {
+    const isInConversation = this.shownAttempt === null && !this.conversation.root.hidden; // a conversation holds the same words
+    if (!answer.attempts_count || isInConversation) {
       this.output.clear();
       return;
     }
-    const last = answer.attempts[answer.attempts.length - 1];
+    const last = answer.attempts.at(-1);
     const state = `${last.attempt}|${last.status}`;
     this.output.isQuiet = this.shownAttempt === null && answer.mark.key === "checkpoint_ready";
     this.output.watch({ step: answer.step, attempt: this.shownAttempt, at: this.moment }, this.outputState !== state);
@@ -332,7 +331,7 @@ export class Panel {
     const kind = describeValue(value);
     updateChildren(
       this.value,
-      h("div", { class: "pixirnb-beside" }, h("h4", {}, "Value"), kind ? h("span", { class: "pixirnb-mute" }, kind) : null, h("span", { class: "pixirnb-right" }, show)),
+      h("div", { class: "pixirnb-flex-row" }, h("h4", {}, "Value"), kind ? h("span", { class: "pixirnb-mute" }, kind) : null, h("span", { class: "pixirnb-right" }, show)),
       previewNodes(value),
     );
   }
@@ -371,5 +370,5 @@ export class Panel {
 
 /** Whether the value is nothing but what was printed or said, and stands above as the output or in the conversation. */
 function isAlreadyShown({ kind, value, attempts }) {
-  return (kind === "shell" || kind === "agent") && value.form === "text" && Boolean(attempts[attempts.length - 1]?.output?.bytes);
+  return (kind === "shell" || kind === "agent") && value.form === "text" && Boolean(attempts.at(-1)?.output?.bytes);
 }

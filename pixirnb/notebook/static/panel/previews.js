@@ -1,6 +1,6 @@
 // What a step left, as richly as is safe: text, tables, arrays, and pictures that came as PNG.
 
-import { textBlock, truncationNote } from "../dom/content.js";
+import { muted, textBlock, truncationNote } from "../dom/content.js";
 import { h } from "../dom/elements.js";
 import { formatBytes } from "../dom/formatting.js";
 
@@ -9,7 +9,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** Nodes for a preview of the kernel; an empty list where there is nothing to see. */
 export function previewNodes(preview) {
   return [
-    preview.sentence ? h("p", { class: "pixirnb-mute" }, preview.sentence) : null,
+    preview.sentence ? muted(preview.sentence) : null,
     previewBody(preview),
     truncationNote(preview.cut),
   ].filter(Boolean);
@@ -47,8 +47,8 @@ function previewBody(preview) {
 function tableNodes({ heads, rows, types = [], row_count: count, column_count: width }) {
   if (!heads.length) return null;
   const isNumber = (cell) => /^[-+]?[\d.,]+(e[-+]?\d+)?$/i.test(cell);
-  const isColumn = heads.map((_, place) => rows.length > 0 && rows.every((row) => isNumber(row[place] ?? "")));
-  const side = (place) => (isColumn[place] ? "pixirnb-num" : null);
+  const isColumn = heads.map((_, index) => rows.length > 0 && rows.every((row) => isNumber(row[index] ?? "")));
+  const side = (index) => (isColumn[index] ? "pixirnb-num" : null);
   const more = [
     count > rows.length ? `${(count - rows.length).toLocaleString("en-US")} more rows` : "",
     width > heads.length ? `${(width - heads.length).toLocaleString("en-US")} more columns` : "",
@@ -60,11 +60,11 @@ function tableNodes({ heads, rows, types = [], row_count: count, column_count: w
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { class: side(place) }, head, types[place] ? h("small", {}, types[place]) : null)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, place) => h("td", { class: side(place) }, cell))))),
+        h("thead", {}, h("tr", {}, heads.map((head, index) => h("th", { class: side(index) }, head, types[index] ? h("small", {}, types[index]) : null)))),
+        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, index) => h("td", { class: side(index) }, cell))))),
       ),
     ),
-    more.length ? h("p", { class: "pixirnb-mute" }, `${more.join(", ")} are not shown.`) : null,
+    more.length ? muted(`${more.join(", ")} are not shown.`) : null,
   ];
 }
 
@@ -74,6 +74,6 @@ function statsNodes(stats) {
 
 /** Only a PNG goes into the page: a picture format without words or scripts in it. */
 function imageNode({ mime, data, type }) {
-  if (mime !== "image/png" || !BASE64.test(data)) return h("p", { class: "pixirnb-mute" }, "A picture that cannot be shown here.");
+  if (mime !== "image/png" || !BASE64.test(data)) return muted("A picture that cannot be shown here.");
   return h("img", { class: "pixirnb-value-picture", src: `data:image/png;base64,${data}`, alt: type ? `The value, a ${type}, as a picture` : "The value as a picture" });
 }

@@ -3,7 +3,7 @@
 
 import { sendAction } from "../actions/action_buttons.js";
 import { StatusMessage } from "../actions/status_message.js";
-import { inlineCode, noteField, updateChildren } from "../dom/content.js";
+import { inlineCode, noteField, radioGroup, updateChildren } from "../dom/content.js";
 import { button, h, setChildren } from "../dom/elements.js";
 import { markIcon } from "../dom/marks.js";
 
@@ -66,7 +66,7 @@ export class Question {
       { class: "pixirnb-form", "aria-label": `Decide ${step}`, on: { submit: (event) => event.preventDefault(), input: () => this.saveDraft(), focusin: (event) => this.onFocusIn(event), focusout: () => this.onFocusOut() } },
       value?.root,
       label,
-      h("div", { class: "pixirnb-beside" }, accept, reject),
+      h("div", { class: "pixirnb-flex-row" }, accept, reject),
     );
     this.restoreDraft();
     return this.fields;
@@ -81,8 +81,8 @@ export class Question {
   restoreDraft() {
     const { draft } = this.store;
     if (draft?.key !== this.key) return;
-    [...this.fields.elements].forEach((element, place) => {
-      const { value, checked, selectedIndex } = draft.fields[place] ?? {};
+    [...this.fields.elements].forEach((element, index) => {
+      const { value, checked, selectedIndex } = draft.fields[index] ?? {};
       if (element.localName === "select") element.selectedIndex = selectedIndex;
       else if (element.type === "radio") element.checked = checked;
       else if (element.localName !== "button" && element.localName !== "fieldset") element.value = value;
@@ -115,14 +115,7 @@ export class Question {
         read: () => choices[list.selectedIndex - 1]?.value,
       };
     }
-    // The name ties the radios together; it says nothing of the run.
-    const group = `pixirnb-choice-${++Question.number}`;
-    const radios = choices.map(() => h("input", { type: "radio", name: group }));
-    const labels = choices.map(({ text }, place) => h("label", { class: "pixirnb-choice" }, radios[place], h("span", {}, text)));
-    return {
-      root: h("fieldset", { class: "pixirnb-choices" }, h("legend", {}, "Answer"), labels),
-      read: () => choices[radios.findIndex((radio) => radio.checked)]?.value,
-    };
+    return radioGroup("Answer", choices);
   }
 
   freeField() {
@@ -141,17 +134,15 @@ export class Question {
 
   async send(verdict, trigger, value, note) {
     const given = verdict === "accept" ? value?.read() : undefined;
-    const wish = {
+    const action = {
       ...this.wishes[verdict],
       ...(given === undefined ? {} : { value: given }),
       ...(note.value.trim() ? { note: note.value.trim() } : {}),
     };
     const doing = verdict === "accept" ? "Accepting …" : "Rejecting …";
-    const answer = await sendAction(this.store, wish, { trigger, doing, statusMessage: this.statusMessage, others: this.buttons });
+    const answer = await sendAction(this.store, action, { trigger, doing, statusMessage: this.statusMessage, others: this.buttons });
     if (!answer) return;
     this.store.draft = null;
     this.panel.requestRefresh();
   }
 }
-
-Question.number = 0;

@@ -6,7 +6,7 @@ const [MIN_WIDTH, MAX_WIDTH] = [260, 720];
 
 export function resizeHandle({ store, view, root }) {
   const handle = h("div", {
-    class: "pixirnb-grip",
+    class: "pixirnb-resize-handle",
     role: "separator",
     tabindex: 0,
     "aria-orientation": "vertical",

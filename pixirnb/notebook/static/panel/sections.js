@@ -2,7 +2,7 @@
 // of it. A part that picks nothing is absent; one whose pick is as before is left alone.
 
 import { ansiNodes } from "../dom/ansi.js";
-import { codeList, inlineCode, textBlock, truncationNote } from "../dom/content.js";
+import { codeList, inlineCode, muted, textBlock, truncationNote } from "../dom/content.js";
 import { button, h } from "../dom/elements.js";
 import { formatBytes, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { markBadge, markIcon } from "../dom/marks.js";
@@ -19,8 +19,8 @@ export const SECTIONS = [
   },
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
-  { name: "Conflict", own: "clash" },
-  { name: "Actions", own: "deeds" },
+  { name: "Conflict", own: "conflict" },
+  { name: "Actions", own: "actionBar" },
   {
     name: "Why",
     pick: ({ why }) => (why.length ? why : null),
@@ -31,10 +31,10 @@ export const SECTIONS = [
     // The headline may have said it all; what was printed last stands in the output where that is shown.
     pick: ({ error, headline, attempts }) => {
       if (!error) return null;
-      const isTold = error.message !== "" && headline.includes(error.message);
-      const hasOutput = Boolean(attempts[attempts.length - 1]?.output?.bytes);
+      const isInHeadline = error.message !== "" && headline.includes(error.message);
+      const hasOutput = Boolean(attempts.at(-1)?.output?.bytes);
       const tail = hasOutput ? [] : error.tail;
-      return isTold && !tail.length ? null : [isTold ? null : error.kind, error.message, tail];
+      return isInHeadline && !tail.length ? null : [isInHeadline ? null : error.kind, error.message, tail];
     },
     make: ([kind, message, tail]) => [
       kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, inlineCode(message)) : null),
@@ -75,7 +75,7 @@ export const SECTIONS = [
     pick: ({ artifacts, artifacts_count: count }) => (count ? [artifacts, count] : null),
     make: ([artifacts, count], panel) => panel.disclosure("Files", `Files kept (${count.toLocaleString("en-US")})`, false, [
       h("ul", { class: "pixirnb-files" }, artifacts.map(({ path, bytes }) => h("li", {}, h("code", {}, path), h("span", { class: "pixirnb-mute" }, formatBytes(bytes))))),
-      count > artifacts.length ? h("p", { class: "pixirnb-mute" }, `${(count - artifacts.length).toLocaleString("en-US")} more are not shown.`) : null,
+      count > artifacts.length ? muted(`${(count - artifacts.length).toLocaleString("en-US")} more are not shown.`) : null,
     ]),
   },
   {
@@ -91,7 +91,7 @@ export const SECTIONS = [
         "div",
         { class: "pixirnb-given" },
         h("div", {}, h("code", {}, name), " ", h("span", { class: "pixirnb-mute" }, from)),
-        form === "missing" ? h("p", { class: "pixirnb-mute" }, "not known yet") : form === "large" ? h("p", { class: "pixirnb-mute" }, "too large to be shown here") : textBlock(text, name, "pixirnb-brief"),
+        form === "missing" ? muted("not known yet") : form === "large" ? muted("too large to be shown here") : textBlock(text, name, "pixirnb-brief"),
         truncationNote(cut),
       )),
       env.length ? h("dl", { class: "pixirnb-facts" }, env.map(({ name, text }) => [h("dt", {}, h("code", {}, name)), h("dd", {}, text)])) : null,
@@ -146,9 +146,9 @@ function attemptItem(each, panel) {
   return h(
     "li",
     {},
-    h("div", { class: "pixirnb-beside" }, h("b", { class: "pixirnb-count" }, `${each.attempt}`), markBadge(panel.store, each.mark), h("span", { class: "pixirnb-mute" }, facts), h("span", { class: "pixirnb-right" }, see)),
+    h("div", { class: "pixirnb-flex-row" }, h("b", { class: "pixirnb-count" }, `${each.attempt}`), markBadge(panel.store, each.mark), h("span", { class: "pixirnb-mute" }, facts), h("span", { class: "pixirnb-right" }, see)),
     error ? h("p", { class: "pixirnb-mute pixirnb-clamp" }, `${error.kind}: ${error.message}`) : null,
-    retry ? h("p", { class: "pixirnb-mute" }, retry.by ? `Tried again by ${retry.by}.` : `Tried again after ${formatDuration(retry.delay_ms)}, as ${retry.class.replaceAll("_", " ")}.`) : null,
+    retry ? muted(retry.by ? `Tried again by ${retry.by}.` : `Tried again after ${formatDuration(retry.delay_ms)}, as ${retry.class.replaceAll("_", " ")}.`) : null,
   );
 }
 
@@ -186,7 +186,7 @@ function bundleFacts(bundle) {
 }
 
 function instructionNodes(says) {
-  const more = says.cut ? h("p", { class: "pixirnb-mute" }, `${says.cut.toLocaleString("en-US")} more are not shown.`) : null;
+  const more = says.cut ? muted(`${says.cut.toLocaleString("en-US")} more are not shown.`) : null;
   switch (says.form) {
     case "argv":
       return [h("p", { class: "pixirnb-words" }, says.words.flatMap((word) => [h("code", {}, word), " "])), more];

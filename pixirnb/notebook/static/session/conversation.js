@@ -18,22 +18,22 @@ export class Conversation {
     this.openDisclosures = new Map();
     this.title = h("h4", {}, "Conversation");
     this.facts = h("span", { class: "pixirnb-mute pixirnb-turn" });
-    this.attempts = h("select", { class: "pixirnb-field pixirnb-tries", "aria-label": "Attempt whose conversation is shown", on: { change: () => this.selectAttempt() } });
+    this.attempts = h("select", { class: "pixirnb-field pixirnb-attempt-select", "aria-label": "Attempt whose conversation is shown", on: { change: () => this.selectAttempt() } });
     this.about = h("p", { class: "pixirnb-mute" });
     this.earlier = button("Earlier", () => this.loadEarlier(), { kind: "pixirnb-slight" });
     this.list = h("ol", { class: "pixirnb-entries", role: "log", "aria-label": "What was said and done" });
     this.saying = h("div", { class: "pixirnb-spoken" });
     // Words that come letter by letter are not read out; the message they become is.
-    this.draft = h("div", { class: "pixirnb-speech pixirnb-said pixirnb-saying", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent, speaking"), this.saying);
-    this.room = h("div", { class: "pixirnb-talk", tabindex: 0, role: "region", "aria-label": "Conversation, scrollable" }, this.earlier, this.list, this.draft);
-    this.room.addEventListener("scroll", () => this.onScroll());
+    this.draft = h("div", { class: "pixirnb-speech pixirnb-message-out pixirnb-draft", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent, speaking"), this.saying);
+    this.scroller = h("div", { class: "pixirnb-conversation-scroll", tabindex: 0, role: "region", "aria-label": "Conversation, scrollable" }, this.earlier, this.list, this.draft);
+    this.scroller.addEventListener("scroll", () => this.onScroll());
     this.newest = button("To the newest", () => this.goToEnd(), { kind: "pixirnb-slight pixirnb-newest" });
     this.root = h(
       "section",
       { class: "pixirnb-part pixirnb-conversation", "aria-label": "Conversation", hidden: true },
-      h("div", { class: "pixirnb-beside" }, this.title, this.attempts, h("span", { class: "pixirnb-right" }, this.facts)),
+      h("div", { class: "pixirnb-flex-row" }, this.title, this.attempts, h("span", { class: "pixirnb-right" }, this.facts)),
       this.about,
-      this.room,
+      this.scroller,
       this.newest,
     );
     this.reset();
@@ -45,7 +45,7 @@ export class Conversation {
       this.clear();
       return;
     }
-    const last = attempts[attempts.length - 1];
+    const last = attempts.at(-1);
     const state = `${last.attempt}|${last.status}`;
     const isOther = step !== this.step || moment !== this.moment;
     if (step !== this.step) this.picked = null;
@@ -174,8 +174,8 @@ export class Conversation {
 
   /** A page of what was before, above what is read now. */
   async loadEarlier() {
-    const { room } = this;
-    const fromEnd = room.scrollHeight - room.scrollTop;
+    const { scroller } = this;
+    const fromEnd = scroller.scrollHeight - scroller.scrollTop;
     const hadFocus = document.activeElement === this.earlier;
     this.earlier.disabled = true;
     const message = await this.fetch({ before: this.first, limit: PAGE_LENGTH });
@@ -188,8 +188,8 @@ export class Conversation {
     this.first -= fresh.length;
     this.drop(this.nodes.splice(MAX_ENTRIES), 0);
     this.updateScroll();
-    room.scrollTop = room.scrollHeight - fromEnd;
-    if (hadFocus) (this.earlier.hidden ? room : this.earlier).focus({ preventScroll: true });
+    scroller.scrollTop = scroller.scrollHeight - fromEnd;
+    if (hadFocus) (this.earlier.hidden ? scroller : this.earlier).focus({ preventScroll: true });
   }
 
   goToEnd() {
@@ -199,11 +199,11 @@ export class Conversation {
       this.reset();
       this.request();
     }
-    this.room.focus({ preventScroll: true });
+    this.scroller.focus({ preventScroll: true });
   }
 
   onScroll() {
-    const { scrollTop, scrollHeight, clientHeight } = this.room;
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     this.isAtEnd = scrollHeight - scrollTop - clientHeight < 24;
     this.newest.hidden = this.isAtEnd && this.hasEnd;
   }
@@ -212,7 +212,7 @@ export class Conversation {
   updateScroll() {
     this.earlier.hidden = this.first <= 1;
     setText(this.earlier, `Earlier (${(this.first - 1).toLocaleString("en-US")})`);
-    if (this.isAtEnd && this.hasEnd) this.room.scrollTop = this.room.scrollHeight;
+    if (this.isAtEnd && this.hasEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
     this.newest.hidden = this.isAtEnd && this.hasEnd;
   }
 
@@ -242,6 +242,6 @@ export class Conversation {
   /** An entry that opens; how it stands is kept when it is drawn again. */
   disclosure({ n }, words, ...body) {
     const key = `${this.session ?? this.step}|${n}`;
-    return disclosure(words, { open: this.openDisclosures.get(key) ?? false, toggled: (isOpen) => this.openDisclosures.set(key, isOpen), kind: "pixirnb-deed" }, body);
+    return disclosure(words, { open: this.openDisclosures.get(key) ?? false, toggled: (isOpen) => this.openDisclosures.set(key, isOpen), kind: "pixirnb-entry-details" }, body);
   }
 }

@@ -1,7 +1,7 @@
 // What was said and done in an agent's session, an entry each, as nodes. All of it is text of others: it is put in as text, and
 // says by its frame whose it is.
 
-import { textBlock, truncationNote } from "../dom/content.js";
+import { muted, textBlock, truncationNote } from "../dom/content.js";
 import { h } from "../dom/elements.js";
 import { formatDuration, pluralize } from "../dom/formatting.js";
 import { markIcon } from "../dom/marks.js";
@@ -24,21 +24,21 @@ const ENTRY_NODES = {
       command.length ? [" ", h("code", {}, command.join(" "))] : null,
       continues ? [", goes on from ", h("code", {}, continues)] : null,
     ]),
-  told: (entry, talk) =>
+  told: (entry, conversation) =>
     entry.origin === "prompt"
-      ? talk.disclosure(entry, [h("b", {}, ORIGIN_LABELS.prompt), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry))
-      : speech("pixirnb-told", ORIGIN_LABELS[entry.origin] ?? "Told", bodyNodes(entry)),
+      ? conversation.disclosure(entry, [h("b", {}, ORIGIN_LABELS.prompt), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry))
+      : speech("pixirnb-message-in", ORIGIN_LABELS[entry.origin] ?? "Told", bodyNodes(entry)),
   said: (entry) =>
     speech(
-      entry.is_partial ? "pixirnb-said pixirnb-broken" : "pixirnb-said",
+      entry.is_partial ? "pixirnb-message-out pixirnb-broken" : "pixirnb-message-out",
       "Agent",
       [bodyNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off here."), " It never finished this message.") : null],
     ),
-  thought: (entry, talk) => talk.disclosure(entry, [h("b", {}, "Thought"), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry)),
-  tool: (entry, talk) => talk.disclosure(entry, toolLine(entry, talk.store), toolBody(entry)),
-  permission: (entry, talk) => {
+  thought: (entry, conversation) => conversation.disclosure(entry, [h("b", {}, "Thought"), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry)),
+  tool: (entry, conversation) => conversation.disclosure(entry, toolLine(entry, conversation.store), toolBody(entry)),
+  permission: (entry, conversation) => {
     const [words, tone] = VERDICT_LABELS[entry.verdict] ?? (entry.verdict ? [entry.verdict, "idle"] : ["Waits for a person", "ask"]);
-    return talk.disclosure(
+    return conversation.disclosure(
       entry,
       [h("b", { class: `pixirnb-${tone}` }, words), " ", h("code", {}, entry.name), h("span", { class: "pixirnb-cut" }, entry.about)],
       [
@@ -52,7 +52,7 @@ const ENTRY_NODES = {
       entry.text ? bodyNodes(entry) : null,
       entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, "Known limitation: ", each))) : null,
     ]),
-  news: (entry) => speech("pixirnb-told", [entry.title, entry.whose ? [" ", h("code", {}, entry.whose)] : ""], entry.text ? bodyNodes(entry) : null),
+  news: (entry) => speech("pixirnb-message-in", [entry.title, entry.whose ? [" ", h("code", {}, entry.whose)] : ""], entry.text ? bodyNodes(entry) : null),
   failed: (entry) => {
     const [words, tone] = TURN_LABELS[entry.status] ?? [entry.status, "bad"];
     const spans = [entry.elapsed_ms === null ? "" : `after ${formatDuration(entry.elapsed_ms)}`, entry.timeout_ms === null || entry.status !== "timed_out" ? "" : `of ${formatDuration(entry.timeout_ms)}`];
@@ -60,13 +60,13 @@ const ENTRY_NODES = {
       entry.text || entry.error_kind !== entry.status ? h("p", { class: "pixirnb-error" }, h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
     ]);
   },
-  other: (entry, talk) => talk.disclosure(entry, h("span", { class: "pixirnb-mute" }, entry.name), bodyNodes(entry)),
+  other: (entry, conversation) => conversation.disclosure(entry, h("span", { class: "pixirnb-mute" }, entry.name), bodyNodes(entry)),
 };
 
 /** One entry, numbered so that it can be put in the place of what it was before. */
-export function entryNode(entry, talk) {
+export function entryNode(entry, conversation) {
   const make = ENTRY_NODES[entry.kind] ?? ENTRY_NODES.other;
-  return h("li", { class: "pixirnb-entry" }, make(entry, talk));
+  return h("li", { class: "pixirnb-entry" }, make(entry, conversation));
 }
 
 function speech(kind, whose, ...body) {
@@ -103,7 +103,7 @@ function toolBody(entry) {
     argumentNodes(entry),
     error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, error.kind), h("span", {}, error.message)) : null,
     output && output !== error?.message ? [h("h4", {}, "Result"), textBlock(output, `Result of ${entry.name}`, "pixirnb-given-text"), truncationNote(cut)] : null,
-    ok !== null && !output && !error ? h("p", { class: "pixirnb-mute" }, "It gave nothing back.") : null,
+    ok !== null && !output && !error ? muted("It gave nothing back.") : null,
   ];
 }
 
@@ -120,6 +120,6 @@ export function argumentNodes({ name, given, given_cut: cut }) {
         isShort ? h("code", {}, each.text) : [textBlock(each.text, `${each.name || "What is given"} of ${name}`, "pixirnb-given-text"), truncationNote(each.cut)],
       );
     }),
-    cut ? h("p", { class: "pixirnb-mute" }, `${pluralize(cut, "argument")} more are not shown.`) : null,
+    cut ? muted(`${pluralize(cut, "argument")} more are not shown.`) : null,
   ];
 }

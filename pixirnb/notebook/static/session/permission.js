@@ -3,7 +3,7 @@
 
 import { sendAction } from "../actions/action_buttons.js";
 import { StatusMessage } from "../actions/status_message.js";
-import { noteField, updateChildren } from "../dom/content.js";
+import { muted, noteField, updateChildren } from "../dom/content.js";
 import { button, h } from "../dom/elements.js";
 import { markIcon } from "../dom/marks.js";
 import { argumentNodes } from "./entries.js";
@@ -33,7 +33,7 @@ export class Permission {
       this.cards.set(asked.request, known?.shown === shown ? known : { shown, node: asked.is_open ? this.open(asked) : this.answered(asked) });
     }
     const nodes = [...this.cards.values()].map(({ node }) => node);
-    const isSame = nodes.length === this.list.children.length && nodes.every((node, place) => node === this.list.children[place]);
+    const isSame = nodes.length === this.list.children.length && nodes.every((node, index) => node === this.list.children[index]);
     if (!isSame) updateChildren(this.list, nodes);
   }
 
@@ -47,12 +47,12 @@ export class Permission {
       "form",
       { class: "pixirnb-form pixirnb-asking", "aria-label": `Permission for ${name}`, on: { submit: (event) => event.preventDefault() } },
       h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "permission", tone: "ask", symbol: "◇" }), h("span", {}, h("b", {}, "The agent asks to use "), h("code", {}, name))),
-      h("div", { class: "pixirnb-wanted" }, argumentNodes({ name, ...asked }) ?? h("p", { class: "pixirnb-mute" }, about || "It would be given nothing.")),
+      h("div", { class: "pixirnb-wanted" }, argumentNodes({ name, ...asked }) ?? muted(about || "It would be given nothing.")),
       why ? h("p", {}, h("span", { class: "pixirnb-mute" }, "Its own words: "), h("span", { class: "pixirnb-quote" }, why)) : null,
       wishes
         ? [
             label,
-            h("div", { class: "pixirnb-beside" }, allow, deny, h("code", { class: "pixirnb-mute pixirnb-right" }, request.split("/").pop())),
+            h("div", { class: "pixirnb-flex-row" }, allow, deny, h("code", { class: "pixirnb-mute pixirnb-right" }, request.split("/").pop())),
           ]
         : null,
     );
@@ -69,10 +69,10 @@ export class Permission {
     );
   }
 
-  async send(request, wish, trigger, note, doing) {
+  async send(request, action, trigger, note, doing) {
     const words = note.value.trim();
     const pair = this.buttons.get(request);
-    await sendAction(this.store, words ? { ...wish, note: words } : wish, { trigger, doing, statusMessage: this.statusMessage, others: pair });
+    await sendAction(this.store, words ? { ...action, note: words } : action, { trigger, doing, statusMessage: this.statusMessage, others: pair });
     this.panel.requestRefresh(0); // who was refused may have been too late: it says who was there before
   }
 }

@@ -6,7 +6,7 @@ import { Card } from "../actions/confirm_card.js";
 import { Forecast } from "../actions/forecast.js";
 import { copyText } from "../actions/notebook_cells.js";
 import { StatusMessage } from "../actions/status_message.js";
-import { disclosure, inlineCode, noteField, updateChildren } from "../dom/content.js";
+import { inlineCode, keptDisclosure, noteField, updateChildren } from "../dom/content.js";
 import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { MergeCard } from "../files/merge_card.js";
@@ -28,10 +28,10 @@ export class Controls {
     this.flow = h("span", { class: "pixirnb-flow" });
     this.id = button("", () => this.copyId(), { kind: "pixirnb-id" });
     this.elapsed = h("span", { class: "pixirnb-mute pixirnb-nowrap pixirnb-elapsed" });
-    this.actionBar = h("div", { class: "pixirnb-acts", role: "group", "aria-label": "The run" });
+    this.actionBar = h("div", { class: "pixirnb-run-actions", role: "group", "aria-label": "The run" });
     this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.id, this.elapsed, this.actionBar);
     this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite", hidden: true });
-    this.card = h("div", { class: "pixirnb-card-room" });
+    this.card = h("div", { class: "pixirnb-card-slot" });
     this.more = h("div", { class: "pixirnb-more" });
     this.tools = this.makeTools();
     this.root = h("header", { class: "pixirnb-controls" }, this.top, this.sentence, this.statusCounts.bar, this.statusCounts.chips, this.statusMessage.root, this.card, this.more, this.tools);
@@ -146,7 +146,7 @@ export class Controls {
       h("h4", {}, "Save a checkpoint"),
       h("label", { class: "pixirnb-label" }, h("span", {}, "Name"), name),
       label,
-      h("div", { class: "pixirnb-beside" }, save, button("Not now", () => card.close())),
+      h("div", { class: "pixirnb-flex-row" }, save, button("Not now", () => card.close())),
     );
     const card = new Card(form, this.cardOptions);
     card.open(this.card, name);
@@ -172,7 +172,7 @@ export class Controls {
     this.merged = merged;
     updateChildren(this.more, [
       reasons.length ? this.disclosure("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each))))) : null,
-      seams.length ? this.disclosure("seams", seamsTitle(seams), seamList(seams, store, { statusMessage: this.statusMessage, choose: (name) => store.choose(store.place.get(name)), requestRefresh: () => this.fetchState() })) : null,
+      seams.length ? this.disclosure("seams", seamsTitle(seams), seamList(seams, store, { statusMessage: this.statusMessage, choose: (name) => store.choose(store.stepOf.get(name)), requestRefresh: () => this.fetchState() })) : null,
       merges.length ? this.disclosure("merges", pluralize(merges.length, "merge"), mergeList(merges, (wish) => this.merge(wish))) : null,
       warnings.length ? this.disclosure("warnings", pluralize(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
       actions.length ? this.disclosure("next", `What can be done (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
@@ -181,8 +181,7 @@ export class Controls {
   }
 
   disclosure(name, words, body) {
-    const openDisclosures = (this.store.openDisclosures ??= new Map());
-    return disclosure(words, { open: openDisclosures.get(`run ${name}`) ?? false, toggled: (isOpen) => openDisclosures.set(`run ${name}`, isOpen) }, body);
+    return keptDisclosure(this.store, `run ${name}`, words, false, body);
   }
 
   merge(wish) {
@@ -191,23 +190,23 @@ export class Controls {
   }
 
   warning({ text, step }) {
-    const place = this.store.place.get(step);
-    if (place === undefined) return inlineCode(text);
-    const link = button(step, () => this.store.choose(place), { kind: "pixirnb-slight", title: "Show this step" });
+    const index = this.store.stepOf.get(step);
+    if (index === undefined) return inlineCode(text);
+    const link = button(step, () => this.store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
     return [link, " ", inlineCode(text)];
   }
 
   action({ action, step, phrase, cell, wish, forecast }) {
     const { store, view, statusMessage } = this;
-    const place = store.place.get(step);
+    const index = store.stepOf.get(step);
     const doIt = forecast
       ? button("Show what it would do …", () => this.forecast(capitalize(phrase), forecast))
-      : (action === "decide_step" || action === "approve_request") && place !== undefined
-        ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => store.choose(place))
+      : (action === "decide_step" || action === "approve_request") && index !== undefined
+        ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => store.choose(index))
         : wish?.do === "merge"
           ? button("Merge …", () => this.merge(wish), { title: "First shows what would be done to your files" })
-          : action === "resolve_seam" && place !== undefined
-          ? button("Show the seam …", () => store.choose(place))
+          : action === "resolve_seam" && index !== undefined
+          ? button("Show the seam …", () => store.choose(index))
           : wish && wish.do !== "decide"
           ? actionButton(store, "Do it", wish, { doing: "Asking …", statusMessage })
           : null;
@@ -230,9 +229,9 @@ export class Controls {
     const { store, view } = this;
     const tab = (name, words) => button(words, () => store.showTab(name), { pressed: false, kind: "pixirnb-tab" });
     const small = (words, click, name) => {
-      const made = button(words, click, { title: name, kind: "pixirnb-square" });
-      made.setAttribute("aria-label", name);
-      return made;
+      const control = button(words, click, { title: name, kind: "pixirnb-square" });
+      control.setAttribute("aria-label", name);
+      return control;
     };
     this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
     this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show which steps cannot run at the same time, and who waits for whom" });
@@ -256,7 +255,7 @@ export class Controls {
 
   drawTools() {
     const { store, view } = this;
-    for (const [name, made] of Object.entries(this.tabs)) made.setAttribute("aria-pressed", String(store.tab === name));
+    for (const [name, control] of Object.entries(this.tabs)) control.setAttribute("aria-pressed", String(store.tab === name));
     this.graphTools.hidden = store.tab !== "graph";
     const count = store.scene.conflict_count;
     this.conflicts.hidden = !count;

@@ -39,8 +39,8 @@ export class Toast {
 
   runEnded() {
     const { head, statusMark } = this.store;
-    const isTold = this.card !== null && head.status === "needs_orchestrator";
-    if (!isTold) this.show(statusMark, head.sentence);
+    const isAnnounced = this.card !== null && head.status === "needs_orchestrator";
+    if (!isAnnounced) this.show(statusMark, head.sentence);
   }
 
   get isInSight() {
@@ -51,12 +51,12 @@ export class Toast {
   show(mark, words, step = -1) {
     if (this.isInSight || !this.store.views.size) return null;
     this.dismiss();
-    const said = h("p", {}, words);
+    const text = h("p", {}, words);
     const close = button("×", () => this.dismiss(), { kind: "pixirnb-close" });
     close.setAttribute("aria-label", "Dismiss");
     const root = h(
       "div",
-      { class: "pixirnb-view pixirnb-window pixirnb-notice" },
+      { class: "pixirnb-view pixirnb-window pixirnb-toast" },
       h(
         "div",
         { class: "pixirnb-top" },
@@ -64,8 +64,8 @@ export class Toast {
         h("span", { class: "pixirnb-flow" }, this.store.scene.workflow),
         h("span", { class: "pixirnb-right" }, close),
       ),
-      said,
-      h("div", { class: "pixirnb-beside" }, button("Show", () => this.showRun(step), { kind: "pixirnb-primary" })),
+      text,
+      h("div", { class: "pixirnb-flex-row" }, button("Show", () => this.showRun(step), { kind: "pixirnb-primary" })),
     );
     for (const event of ["pointerenter", "focusin"]) root.addEventListener(event, () => this.setHeld(true));
     for (const event of ["pointerleave", "focusout"]) root.addEventListener(event, () => this.setHeld(false));
@@ -73,7 +73,7 @@ export class Toast {
       event.stopPropagation();
       if (event.key === "Escape") this.dismiss();
     });
-    this.card = { root, words: said };
+    this.card = { root, words: text };
     toastContainer().append(root);
     this.startTimer();
     return this.card;
@@ -118,14 +118,14 @@ export class Toast {
 
 /** Where the notices of all runs of a page stand, one above the other; a live region that was there before its words. */
 function toastContainer() {
-  let made = [...document.body.children].find((child) => child.classList.contains("pixirnb-corner"));
-  if (!made) {
-    made = h("div", { class: "pixirnb-corner", role: "status", "aria-live": "polite" });
-    document.body.append(made);
+  let container = [...document.body.children].find((child) => child.classList.contains("pixirnb-toast-container"));
+  if (!container) {
+    container = h("div", { class: "pixirnb-toast-container", role: "status", "aria-live": "polite" });
+    document.body.append(container);
   }
   // JupyterLab's own notices stand there too: ours go above them.
   const tops = [...document.querySelectorAll(".Toastify__toast")].map((toast) => toast.getBoundingClientRect().top);
   const floor = Math.min(innerHeight, ...tops);
-  made.style.bottom = floor < innerHeight ? `${innerHeight - floor + 10}px` : "";
-  return made;
+  container.style.bottom = floor < innerHeight ? `${innerHeight - floor + 10}px` : "";
+  return container;
 }

@@ -36,7 +36,7 @@ export class View {
     this.resizeObserver.observe(this.root);
     this.isVisible = true;
     this.visibilityObserver = new IntersectionObserver((seen) => {
-      this.isVisible = seen[seen.length - 1].isIntersecting;
+      this.isVisible = seen.at(-1).isIntersecting;
       if (this.isVisible) store.toast?.dismiss();
     });
     this.visibilityObserver.observe(this.root);

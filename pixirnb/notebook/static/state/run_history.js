@@ -22,12 +22,12 @@ export class RunHistory {
   append(entries) {
     const touched = new Set();
     for (const entry of entries) {
-      const place = this.entries.push(entry) - 1;
+      const index = this.entries.push(entry) - 1;
       const changes = entry[CHANGES];
       for (let i = 0; i < changes.length; i += STRIDE) {
         const step = changes[i];
         this.changes[step]?.push({
-          entry: place,
+          entry: index,
           mark: changes[i + 1],
           attempt: changes[i + 2],
           elapsed: changes[i + 3],
@@ -35,7 +35,7 @@ export class RunHistory {
         });
         touched.add(step);
       }
-      if (entry[STATUS]) this.statuses.push([place, entry[STATUS]]);
+      if (entry[STATUS]) this.statuses.push([index, entry[STATUS]]);
     }
     return touched;
   }
@@ -44,7 +44,7 @@ export class RunHistory {
   stepAt(step, position) {
     const changes = this.changes[step];
     if (!changes.length || changes[0].entry >= position) return this.initial;
-    if (changes[changes.length - 1].entry < position) return changes[changes.length - 1];
+    if (changes.at(-1).entry < position) return changes.at(-1);
     let low = 0;
     let high = changes.length - 1;
     while (low < high) {
@@ -58,8 +58,8 @@ export class RunHistory {
   /** The run's own status then: `running` from its start to its rest, and again from each resume. */
   statusAt(position) {
     let found = "running";
-    for (const [place, status] of this.statuses) {
-      if (place >= position) break;
+    for (const [index, status] of this.statuses) {
+      if (index >= position) break;
       found = status;
     }
     return found;

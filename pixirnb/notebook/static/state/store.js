@@ -35,7 +35,7 @@ export class RunStore {
   reset() {
     this.vocabulary = this.model.get("look");
     const keys = this.vocabulary.marks.map((mark) => mark.key);
-    this.markOf = Object.fromEntries(keys.map((key, place) => [key, place]));
+    this.markOf = Object.fromEntries(keys.map((key, index) => [key, index]));
     const tape = this.model.get("tape") ?? [];
     const past = this.model.get("past") ?? [];
     this.planVersions = past.map((plan) => this.planVersion(plan.until, plan.scene, [...plan.tape, ...tape.slice(plan.tape.length).map(withoutSteps)]));
@@ -58,7 +58,7 @@ export class RunStore {
 
   /** The plan version at the end. */
   get currentPlan() {
-    return this.planVersions[this.planVersions.length - 1];
+    return this.planVersions.at(-1);
   }
 
   /** Switch to the plan version of the position that is shown; whether it is another one. */
@@ -66,11 +66,11 @@ export class RunStore {
     const at = this.position ?? Infinity;
     const plan = this.planVersions.find(({ until }) => at <= until);
     if (plan.history === this.history) return false;
-    const chosen = this.scene?.ids[this.chosen]; // an edited workflow has its steps in other places
+    const chosen = this.scene?.ids[this.chosen]; // an edited workflow numbers its steps otherwise
     this.scene = plan.scene;
     this.history = plan.history;
-    this.place = new Map(this.scene.ids.map((id, step) => [id, step]));
-    this.chosen = this.place.get(chosen) ?? -1;
+    this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
+    this.chosen = this.stepOf.get(chosen) ?? -1;
     this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
@@ -121,7 +121,7 @@ export class RunStore {
     if (!fresh.length) return;
     for (const { history } of this.planVersions.slice(0, -1)) history.append(fresh.map(withoutSteps));
     const touched = this.currentPlan.history.append(fresh);
-    this.setClock(Math.max(fresh[fresh.length - 1][AT], this.now()));
+    this.setClock(Math.max(fresh.at(-1)[AT], this.now()));
     this.notify("tape", this.history === this.currentPlan.history ? touched : new Set());
   }
 
@@ -230,7 +230,7 @@ export class RunStore {
     this.notify("tab");
   }
 
-  /** Go to a place on the tape; `null` is the end, and stays there. */
+  /** Go to a position; `null` is the end, and stays there. */
   seek(position) {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
     if (next === this.position) return;

@@ -35,8 +35,8 @@ export class Axis {
   }
 
   /** The scale at which everything is seen in `room` pixels. */
-  fitting(room) {
-    return Math.max(40, room - PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1)) / this.span;
+  fitting(available) {
+    return Math.max(40, available - PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1)) / this.span;
   }
 
   /** Where a moment is drawn; one in a pause at its beginning. */
@@ -46,7 +46,7 @@ export class Axis {
 
   /** Milliseconds between two ticks: the shortest round time that leaves room for a word. */
   get step() {
-    return TICK_STEPS_MS.find((each) => each * this.scale >= MIN_TICK_WIDTH) ?? TICK_STEPS_MS[TICK_STEPS_MS.length - 1];
+    return TICK_STEPS_MS.find((each) => each * this.scale >= MIN_TICK_WIDTH) ?? TICK_STEPS_MS.at(-1);
   }
 
   /** The ticks of a course between two pixels: `[x, word]`, without the word where it would run into the next course's first. */

@@ -11,8 +11,8 @@ export class Bookmarks {
     this.begun = new Set();
   }
 
-  add(place, kind, step, changes, status, details, vocabulary) {
-    const push = (type, words, mark = null) => this.list.push({ position: place + 1, type, step, words, mark });
+  add(index, kind, step, changes, status, details, vocabulary) {
+    const push = (type, words, mark = null) => this.list.push({ position: index + 1, type, step, words, mark });
     switch (kind) {
       case "run_resumed":
         this.begun.clear();
@@ -46,7 +46,7 @@ export class Bookmarks {
       case "checkpoint_decided":
       case "attempt_ended": {
         const mark = vocabulary.marks[details[1]];
-        if (kind !== "retry_planned" && mark && FAILED_KEYS.has(mark.key) && !this.isRepeated(place, step)) push("bad", mark.word, mark);
+        if (kind !== "retry_planned" && mark && FAILED_KEYS.has(mark.key) && !this.isRepeated(index, step)) push("bad", mark.word, mark);
         break;
       }
       case "run_finished":
@@ -56,9 +56,9 @@ export class Bookmarks {
   }
 
   /** Whether the same failure was recorded just before: an attempt ends badly, then its checkpoint says so. */
-  isRepeated(place, step) {
-    const last = this.list[this.list.length - 1];
-    return last?.type === "bad" && last.step === step && place - last.position < 8;
+  isRepeated(index, step) {
+    const last = this.list.at(-1);
+    return last?.type === "bad" && last.step === step && index - last.position < 8;
   }
 
   /** The first after a position, or the last before it. */
@@ -66,11 +66,11 @@ export class Bookmarks {
     return isBack ? this.list.findLast((each) => each.position < position) : this.list.find((each) => each.position > position);
   }
 
-  /** Those to be drawn, at most one in `every` positions; a place where several lie says how many. */
+  /** Those to be drawn, at most one in `every` positions; one that stands for several says how many. */
   thinned(every) {
     const kept = [];
     for (const each of this.list) {
-      const last = kept[kept.length - 1];
+      const last = kept.at(-1);
       if (!last || each.position - last.shown.position >= every) {
         kept.push({ shown: each, count: 1 });
         continue;

@@ -6,12 +6,12 @@ export class Courses {
     this.list = [];
   }
 
-  /** Take the entry at `place`. */
-  add(place, kind, at) {
-    let last = this.list[this.list.length - 1];
+  /** Take the entry at `index`. */
+  add(index, kind, at) {
+    let last = this.list.at(-1);
     if (!last || kind === "run_resumed") {
       const activeBefore = last ? last.activeBefore + last.to - last.from : 0;
-      this.list.push({ place, from: at, to: at, activeBefore, isOver: false });
+      this.list.push({ index, from: at, to: at, activeBefore, isOver: false });
       return;
     }
     // A decision that is recorded while nobody drives the run belongs to the pause.
@@ -31,7 +31,7 @@ export class Courses {
   /** The number of the course that the last of `position` entries belongs to. */
   indexAtPosition(position) {
     let found = this.list.length - 1;
-    while (found > 0 && this.list[found].place >= position) found -= 1;
+    while (found > 0 && this.list[found].index >= position) found -= 1;
     return Math.max(0, found);
   }
 
@@ -39,7 +39,7 @@ export class Courses {
   activeAt(at) {
     const course = this.list[this.indexAtTime(at)];
     if (!course) return 0;
-    const isOpen = course === this.list[this.list.length - 1] && !course.isOver;
+    const isOpen = course === this.list.at(-1) && !course.isOver;
     return course.activeBefore + Math.max(0, (isOpen ? at : Math.min(at, course.to)) - course.from);
   }
 

@@ -35,9 +35,9 @@ export class HistoryIndex {
     return this.courses.activeAt(this.history.timeAt(position));
   }
 
-  /** The event at a place in words, without its step. */
-  sentence(place) {
-    const [, , number, , , status, details] = this.history.entries[place];
+  /** The event at an index of the tape in words, without its step. */
+  sentence(index) {
+    const [, , number, , , status, details] = this.history.entries[index];
     const [first, second, third] = details;
     const mark = this.vocabulary.marks[second]?.word ?? "";
     const filled = {
@@ -70,21 +70,21 @@ export class HistoryIndex {
   pathAt(position) {
     const { courses, intervals, history } = this;
     const number = courses.indexAtPosition(position);
-    const first = courses.list[number]?.place ?? 0;
-    const closing = intervals.ends.findLast(([place]) => place < position);
+    const first = courses.list[number]?.index ?? 0;
+    const closing = intervals.ends.findLast(([index]) => index < position);
     if (!closing || closing[0] <= first) return null;
     if (this.path?.limit === closing[0] && this.path.course === number) return this.path;
     const links = [];
     let worked = 0;
-    let next = { step: closing[1], place: closing[0] };
+    let next = { step: closing[1], index: closing[0] };
     while (next) {
-      const limit = next.place;
-      const made = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
-      if (!made.length) break;
-      for (const each of made) worked += each.to - each.from;
-      const cause = intervals.causeOf(made[0], first, history, this.kinds);
-      links.push({ step: next.step, why: cause?.why, intervals: made });
-      next = cause && cause.place < limit ? cause : null;
+      const limit = next.index;
+      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
+      if (!spans.length) break;
+      for (const each of spans) worked += each.to - each.from;
+      const cause = intervals.causeOf(spans[0], first, history, this.kinds);
+      links.push({ step: next.step, why: cause?.why, intervals: spans });
+      next = cause && cause.index < limit ? cause : null;
     }
     links.reverse();
     this.path = { course: number, limit: closing[0], links, worked, set: new Set(links.flatMap((link) => link.intervals)) };

@@ -29,7 +29,7 @@ export class Replay {
         pointercancel: () => this.release(),
       },
     });
-    this.bookmarks = h("div", { class: "pixirnb-landmarks", role: "group", "aria-label": "Places in the history" });
+    this.bookmarks = h("div", { class: "pixirnb-bookmarks", role: "group", "aria-label": "Places in the history" });
     this.track = h("div", { class: "pixirnb-track" }, this.bookmarks, this.slider);
     this.previous = button("◂", () => this.seek(this.store.at - 1), { title: "Previous event" });
     this.playing = button("▶", () => this.player.toggle(), { kind: "pixirnb-play" });
@@ -39,20 +39,20 @@ export class Replay {
     this.speed = h(
       "select",
       { class: "pixirnb-pace", "aria-label": "Pace", title: "Pace of playing", on: { change: () => (this.player.speed = Number(this.speed.value)) } },
-      SPEEDS.map(({ words }, place) => h("option", { value: place }, words)),
+      SPEEDS.map(({ words }, index) => h("option", { value: index }, words)),
     );
     this.end = button("End", () => this.seek(null), { kind: "pixirnb-end", pressed: true });
     this.back = button("Back to now", () => this.seek(null), { kind: "pixirnb-back" });
     this.count = h("span", { class: "pixirnb-event-count" });
-    this.eventText = h("span", { class: "pixirnb-told" });
+    this.eventText = h("span", { class: "pixirnb-event-text" });
     this.root = h(
       "footer",
       { class: "pixirnb-replay", role: "group", "aria-label": "Replay" },
       h("div", { class: "pixirnb-player" }, this.previous, this.playing, this.following, this.track, this.speed, this.end),
-      h("div", { class: "pixirnb-where" }, this.count, this.eventText, this.back),
+      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back),
     );
     // Neither takes room: nothing may jump under a hand that drags.
-    this.flag = h("div", { class: "pixirnb-as-it-was", "aria-hidden": "true", hidden: true }, "as it was then");
+    this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "as it was then");
     this.room = 0;
     this.resizeObserver = new ResizeObserver(([{ contentRect }]) => {
       this.room = contentRect.width;
@@ -81,7 +81,7 @@ export class Replay {
     // Under a hand the track keeps its length: else the thumb would slip from it as the run goes on.
     if (!this.isHeld && Number(this.slider.max) !== history.length) this.slider.max = history.length;
     if (Number(this.slider.value) !== store.at) this.slider.value = store.at;
-    setStyle(this.slider, "--px-told", `${(history.length ? (100 * store.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
+    setStyle(this.slider, "--px-progress", `${(history.length ? (100 * store.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
     const drawn = `${store.at}|${history.length}|${store.isPast}|${store.isLive}`;
     if (drawn === this.drawn && !has("reset")) return;
     this.drawn = drawn;
@@ -149,7 +149,7 @@ export class Replay {
     const label = `Event ${position}: ${name}${more}`;
     return h(
       "button",
-      { type: "button", tabindex: "-1", class: `pixirnb-landmark pixirnb-landmark-${type}`, title: label, "aria-label": label, on: { click: () => this.seek(position) } },
+      { type: "button", tabindex: "-1", class: `pixirnb-bookmark pixirnb-bookmark-${type}`, title: label, "aria-label": label, on: { click: () => this.seek(position) } },
       mark ? icon(mark, 11) : BOOKMARK_SYMBOLS[type],
     );
   }

@@ -33,17 +33,17 @@ export class Timeline {
       button("+", () => this.zoom(1.6), { title: "A shorter stretch of time" }),
       button("Fit", () => this.fit(), { title: "The whole time" }),
     );
-    for (const [place, name] of [[1, "Zoom the time out"], [2, "Zoom the time in"]]) this.tools.children[place].setAttribute("aria-label", name);
+    for (const [index, name] of [[1, "Zoom the time out"], [2, "Zoom the time in"]]) this.tools.children[index].setAttribute("aria-label", name);
     this.ticks = h("div", { class: "pixirnb-ticks" });
     this.corner = h("div", { class: "pixirnb-timeline-corner" }, "step");
     this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true" }, this.ticks, this.corner);
     this.lines = h("div", { class: "pixirnb-ruled", "aria-hidden": "true" });
     this.axis = new Axis(this.ticks, this.lines);
-    this.overlay = h("div", { class: "pixirnb-veil", "aria-hidden": "true" });
+    this.overlay = h("div", { class: "pixirnb-past-overlay", "aria-hidden": "true" });
     this.cursor = h("div", { class: "pixirnb-cursor", "aria-hidden": "true" });
-    this.pathLine = s("svg", { class: "pixirnb-chain", width: 1, height: 1, "aria-hidden": "true" });
+    this.pathLine = s("svg", { class: "pixirnb-path-line", width: 1, height: 1, "aria-hidden": "true" });
     this.remainder = h("div", { class: "pixirnb-rest" });
-    this.content = h("div", { class: "pixirnb-paper", role: "presentation" }, this.head, this.lines, this.overlay, this.pathLine, this.cursor, this.remainder);
+    this.content = h("div", { class: "pixirnb-chart-content", role: "presentation" }, this.head, this.lines, this.overlay, this.pathLine, this.cursor, this.remainder);
     this.frame = h(
       "div",
       { class: "pixirnb-chart", role: "grid", "aria-label": "Steps over time", tabindex: "0", on: { scroll: () => this.scrolled(), keydown: (event) => this.onKey(event), click: (event) => this.onClick(event) } },
@@ -139,16 +139,16 @@ export class Timeline {
     this.axis.draw(left, left + width);
     const [first, last] = [Math.floor(top / ROW_HEIGHT) - 4, Math.ceil(top / ROW_HEIGHT) + VISIBLE_ROWS + 5];
     const kept = new Set();
-    for (let place = Math.max(0, first); place < Math.min(this.count, last); place += 1) {
-      const step = this.historyIndex.intervals.order[place][1];
+    for (let index = Math.max(0, first); index < Math.min(this.count, last); index += 1) {
+      const step = this.historyIndex.intervals.order[index][1];
       kept.add(step);
-      this.drawRow(step, place);
+      this.drawRow(step, index);
     }
     for (const [step, row] of this.rows) {
       if (kept.has(step)) continue;
-      const place = this.placeOf(step);
-      if (place >= 0 && row.root.contains(document.activeElement)) {
-        this.drawRow(step, place); // it keeps the focus, out of sight
+      const index = this.placeOf(step);
+      if (index >= 0 && row.root.contains(document.activeElement)) {
+        this.drawRow(step, index); // it keeps the focus, out of sight
         continue;
       }
       row.root.remove();
@@ -159,22 +159,22 @@ export class Timeline {
   }
 
   placeOf(step) {
-    const place = this.historyIndex.intervals.rows.get(step) ?? -1;
-    return place < this.count ? place : -1;
+    const index = this.historyIndex.intervals.rows.get(step) ?? -1;
+    return index < this.count ? index : -1;
   }
 
-  drawRow(step, place) {
+  drawRow(step, index) {
     let row = this.rows.get(step);
     if (!row) {
       row = new TimelineRow(this, step);
       this.rows.set(step, row);
       // In the order of the rows, for whoever reads the page instead of looking at it.
-      const after = [...this.rows.values()].find((other) => other.place > place);
+      const after = [...this.rows.values()].find((other) => other.index > index);
       this.content.insertBefore(row.root, after?.root ?? this.remainder);
     }
-    if (row.place !== place) row.root.setAttribute("aria-rowindex", String(place + 1));
-    row.place = place;
-    setStyle(row.root, "top", `${this.axis.height + place * ROW_HEIGHT}px`);
+    if (row.index !== index) row.root.setAttribute("aria-rowindex", String(index + 1));
+    row.index = index;
+    setStyle(row.root, "top", `${this.axis.height + index * ROW_HEIGHT}px`);
     row.draw();
   }
 
@@ -242,8 +242,8 @@ export class Timeline {
       if (!before) return;
       const [above, below] = [this.placeOf(before.step), this.placeOf(link.step)];
       if (Math.max(above, below) < first || Math.min(above, below) > last) return;
-      const middle = (place) => axis.height + (Math.min(last, Math.max(first, place)) + 0.5) * ROW_HEIGHT;
-      const from = this.nameRoom + axis.x(before.intervals[before.intervals.length - 1].to);
+      const middle = (index) => axis.height + (Math.min(last, Math.max(first, index)) + 0.5) * ROW_HEIGHT;
+      const from = this.nameRoom + axis.x(before.intervals.at(-1).to);
       const to = this.nameRoom + axis.x(link.intervals[0].from);
       const x = Math.max(from, Math.min(to, from + 5));
       d += `M${from.toFixed(1)} ${middle(above)}H${x.toFixed(1)}V${middle(below)}${below > last ? "" : `H${to.toFixed(1)}`}`;
@@ -276,7 +276,7 @@ export class Timeline {
   }
 
   onClick(event) {
-    const { interval } = event.target.closest(".pixirnb-spell") ?? {};
+    const { interval } = event.target.closest(".pixirnb-interval") ?? {};
     const { step } = event.target.closest(".pixirnb-row-name") ?? interval ?? {};
     if (step === undefined) return;
     const [first] = this.barsOf(step);
@@ -320,35 +320,36 @@ export class Timeline {
     });
   }
 
-  moveInRow(way) {
+  /** The interval whose bar has the focus; where none has, the first row in sight is given it. */
+  focusedInterval() {
     const { interval } = document.activeElement ?? {};
-    if (!interval) {
-      this.focusRow(Math.max(0, Math.floor(this.frame.scrollTop / ROW_HEIGHT)));
-      return;
-    }
-    const made = this.barsOf(interval.step);
-    const next = made[made.indexOf(interval) + way];
+    if (!interval) this.focusRow(Math.max(0, Math.floor(this.frame.scrollTop / ROW_HEIGHT)));
+    return interval;
+  }
+
+  moveInRow(direction) {
+    const interval = this.focusedInterval();
+    if (!interval) return;
+    const bars = this.barsOf(interval.step);
+    const next = bars[bars.indexOf(interval) + direction];
     if (next) this.focus(next);
   }
 
-  moveAcrossRows(way) {
-    const { interval } = document.activeElement ?? {};
-    if (!interval) {
-      this.focusRow(Math.max(0, Math.floor(this.frame.scrollTop / ROW_HEIGHT)));
-      return;
-    }
-    for (let place = this.placeOf(interval.step) + way; place >= 0 && place < this.count; place += way) {
-      const made = this.barsOf(this.historyIndex.intervals.order[place][1]);
-      if (!made.length) continue;
-      const far = (each) => Math.abs(each.from + each.to - interval.from - interval.to);
-      this.focus(made.reduce((best, each) => (far(each) < far(best) ? each : best)));
+  moveAcrossRows(direction) {
+    const interval = this.focusedInterval();
+    if (!interval) return;
+    for (let index = this.placeOf(interval.step) + direction; index >= 0 && index < this.count; index += direction) {
+      const bars = this.barsOf(this.historyIndex.intervals.order[index][1]);
+      if (!bars.length) continue;
+      const distance = (each) => Math.abs(each.from + each.to - interval.from - interval.to);
+      this.focus(bars.reduce((best, each) => (distance(each) < distance(best) ? each : best)));
       return;
     }
   }
 
-  focusRow(place) {
-    const entry = this.historyIndex.intervals.order[place];
-    const [first] = entry && place < this.count ? this.barsOf(entry[1]) : [];
+  focusRow(index) {
+    const entry = this.historyIndex.intervals.order[index];
+    const [first] = entry && index < this.count ? this.barsOf(entry[1]) : [];
     if (first) this.focus(first);
   }
 
@@ -363,9 +364,9 @@ export class Timeline {
 
   /** Bring the beginning of a bar into sight, with the least movement. */
   reveal(interval) {
-    const place = this.placeOf(interval.step);
+    const index = this.placeOf(interval.step);
     const { frame, axis } = this;
-    const [top, left] = [place * ROW_HEIGHT, axis.x(interval.from)];
+    const [top, left] = [index * ROW_HEIGHT, axis.x(interval.from)];
     const room = frame.clientHeight - axis.height;
     if (top < frame.scrollTop) frame.scrollTop = top;
     else if (top + ROW_HEIGHT > frame.scrollTop + room) frame.scrollTop = top + ROW_HEIGHT - room;

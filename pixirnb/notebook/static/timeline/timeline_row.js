@@ -114,7 +114,7 @@ export class TimelineRow {
       return;
     }
     const state = [this.isOpen(interval, position) ? "pixirnb-unended" : "", isOnPath ? "pixirnb-critical" : ""].filter(Boolean).join(" ");
-    element.className = `pixirnb-spell pixirnb-spell-${interval.kind} pixirnb-as-${mark.key} pixirnb-${mark.tone} ${state}`;
+    element.className = `pixirnb-interval pixirnb-interval-${interval.kind} pixirnb-as-${mark.key} pixirnb-${mark.tone} ${state}`;
     const words = this.describe(interval, mark, position, waited, isOnPath);
     element.setAttribute("aria-label", words);
     element.title = words;
