@@ -24,8 +24,9 @@ test("a small graph stands in the middle, never larger than drawn", () => {
   assert.deepEqual(placeOf(camera), [100, 10, 1]);
 });
 
-test("a graph that cannot be read whole is shown in part", () => {
+test("a graph is shown whole where it can be read, else in part", () => {
   assert.equal(cameraOn({ width: 500, height: 300 }).camera.scale, 0.8);
+  assert.equal(cameraOn({ width: 640, height: 300 }).camera.scale, 0.625);
   assert.equal(cameraOn({ width: 4000, height: 300 }).camera.scale, 0.75);
 });
 

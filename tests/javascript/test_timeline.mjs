@@ -7,7 +7,7 @@ import { RunHistory } from "../../pixirnb/notebook/static/state/run_history.js";
 import { Axis } from "../../pixirnb/notebook/static/timeline/axis.js";
 import { Courses } from "../../pixirnb/notebook/static/timeline/courses.js";
 import { HistoryIndex, historyIndexOf } from "../../pixirnb/notebook/static/timeline/history_index.js";
-import { chainTape, MARK, sceneOf, Tape, VOCABULARY } from "./tapes.mjs";
+import { chainTape, KINDS, MARK, sceneOf, Tape, VOCABULARY } from "./tapes.mjs";
 
 function indexOf({ scene, entries }) {
   const history = new RunHistory(scene.ids.length, MARK.queued);
@@ -46,6 +46,11 @@ test("a pause between two courses takes no active time", () => {
   assert.deepEqual([courses.pauseBefore(0), courses.pauseBefore(1)], [0, 10_000]);
 });
 
+test("active time begins with the run", () => {
+  const courses = coursesOf(["run_started", 100], ["run_finished", 1100], ["run_resumed", 5100], ["attempt_started", 5200]);
+  assert.deepEqual([100, 1100, 5100, 5300].map((at) => courses.activeAt(at)), [0, 1000, 1000, 1200]);
+});
+
 test("a course that is under way has no end", () => {
   const courses = coursesOf(["run_started", 100], ["attempt_started", 300]);
   assert.equal(courses.activeAt(2100), 2000);
@@ -73,6 +78,12 @@ test("a retry waits for its delay, then for its slot", () => {
   tape.event(1000, "retry_planned", "a", { a: ["retrying", 1] }, { details: [2, 500] }).attempt("a", 2, 2000, 3000);
   const index = indexOf(tape);
   assert.deepEqual(spansOf(index, "a"), [["wait", 0, 0], ["run", 0, 1000], ["delay", 1000, 1500], ["wait", 1500, 2000], ["run", 2000, 3000]]);
+});
+
+test("a retry that is scheduled when it is due waits no longer", () => {
+  const tape = new Tape(sceneOf({ a: [] })).event(0, "run_started").attempt("a", 1, 0, 1000, "ended");
+  tape.event(1000, "retry_planned", "a", { a: ["retrying", 1] }, { details: [2, 500] }).attempt("a", 2, 1500, 3000);
+  assert.deepEqual(spansOf(indexOf(tape), "a").slice(2), [["delay", 1000, 1500], ["run", 1500, 3000]]);
 });
 
 test("an attempt whose retry is planned was no success", () => {
@@ -105,6 +116,13 @@ test("what a dead process ran is lost when the run is resumed, since the last th
 test("bookmarks are beginnings of phases and courses, checkpoints, failures and ends", () => {
   const { list } = indexOf(resumedTape()).bookmarks;
   assert.deepEqual(list.map(({ position, type }) => [position, type]), [[2, "phase"], [6, "end"], [7, "flag"], [8, "course"], [9, "phase"], [12, "bad"], [13, "end"]]);
+});
+
+test("a failure is one bookmark, a phase one for each course", () => {
+  const tape = new Tape(sceneOf({ a: [], b: [] }, { phases: [["build", [0, 1]]] })).event(0, "run_started").event(0, "step_scheduled", "a").event(0, "step_scheduled", "b");
+  tape.event(5, "attempt_ended", "a", {}, { details: [1, MARK.failed, 5] }).event(5, "checkpoint_decided", "a", {}, { details: [1, MARK.failed] });
+  tape.event(9, "run_resumed").event(9, "step_scheduled", "a");
+  assert.deepEqual(indexOf(tape).bookmarks.list.map(({ type }) => type), ["phase", "bad", "course", "phase"]);
 });
 
 test("one goes from a bookmark to the next or the one before", () => {
@@ -155,9 +173,9 @@ test("an event is a sentence of the vocabulary, filled in", () => {
 
 test("an event of a newer pixirnb, or without data, is a sentence all the same", () => {
   const tape = chainTape();
-  tape.entries.push([11, 3000, -1, -1, [], "", []], [12, 3000, 6, 0, [], "", []]);
+  tape.entries.push([11, 3000, -1, -1, [], "", []], [12, 3000, 6, 0, [], "", []], [13, 3000, KINDS.indexOf("decision_recorded"), 0, [], "", []]);
   const index = indexOf(tape);
-  assert.deepEqual([10, 11].map((place) => index.sentence(place)), ["an event of a kind this page does not know", "judged"]);
+  assert.deepEqual([10, 11, 12].map((place) => index.sentence(place)), ["an event of a kind this page does not know", "judged", " by a person"]);
 });
 
 test("the critical path goes back from the last end over what each step waited for", () => {
@@ -168,6 +186,7 @@ test("the critical path goes back from the last end over what each step waited f
   assert.deepEqual(links.map(({ step, why }) => [index.scene.ids[step], why]), [["b", undefined], ["c", "need"]]);
   assert.equal(worked, 1800);
   assert.equal(index.pathAt(1), null);
+  assert.equal(indexOf(resumedTape()).pathAt(9), null);
 });
 
 test("a step that could have begun had waited for a slot", () => {

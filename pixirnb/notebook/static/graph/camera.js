@@ -94,10 +94,9 @@ export class Camera {
       this.frame.classList.add("pixirnb-grabbed");
       this.set(x, y, this.scale);
     };
+    const drag = new AbortController();
     const drop = () => {
-      this.frame.removeEventListener("pointermove", move);
-      this.frame.removeEventListener("pointerup", drop);
-      this.frame.removeEventListener("pointercancel", drop);
+      drag.abort();
       this.frame.classList.remove("pixirnb-grabbed");
       if (!isMoving) return;
       // A drag that ends over a step is no click on it; the click, if one comes, comes before any timer.
@@ -105,8 +104,6 @@ export class Camera {
       this.frame.addEventListener("click", stopClick, { capture: true });
       setTimeout(() => this.frame.removeEventListener("click", stopClick, { capture: true }), 0);
     };
-    this.frame.addEventListener("pointermove", move);
-    this.frame.addEventListener("pointerup", drop);
-    this.frame.addEventListener("pointercancel", drop);
+    for (const [event, listener] of [["pointermove", move], ["pointerup", drop], ["pointercancel", drop]]) this.frame.addEventListener(event, listener, { signal: drag.signal });
   }
 }

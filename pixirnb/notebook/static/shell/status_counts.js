@@ -42,16 +42,13 @@ export class StatusCounts {
   }
 
   render() {
-    const order = (key) => this.store.markOf[key] ?? 99;
-    for (const key of [...this.counts.keys()].sort((a, b) => order(a) - order(b))) {
-      const [mark, count] = this.counts.get(key);
+    for (const [key, [mark, count]] of this.counts) {
       const known = this.shown.get(key) ?? this.make(key, mark);
       if (known.count === count) continue;
       known.count = count;
       setText(known.number, count.toLocaleString("en-US"));
       known.part.style.flexGrow = count;
-      const isGone = count === 0 && this.pressed !== key;
-      known.chip.hidden = known.part.hidden = isGone;
+      known.chip.hidden = known.part.hidden = count === 0 && this.pressed !== key;
     }
   }
 
@@ -86,7 +83,7 @@ export class StatusCounts {
     this.pressed = this.store.pressed = key;
     for (const [each, { chip, part, count }] of this.shown) {
       chip.setAttribute("aria-pressed", String(each === key));
-      chip.hidden = part.hidden = count === 0 && each !== key;
+      chip.hidden = part.hidden = count === 0;
     }
     this.onPick(key);
   }
