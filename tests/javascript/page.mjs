@@ -56,8 +56,13 @@ class Node {
     return this.attributes.get(name) ?? null;
   }
 
-  addEventListener(name, listener) {
+  addEventListener(name, listener, { signal = null } = {}) {
     this.listeners.set(name, listener);
+    signal?.addEventListener("abort", () => this.listeners.delete(name));
+  }
+
+  removeEventListener(name) {
+    this.listeners.delete(name);
   }
 
   /** Let an event happen here. */

@@ -65,6 +65,21 @@ test("a box is revealed with the least movement", () => {
   assert.deepEqual(placeOf(camera), [200 - 1050 * 0.8, 150 - 1020 * 0.8, 0.8]);
 });
 
+test("a drag pans, a click does not, and what follows a drag is no click", () => {
+  const { camera, frame } = cameraOn({ width: 4000, height: 4000 });
+  Object.assign(frame, { setPointerCapture() {}, classList: { add() {}, remove() {} } });
+  camera.set(-500, -500, 1);
+  frame.fire("pointerdown", { button: 0, clientX: 100, clientY: 100 });
+  frame.fire("pointermove", { clientX: 102, clientY: 101 });
+  assert.deepEqual(placeOf(camera), [-500, -500, 1]);
+  frame.fire("pointermove", { clientX: 150, clientY: 80 });
+  assert.deepEqual(placeOf(camera), [-450, -520, 1]);
+  frame.fire("pointerup");
+  assert.ok(frame.listeners.has("click"));
+  frame.fire("pointermove", { clientX: 900, clientY: 900 });
+  assert.deepEqual(placeOf(camera), [-450, -520, 1]);
+});
+
 test("the wheel zooms about the pointer with Ctrl alone", () => {
   const { camera, frame } = cameraOn({ width: 4000, height: 4000 });
   camera.set(-500, -500, 1);
