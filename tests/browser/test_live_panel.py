@@ -163,7 +163,7 @@ def test_who_is_elsewhere_in_the_notebook_is_told(opened: Opening) -> None:
     notebook = opened([RELEASE, LONG, LONG])
     notebook.run_cell(1)
     view = view_of(notebook)
-    notice = notebook.page.locator(".pixirnb-notice")
+    notice = notebook.page.locator(".pixirnb-toast")
     expect(box(notebook, "broken", "failed")).to_be_visible()
 
     notebook.cell(3).scroll_into_view_if_needed()

@@ -47,7 +47,7 @@ root => {
   const { left, right } = root.getBoundingClientRect();
   const isOutside = box => box.right > right || box.left < left;
   return [...root.querySelectorAll("button, input, select, h3 > span")]
-    .filter(each => each.getClientRects().length && !each.closest(".pixirnb-landmarks, .pixirnb-frame"))
+    .filter(each => each.getClientRects().length && !each.closest(".pixirnb-bookmarks, .pixirnb-frame"))
     .filter(each => isOutside(each.getBoundingClientRect()))
     .map(each => each.getAttribute("aria-label") ?? each.textContent);
 }

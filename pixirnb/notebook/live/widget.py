@@ -1,4 +1,4 @@
-"""The widget of a run: synced traits for the browser to draw, and the browser's part of the code.
+"""The widget of a run: synced traits for the browser to draw.
 
     look, scene      constant: words and shapes; where each step stands
     tape             the history as numbers; grown in place, so that a late view reads it whole
@@ -10,84 +10,13 @@ What it means is in docs/adr/0012-the-live-view.md; the messages are in docs/ref
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import anywidget
 import traitlets
 from ipywidgets import Layout
 
-from pixirnb.views.basics.style import CARD, PALETTE, PICTURE
-
-PARTS: Final = (
-    "elements.js",
-    "words.js",
-    "story.js",
-    "stage.js",
-    "camera.js",
-    "boxes.js",
-    "dust.js",
-    "conflicts.js",
-    "graph.js",
-    "marking.js",
-    "cells.js",
-    "wishes.js",
-    "offers.js",
-    "forecasts.js",
-    "tally.js",
-    "finder.js",
-    "controls.js",
-    "previews.js",
-    "output.js",
-    "turns.js",
-    "conversation.js",
-    "question.js",
-    "permission.js",
-    "seams.js",
-    "merging.js",
-    "changes.js",
-    "sections.js",
-    "grip.js",
-    "panel.js",
-    "courses.js",
-    "spells.js",
-    "landmarks.js",
-    "chronicle.js",
-    "axis.js",
-    "bars.js",
-    "timeline.js",
-    "player.js",
-    "replay.js",
-    "notice.js",
-    "view.js",
-)
-"""Joined in this order: a plain module each, without imports, so that nothing has to be built."""
-SHEETS: Final = (
-    "view.css",
-    "controls.css",
-    "panel.css",
-    "files.css",
-    "conversation.css",
-    "timeline.css",
-    "replay.css",
-    "notice.css",
-)
-"""After the palette and the looks that the saved pictures have too."""
-_STATIC: Final = Path(__file__).parents[1] / "static"
-
-
-@cache
-def browser_code() -> str:
-    """What the browser runs."""
-    return "\n".join((_STATIC / part).read_text(encoding="utf-8") for part in PARTS)
-
-
-@cache
-def style_sheet() -> str:
-    """How it looks: the palette of the saved pictures, and what only the live view has."""
-    own = (_STATIC / sheet for sheet in SHEETS)
-    return PALETTE + PICTURE + CARD + "\n".join(each.read_text(encoding="utf-8") for each in own)
+from pixirnb.notebook.live.page_code import browser_code, style_sheet
 
 
 class RunWidget(anywidget.AnyWidget):

@@ -1,0 +1,48 @@
+// Before anything runs again: what a resume would reuse, what it would run, and what it would hold. Nothing happens before "Run this".
+
+import { codeList, disclosure, inlineCode } from "../dom/content.js";
+import { h } from "../dom/elements.js";
+import { pluralize } from "../dom/formatting.js";
+import { markBadge } from "../dom/marks.js";
+import { actionButton, announceNewRun } from "./action_buttons.js";
+import { ConfirmCard } from "./confirm_card.js";
+
+export class Forecast extends ConfirmCard {
+  draw(answer) {
+    const run = answer.is_nothing || !answer.wish
+      ? null
+      : actionButton(this.store, "Run this", answer.wish, {
+          doing: "Starting …",
+          statusMessage: this.statusMessage,
+          kind: "pixirnb-primary",
+          done: (done) => {
+            this.close();
+            announceNewRun(this.store, this.view, done, this.statusMessage);
+          },
+        });
+    this.showResult(
+      run,
+      answer.is_nothing ? "Close" : "Not now",
+      { summary: h("p", { role: "status" }, inlineCode(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
+    );
+  }
+
+  group({ mark, count, rows }) {
+    return h(
+      "li",
+      {},
+      h("span", { class: "pixirnb-group" }, markBadge(this.store, mark), " ", h("b", {}, count.toLocaleString("en-US"))),
+      h("div", { class: "pixirnb-rows" }, rows.map((row) => this.row(row))),
+    );
+  }
+
+  row({ why, because, count, steps }) {
+    const few = steps.length <= 8;
+    return h(
+      "div",
+      {},
+      why ? h("span", { class: "pixirnb-mute" }, why, because.length ? [" ", codeList(because, 4)] : null, ": ") : null,
+      few ? codeList(steps, 8, count) : disclosure(pluralize(count, "step"), { kind: "pixirnb-inline" }, codeList(steps, 60, count)),
+    );
+  }
+}

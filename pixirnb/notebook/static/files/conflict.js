@@ -1,0 +1,105 @@
+// A conflict that holds a step up: both sides of its files, and the buttons that let it go on.
+
+import { sendAction } from "../actions/action_buttons.js";
+import { StatusMessage } from "../actions/status_message.js";
+import { muted, noteField, updateChildren } from "../dom/content.js";
+import { button, h, setChildren } from "../dom/elements.js";
+import { pluralize } from "../dom/formatting.js";
+import { markIcon } from "../dom/marks.js";
+import { conflictNodes, ConflictSides, unchangedNote } from "./conflict_sides.js";
+
+const SETTLED_MARKS = new Set(["checkpoint_ready", "failed", "held"]); // marks of a step whose conflict is over
+
+/** A conflict that holds a step up: both sides of its files, and the words that let it go on. */
+export class Conflict {
+  constructor(panel) {
+    this.panel = panel;
+    this.store = panel.store;
+    this.statusMessage = new StatusMessage();
+    this.root = h("section", { class: "pixirnb-part", "aria-label": "Conflict", hidden: true, on: { input: () => this.saveDraft() } });
+    this.shown = "";
+  }
+
+  /** From the panel's answer; `moment` is the event it is of, null for now. */
+  draw({ step, clash, attempt, mark }, moment) {
+    const shown = JSON.stringify([step, clash, attempt, clash ? null : mark.key]);
+    if (shown === this.shown) return;
+    const hadFocus = this.root.contains(document.activeElement);
+    this.shown = shown;
+    this.step = step;
+    this.attempt = attempt;
+    this.statusMessage.clear();
+    this.root.hidden = !clash;
+    this.root.classList.toggle("pixirnb-asking", Boolean(clash?.is_open));
+    if (!clash) {
+      this.choice = null;
+      setChildren(this.root);
+      if (SETTLED_MARKS.has(mark.key)) this.drafts.delete(step);
+      if (hadFocus) this.panel.root.focus({ preventScroll: true });
+      return;
+    }
+    this.render(clash, clash.files);
+    this.load(step, clash, moment);
+  }
+
+  /** What was typed and chosen, by step: it is kept while the step is tried again, and where an output is drawn again. */
+  get drafts() {
+    return (this.store.clashes ??= new Map());
+  }
+
+  saveDraft() {
+    if (this.choice) this.drafts.set(this.step, { ...this.drafts.get(this.step), sides: this.choice.chosen(), note: this.note.value });
+  }
+
+  render(clash, files) {
+    const draft = clash.is_open ? this.drafts.get(this.step) : null;
+    const choice = (this.choice = clash.is_open ? new ConflictSides(files, clash.sides, draft?.sides) : null);
+    const { note, label } = noteField();
+    this.note = note;
+    note.value = draft?.note ?? "";
+    const accept = button("Try again", () => this.send(clash.wishes.accept, accept), { kind: "pixirnb-primary", title: "With your files as they are now, and the sides chosen above" });
+    const reject = button("Give it up", () => this.send(clash.wishes.reject, reject), { title: "The step fails, and the seam stays open" });
+    this.buttons = [accept, reject];
+    const known = draft?.tried && this.attempt > draft.attempt ? files.filter(({ path }) => draft.tried.includes(path)) : [];
+    updateChildren(
+      this.root,
+      h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "needs_orchestrator", tone: "ask", symbol: "◆" }), h("b", {}, clash.sentence)),
+      choice?.root ?? files.map((file) => h("div", { class: "pixirnb-clash" }, conflictNodes(file))),
+      clash.count > files.length ? muted(`${pluralize(clash.count - files.length, "file")} more are not shown.`) : null,
+      clash.is_open
+        ? h(
+            "form",
+            { class: "pixirnb-form", "aria-label": `Solve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
+            known.length ? h("p", { role: "status" }, unchangedNote(known), ` Edit ${known.length === 1 ? "it" : "them"} in your own folder, or choose a side, and try again.`) : null,
+            label,
+            h("div", { class: "pixirnb-flex-row" }, accept, reject),
+          )
+        : null,
+      this.statusMessage.root,
+    );
+    const isHere = document.activeElement === this.panel.root || this.root.contains(document.activeElement);
+    if (!clash.is_open || !this.isAwaited) return;
+    this.isAwaited = false;
+    if (isHere) accept.focus(); // who pressed the button goes on there
+  }
+
+  async load(step, clash, moment) {
+    const asked = this.shown;
+    const message = await this.store.ask({ ask: "conflict", step, at: moment });
+    if (asked !== this.shown || !message.ok) return; // the files are named all the same
+    if (message.answer.files.some(({ pieces }) => pieces.length)) this.render(clash, message.answer.files);
+  }
+
+  async send(action, trigger) {
+    const isAccepted = action.verdict === "accept";
+    const value = isAccepted ? this.choice.read() : null;
+    const words = this.note.value.trim();
+    const sent = { ...action, ...(value ? { value } : {}), ...(words ? { note: words } : {}) };
+    // Before it is sent: the step may have met the same conflict again before the answer is here.
+    if (isAccepted) this.drafts.set(this.step, { ...this.drafts.get(this.step), attempt: this.attempt, tried: this.choice.files.map(({ path }) => path) });
+    this.isAwaited = isAccepted;
+    const answer = await sendAction(this.store, sent, { trigger, doing: "Saying it …", statusMessage: this.statusMessage, others: this.buttons });
+    if (answer) this.panel.requestRefresh();
+    else this.isAwaited = false;
+  }
+}

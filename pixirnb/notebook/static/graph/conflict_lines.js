@@ -1,0 +1,30 @@
+// Steps that cannot run together: a dashed line between the two, and an arrow from the one that goes first to the one that waits.
+
+import { s } from "../dom/elements.js";
+
+/** The lines of a graph's conflicts; of the chosen step alone where one is chosen. */
+export function conflictLines(graph) {
+  const { scene, chosen } = graph.store;
+  const [width, height] = graph.sheet.box;
+  const concerns = (a, b) => chosen < 0 || a === chosen || b === chosen;
+  const middle = (step) => {
+    const spot = graph.positions.get(step) ?? graph.positions.get(graph.placeholderOf.get(step));
+    return spot ? [spot[0] + width / 2, spot[1] + height / 2] : null;
+  };
+  const line = (a, b, kind, words) => {
+    const [from, to] = [middle(a), middle(b)];
+    if (!from || !to || (from[0] === to[0] && from[1] === to[1])) return null;
+    const bend = from[0] === to[0] ? width * 0.62 : 0;
+    const d = `M${from[0]} ${from[1]}Q${(from[0] + to[0]) / 2 + bend} ${(from[1] + to[1]) / 2} ${to[0]} ${to[1]}`;
+    return s("path", { class: kind, d }, s("title", {}, words));
+  };
+  const apart = scene.conflicts
+    .filter(([a, b]) => concerns(a, b))
+    .map(([a, b, rule, paths]) =>
+      line(a, b, "pixirnb-conflict", `${scene.ids[a]} and ${scene.ids[b]}: ${rule.replace("_", "/")} on ${paths.join(", ")}`),
+    );
+  const inTurn = scene.serialized
+    .filter(([step, after]) => concerns(step, after))
+    .map(([step, after]) => line(after, step, "pixirnb-serial", `${scene.ids[step]} waits its turn after ${scene.ids[after]}`));
+  return [...apart, ...inTurn].filter(Boolean);
+}

@@ -1,0 +1,389 @@
+// The graph: boxes in wave columns where the kernel placed them, and lines for who waits on whom. Only what is in sight is in the
+// page, and only what looks different is touched. Far away, a box is its shape alone.
+
+import { h, handleKey, s, setChildren } from "../dom/elements.js";
+import { dependentsOf } from "../state/run_history.js";
+import { Camera } from "./camera.js";
+import { CanvasRenderer } from "./canvas_renderer.js";
+import { conflictLines } from "./conflict_lines.js";
+import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
+import { matchingSteps } from "./step_search.js";
+import { truncateText } from "./text_fit.js";
+
+const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
+const MAX_FRAME_HEIGHT = 560;
+const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
+const MAX_SVG_BOXES = 1500; // in sight: with more, each is drawn on the canvas
+const MAX_SINGLE_EDGES = 4000; // in sight: with more, they are one path without states
+
+export class Graph {
+  constructor(store) {
+    this.store = store;
+    this.boxes = new Map(); // step -> element in the page
+    this.lines = new Map(); // curve -> element in the page
+    this.shown = new Map(); // step -> what its element shows
+    this.matches = null; // steps that match the search, or null
+    this.highlightedKey = null; // key of a mark whose steps stand out, or null
+    this.withConflicts = false;
+    this.bands = s("g");
+    this.edges = s("g", { "aria-hidden": "true" });
+    this.extras = s("g", { "aria-hidden": "true" });
+    this.nodes = s("g");
+    // Two layers: a box that changes does not make the lines beneath be painted again.
+    this.lowerLayer = s("g", {}, this.bands, this.edges, this.extras);
+    this.upperLayer = s("g", {}, this.nodes);
+    this.frame = h(
+      "div",
+      { class: "pixirnb-frame", on: { keydown: (event) => this.onKey(event), click: (event) => this.onClick(event) } },
+      s("svg", { class: "pixirnb-graph", "aria-hidden": "true" }, this.lowerLayer),
+      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${store.scene.workflow}, in columns by wave` }, this.upperLayer),
+    );
+    this.canvasRenderer = new CanvasRenderer(this);
+    this.frame.append(this.canvasRenderer.canvas);
+    this.camera = new Camera(this.frame, () => this.onCamera());
+    this.setSheet();
+  }
+
+  /** Take the sheet that is to be shown, and draw it from nothing. */
+  setSheet() {
+    const { scene } = this.store;
+    this.sheet = scene.sheets[this.store.sheet];
+    this.positions = new Map(this.sheet.boxes.map(([step, x, y]) => [step, [x, y]]));
+    this.sheet.more.forEach(([x, y], number) => this.positions.set(-1 - number, [x, y]));
+    this.incoming = Array.from(scene.ids, () => []);
+    this.sheet.curves.forEach(([, target], index) => this.incoming[target]?.push(index));
+    this.placeholderOf = new Map();
+    this.sheet.more.forEach(([, , , steps], number) => steps.forEach((step) => this.placeholderOf.set(step, -1 - number)));
+    this.edgeBounds = this.sheet.curves.map(([source, target]) => this.boundsOf(source, target));
+    for (const kept of [this.boxes, this.lines, this.shown]) kept.clear();
+    setChildren(this.bands, this.sheet.bands.map((band) => this.band(band)));
+    for (const part of [this.edges, this.nodes, this.extras]) setChildren(part);
+    this.mergedCount = 0;
+    this.dependents = null;
+    this.matches = null;
+    this.detail = null;
+  }
+
+  /** Once the frame has a size, or another: look where the person chose to look, else at as much as can be read. */
+  resetCamera() {
+    const { camera } = this.store;
+    const scale = this.camera.reset(this.sheet, MAX_FRAME_HEIGHT);
+    if (!camera || !this.frame.style.height) {
+      const height = Math.min(MAX_FRAME_HEIGHT, Math.max(96, this.sheet.height * scale + 4));
+      this.frame.style.height = `${height}px`;
+    }
+    this.camera.isUserSet = Boolean(camera);
+    this.camera.set(...(camera ?? [0, 0, scale]));
+  }
+
+  boundsOf(source, target) {
+    const [width, height] = this.sheet.box;
+    const [[x, y], [u, v]] = [this.positions.get(source) ?? [0, 0], this.positions.get(target) ?? [0, 0]];
+    return [Math.min(x, u), Math.min(y, v) - 60, Math.max(x, u) + width, Math.max(y, v) + height + 60];
+  }
+
+  band([name, x, y, width, height]) {
+    return [
+      s("rect", { class: "pixirnb-band", x, y, width, height, rx: 6 }),
+      s("text", { class: "pixirnb-small", x: x + 8, y: y + 13 }, name),
+    ];
+  }
+
+  // --- what is in sight ---
+
+  onCamera() {
+    const { x, y, scale } = this.camera;
+    if (this.camera.isUserSet) this.store.camera = [x, y, scale];
+    const seen = `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
+    for (const layer of [this.lowerLayer, this.upperLayer]) layer.setAttribute("transform", seen);
+    this.updateVisible();
+  }
+
+  /** Bring into the page what came into sight, take away what left it. */
+  updateVisible() {
+    const [left, top, right, bottom] = this.camera.viewport();
+    const [width, height] = this.sheet.box;
+    const inSight = [];
+    for (const [step, [x, y]] of this.positions) {
+      if (x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80) inSight.push(step);
+    }
+    const detail = this.camera.scale >= MIN_DETAIL_SCALE ? "near" : inSight.length > MAX_SVG_BOXES ? "canvas" : "far";
+    if (detail !== this.detail) {
+      this.detail = detail;
+      this.frame.classList.toggle("pixirnb-far", detail !== "near");
+      this.boxes.clear();
+      this.shown.clear();
+      setChildren(this.nodes);
+    }
+    const focused = this.frame.contains(document.activeElement) ? document.activeElement : null;
+    const kept = new Set(inSight);
+    if (detail === "canvas") for (const step of this.boxes.keys()) if (step !== this.tabStop) kept.delete(step);
+    for (const [step, element] of this.boxes) {
+      if (kept.has(step) || element === focused) continue;
+      element.remove();
+      this.boxes.delete(step);
+      this.shown.delete(step);
+    }
+    if (detail === "canvas") {
+      this.inSight = inSight;
+      this.canvasRenderer.paint(inSight);
+      if (!kept.has(this.tabStop)) this.tabStop = inSight[0];
+    } else {
+      this.canvasRenderer.hide();
+    }
+    // On the canvas there is one step in the page: the one that keys move on from.
+    const built = detail === "canvas" ? [this.tabStop] : inSight;
+    for (const step of built) if (!this.boxes.has(step)) this.addBox(step, ...this.positions.get(step));
+    this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= MAX_ANIMATED_BOXES);
+    if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0));
+    this.updateEdges(left, top, right, bottom);
+  }
+
+  updateEdges(left, top, right, bottom) {
+    const seen = [];
+    this.edgeBounds.forEach(([x, y, u, v], index) => {
+      if (u >= left && x <= right && v >= top && y <= bottom) seen.push(index);
+    });
+    this.hasMergedEdges = seen.length > MAX_SINGLE_EDGES;
+    if (this.hasMergedEdges) {
+      if (this.lines.size === 0 && this.mergedCount === seen.length) return;
+      this.mergedCount = seen.length;
+      this.lines.clear();
+      const all = seen.map((index) => this.sheet.curves[index][2]).join("");
+      setChildren(this.edges, s("path", { class: "pixirnb-edge", d: all }));
+    } else {
+      this.mergedCount = 0;
+      this.updateLines(new Set(seen));
+    }
+  }
+
+  updateLines(seen) {
+    if (!this.lines.size) setChildren(this.edges);
+    for (const [index, line] of this.lines) {
+      if (!seen.has(index)) {
+        line.remove();
+        this.lines.delete(index);
+      }
+    }
+    for (const index of seen) {
+      if (this.lines.has(index)) continue;
+      const line = s("path", { d: this.sheet.curves[index][2] });
+      this.lines.set(index, line);
+      this.edges.append(line);
+      this.drawLine(index);
+    }
+  }
+
+  addBox(step, x, y) {
+    const element = s("g", { class: "pixirnb-step", transform: `translate(${x} ${y})`, tabindex: "-1" });
+    element.step = step;
+    this.boxes.set(step, element);
+    this.nodes.append(element);
+    if (step >= 0) this.drawBox(step);
+    else this.drawPlaceholder(step);
+  }
+
+  // --- drawing ---
+
+  /** The steps in `touched` look different, or all may. */
+  refresh(touched = null) {
+    if (this.detail === "canvas") this.canvasRenderer.paint(this.inSight);
+    const steps = touched ?? this.store.scene.ids.keys();
+    const moreTouched = new Set();
+    for (const step of steps) {
+      if (this.boxes.has(step)) this.drawBox(step);
+      else if (this.placeholderOf.has(step)) moreTouched.add(this.placeholderOf.get(step));
+    }
+    for (const number of moreTouched) if (this.boxes.has(number)) this.drawPlaceholder(number);
+    if (this.hasMergedEdges) return;
+    if (touched === null) {
+      for (const index of this.lines.keys()) this.drawLine(index);
+      return;
+    }
+    for (const step of touched) {
+      for (const index of this.incoming[step] ?? []) if (this.lines.has(index)) this.drawLine(index);
+      for (const next of this.dependentsOf(step)) {
+        for (const index of this.incoming[next] ?? []) if (this.lines.has(index)) this.drawLine(index);
+      }
+    }
+  }
+
+  dependentsOf(step) {
+    this.dependents ??= dependentsOf(this.store.scene.needs);
+    return this.dependents[step];
+  }
+
+  /** Running steps' clocks. */
+  tick() {
+    for (const step of this.boxes.keys()) if (step >= 0 && this.store.markAt(step).key === "running") this.drawBox(step);
+  }
+
+  drawBox(step) {
+    const { store } = this;
+    const element = this.boxes.get(step);
+    const mark = store.markAt(step);
+    const stepState = store.stepStateOf(step);
+    const small = boxCaption(store, step, mark, stepState);
+    const state = [
+      store.chosen === step ? "pixirnb-chosen" : "",
+      this.isDim(step, mark) ? "pixirnb-dim" : "",
+      this.matches?.has(step) ? "pixirnb-found" : "",
+      small.isStalled ? "pixirnb-stalled" : "",
+    ].filter(Boolean).join(" ");
+    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}` : "";
+    const drawn = `${mark.key}|${stepState.attempt}|${words}|${state}`;
+    if (this.shown.get(step) === drawn) return;
+    this.shown.set(step, drawn);
+    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
+    element.setAttribute("role", "button");
+    element.setAttribute("aria-pressed", String(store.chosen === step));
+    element.setAttribute("aria-label", describeStep(store, step, mark, stepState, small));
+    const { box } = this.sheet;
+    if (this.detail === "near") setChildren(element, detailedBox(this, step, mark, stepState, small));
+    else setChildren(element, this.detail === "far" ? compactBox(box, mark) : s("rect", { class: "pixirnb-spot", width: box[0], height: box[1] }));
+  }
+
+  /** Whether others stand out: steps that were searched for, or of a status that was asked for. */
+  isDim(step, mark) {
+    return Boolean((this.matches && !this.matches.has(step)) || (this.highlightedKey && this.highlightedKey !== mark.key));
+  }
+
+  drawPlaceholder(number) {
+    const element = this.boxes.get(number);
+    const [, , words, steps] = this.sheet.more[-1 - number];
+    const [width, height] = this.sheet.box;
+    const counts = new Map();
+    for (const step of steps) {
+      const { word } = this.store.markAt(step);
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    const summary = [...counts].map(([word, count]) => `${count.toLocaleString("en-US")} ${word}`).join(", ");
+    if (this.shown.get(number) === summary) return;
+    this.shown.set(number, summary);
+    element.setAttribute("role", "button");
+    element.setAttribute("aria-label", `${words}: ${summary}. Show them all.`);
+    setChildren(element, [
+      s("title", {}, `${words}: ${summary}. Click to show them all.`),
+      s("rect", { class: "pixirnb-band", width, height, rx: 7 }),
+      s("text", { class: "pixirnb-name", x: 10, y: 16 }, truncateText(`… ${words}`, width - 18, 12.9)),
+      s("text", { class: "pixirnb-small", x: 10, y: 31 }, truncateText(summary, width - 18, 10.5)),
+    ]);
+  }
+
+  drawLine(index) {
+    const [source, target] = this.sheet.curves[index];
+    const { store } = this;
+    let state = "pixirnb-edge";
+    if (target >= 0 && source >= 0) {
+      const mark = store.markAt(target);
+      if (mark.key === "held" && store.stepStateOf(target).holder === source) state = `pixirnb-hold pixirnb-${store.markAt(source).tone}`;
+      else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
+    }
+    if (store.chosen >= 0 && (source === store.chosen || target === store.chosen)) state += " pixirnb-near";
+    const line = this.lines.get(index);
+    if (line.getAttribute("class") !== state) line.setAttribute("class", state);
+  }
+
+  /** Lines between steps that cannot run together, where they are wanted. */
+  drawConflicts() {
+    setChildren(this.extras, this.withConflicts ? conflictLines(this) : []);
+  }
+
+  // --- hands ---
+
+  onClick(event) {
+    const step = event.target.closest(".pixirnb-step")?.step ?? this.paintedStepAt(event);
+    if (step !== undefined) this.pick(step);
+  }
+
+  /** The painted step beneath the pointer. */
+  paintedStepAt(event) {
+    if (this.detail !== "canvas") return undefined;
+    const frame = this.frame.getBoundingClientRect();
+    const [u, v] = [event.clientX - frame.left - this.camera.x, event.clientY - frame.top - this.camera.y];
+    const [width, height] = this.sheet.box;
+    return this.inSight.find((step) => {
+      const [x, y] = this.positions.get(step);
+      const [dx, dy] = [u / this.camera.scale - x, v / this.camera.scale - y];
+      return dx >= 0 && dx <= width && dy >= 0 && dy <= height;
+    });
+  }
+
+  pick(step) {
+    if (step < 0) {
+      this.store.unfold(this.store.scene.sheets.length - 1);
+      return;
+    }
+    this.setTabStop(step);
+    this.store.choose(this.store.chosen === step ? -1 : step);
+  }
+
+  /** Exactly one box can be reached by Tab; arrows go on from there. */
+  setTabStop(step) {
+    if (step === undefined) return;
+    this.boxes.get(this.tabStop)?.setAttribute("tabindex", "-1");
+    this.tabStop = step;
+    if (this.detail === "canvas") this.updateVisible();
+    this.boxes.get(step)?.setAttribute("tabindex", "0");
+  }
+
+  reveal(step, { focus = false, close = false } = {}) {
+    const spot = this.positions.get(step);
+    if (!spot) {
+      if (this.placeholderOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
+      return;
+    }
+    this.camera.reveal(...spot, ...this.sheet.box, { close });
+    this.setTabStop(step);
+    if (focus) this.boxes.get(step)?.focus({ preventScroll: true });
+  }
+
+  onKey(event) {
+    const here = event.target.closest?.(".pixirnb-step")?.step;
+    handleKey(event, {
+      ArrowLeft: () => this.moveFocus(here, -1, 0),
+      ArrowRight: () => this.moveFocus(here, 1, 0),
+      ArrowUp: () => this.moveFocus(here, 0, -1),
+      ArrowDown: () => this.moveFocus(here, 0, 1),
+      Enter: () => here !== undefined && this.pick(here),
+      " ": () => here !== undefined && this.pick(here),
+      Escape: () => this.store.choose(-1),
+      "+": () => this.camera.zoom(1.25),
+      "-": () => this.camera.zoom(0.8),
+      0: () => this.camera.fit(),
+    });
+  }
+
+  /** The nearest box in a direction: along the rows for right and left, along the column for up and down. */
+  moveFocus(here, right, down) {
+    if (here === undefined) return;
+    const best = nearestBox(this.positions, here, right, down);
+    if (best !== undefined) this.reveal(best, { focus: true });
+  }
+
+  /** Steps whose id contains `words` are highlighted; returns them in order. */
+  search(words) {
+    const hits = matchingSteps(this.store.scene.ids, words);
+    this.matches = hits && new Set(hits);
+    this.refresh();
+    return hits ?? [];
+  }
+
+  highlight(key) {
+    this.highlightedKey = key;
+    this.refresh();
+  }
+}
+
+/** The nearest box from `here` in a direction, of `[x, y]` by step; undefined where there is none. */
+export function nearestBox(positions, here, right, down) {
+  const [x, y] = positions.get(here);
+  let best;
+  let least = Infinity;
+  for (const [step, [u, v]] of positions) {
+    const [ahead, aside] = right ? [(u - x) * right, Math.abs(v - y)] : [(v - y) * down, Math.abs(u - x)];
+    const distance = ahead + aside * (right ? 2 : 8);
+    if (ahead > 0 && distance < least) [best, least] = [step, distance];
+  }
+  return best;
+}

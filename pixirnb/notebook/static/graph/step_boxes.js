@@ -1,0 +1,68 @@
+// What stands in the box of a step, near and far. Coordinates are those of the saved picture.
+
+import { s, shapeNodes } from "../dom/elements.js";
+import { formatClock, formatDuration } from "../dom/formatting.js";
+import { textWidth, truncateText } from "./text_fit.js";
+
+/** A step that can be read: mark, name, attempts; kind, what is odd, time; how far it says it is. */
+export function detailedBox(graph, step, mark, stepState, small) {
+  const [width, height] = graph.sheet.box;
+  const tries = stepState.attempt > 1 ? `×${stepState.attempt}` : "";
+  const name = truncateText(graph.store.scene.ids[step], width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
+  const kind = graph.store.vocabulary.kinds[graph.store.scene.kinds[step]];
+  const maxWidth = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(small.right, 10.5) + 6 : 0);
+  const isOdd = small.left !== graph.store.scene.kinds[step];
+  const left = isOdd || !kind ? truncateText(small.left, maxWidth, 10.5) : textWidth(small.left, 10.5) <= maxWidth ? small.left : "";
+  return [
+    s("title", {}, describeStep(graph.store, step, mark, stepState, small)),
+    graph.incoming[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
+    graph.store.scene.isolated[step] ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height, rx: 7 }) : null,
+    s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
+    mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
+    s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeNodes(mark.shape)),
+    s("text", { class: "pixirnb-name", x: 30, y: 16 }, name),
+    tries ? s("text", { class: "pixirnb-small", x: width - 8, y: 16, "text-anchor": "end" }, tries) : null,
+    kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeNodes(kind)) : null,
+    s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, left),
+    small.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, small.right) : null,
+    small.fraction === null
+      ? null
+      : s("rect", { class: "pixirnb-progress", x: 4, y: height - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
+  ];
+}
+
+/** A step too small to be read: its shape and its tone. */
+export function compactBox([width, height], mark) {
+  const size = height - 6;
+  return [
+    s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
+    s("rect", { class: mark.tone === "idle" ? "pixirnb-blank" : "pixirnb-tint", width, height, rx: 7 }),
+    s("g", { class: `pixirnb-${mark.tone}`, transform: `translate(${(width - size) / 2} 3) scale(${size / 16})` }, shapeNodes(mark.shape)),
+  ];
+}
+
+/** The second line of a box: kind or what is odd on the left, time on the right. */
+export function boxCaption(store, step, mark, stepState) {
+  const kind = store.scene.kinds[step];
+  if (mark.key === "permission") return { left: "asks a person", right: "", fraction: null, isStalled: false };
+  if (mark.key !== "running") return { left: kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
+  const now = store.moment;
+  const right = formatClock(now - store.history.startedAt(stepState));
+  const heartbeat = store.heartbeatOf(step);
+  const quiet = heartbeat ? now - heartbeat[5] : 0;
+  const isStalled = Boolean(heartbeat?.[2]);
+  const left = isStalled ? `stalled ${formatClock(quiet)}` : quiet >= 5000 ? `quiet ${formatClock(quiet)}` : kind;
+  return { left, right, fraction: heartbeat?.[3] ?? null, isStalled, note: heartbeat?.[4] ?? "" };
+}
+
+/** A box in words, for a pointer that rests on it and for readers. */
+export function describeStep({ scene }, step, mark, stepState, small) {
+  const holder = stepState.holder >= 0 ? `, held by ${scene.ids[stepState.holder]}` : "";
+  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in a copy of your files" : ""}`];
+  if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
+  if (small.right) parts.push(small.right);
+  if (small.left !== scene.kinds[step]) parts.push(small.left);
+  if (small.fraction !== null) parts.push(`${Math.round(small.fraction * 100)} %`);
+  if (small.note) parts.push(small.note);
+  return parts.join(", ");
+}

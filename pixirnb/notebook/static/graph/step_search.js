@@ -1,0 +1,60 @@
+// Find a step by a part of its id: what matches stands out, Enter goes from one to the next.
+
+import { h, setText } from "../dom/elements.js";
+
+/** Steps whose id contains `words`, whatever its case, in order; null where nothing is searched for. */
+export function matchingSteps(ids, words) {
+  const wanted = words.trim().toLowerCase();
+  return wanted ? [...ids.keys()].filter((step) => ids[step].toLowerCase().includes(wanted)) : null;
+}
+
+export class StepSearch {
+  constructor(view) {
+    this.view = view;
+    this.hits = [];
+    this.at = -1;
+    this.field = h("input", {
+      type: "search",
+      class: "pixirnb-field pixirnb-find",
+      placeholder: "Find a step",
+      "aria-label": "Find a step",
+      spellcheck: "false",
+      autocomplete: "off",
+      on: { input: () => this.search(), keydown: (event) => this.onKey(event) },
+    });
+    this.words = h("span", { class: "pixirnb-mute pixirnb-nowrap", role: "status", "aria-live": "polite" });
+    this.root = h("span", { class: "pixirnb-finder", role: "search" }, this.words, this.field);
+  }
+
+  search() {
+    this.hits = this.view.graph.search(this.field.value);
+    this.at = -1;
+    this.showCount();
+  }
+
+  /** The next hit, or with -1 the one before. */
+  goTo(direction) {
+    if (!this.hits.length) return;
+    this.at = this.at < 0 ? (direction > 0 ? 0 : this.hits.length - 1) : (this.at + direction + this.hits.length) % this.hits.length;
+    this.view.graph.reveal(this.hits[this.at], { close: true });
+    this.showCount();
+  }
+
+  showCount() {
+    const all = this.hits.length.toLocaleString("en-US");
+    if (!this.field.value.trim()) setText(this.words, "");
+    else if (!this.hits.length) setText(this.words, "none");
+    else setText(this.words, this.at < 0 ? `${all} found` : `${this.at + 1} of ${all}`);
+  }
+
+  onKey(event) {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      this.goTo(event.shiftKey ? -1 : 1);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      this.field.value = "";
+      this.search();
+    }
+  }
+}

@@ -1,0 +1,125 @@
+// What was said and done in an agent's session, an entry each, as nodes. All of it is text of others: it is put in as text, and
+// says by its frame whose it is.
+
+import { muted, textBlock, truncationNote } from "../dom/content.js";
+import { h } from "../dom/elements.js";
+import { formatDuration, pluralize } from "../dom/formatting.js";
+import { markIcon } from "../dom/marks.js";
+
+export const TURN_LABELS = {
+  running: ["under way", "live"],
+  completed: ["came to its end", "idle"],
+  partial_failed: ["broke off", "half"],
+  failed: ["failed", "bad"],
+  interrupted: ["interrupted", "half"],
+  timed_out: ["timed out", "late"],
+};
+const ORIGIN_LABELS = { prompt: "What it was told", person: "A person", harness: "Told by the run" };
+const VERDICT_LABELS = { allow: ["Allowed", "ready"], deny: ["Denied", "bad"], unattended: ["Nobody was there to be asked", "idle"] };
+const MODE_LABELS = { auto: "may act unasked", ask: "asks first", read_only: "reads only" };
+const ENTRY_NODES = {
+  started: ({ agent, runner, model, permission_mode: mode, continues, command }) =>
+    noteNode([
+      [agent, runner, model, MODE_LABELS[mode] ?? mode].filter(Boolean).join(" · "),
+      command.length ? [" ", h("code", {}, command.join(" "))] : null,
+      continues ? [", goes on from ", h("code", {}, continues)] : null,
+    ]),
+  told: (entry, conversation) =>
+    entry.origin === "prompt"
+      ? conversation.disclosure(entry, [h("b", {}, ORIGIN_LABELS.prompt), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry))
+      : speech("pixirnb-message-in", ORIGIN_LABELS[entry.origin] ?? "Told", bodyNodes(entry)),
+  said: (entry) =>
+    speech(
+      entry.is_partial ? "pixirnb-message-out pixirnb-broken" : "pixirnb-message-out",
+      "Agent",
+      [bodyNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off here."), " It never finished this message.") : null],
+    ),
+  thought: (entry, conversation) => conversation.disclosure(entry, [h("b", {}, "Thought"), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry)),
+  tool: (entry, conversation) => conversation.disclosure(entry, toolLine(entry, conversation.store), toolBody(entry)),
+  permission: (entry, conversation) => {
+    const [words, tone] = VERDICT_LABELS[entry.verdict] ?? (entry.verdict ? [entry.verdict, "idle"] : ["Waits for a person", "ask"]);
+    return conversation.disclosure(
+      entry,
+      [h("b", { class: `pixirnb-${tone}` }, words), " ", h("code", {}, entry.name), h("span", { class: "pixirnb-cut" }, entry.about)],
+      [
+        entry.by && entry.verdict ? h("p", {}, `By ${entry.by}`, entry.note ? [": ", h("span", { class: "pixirnb-quote" }, entry.note)] : "") : null,
+        argumentNodes(entry),
+      ],
+    );
+  },
+  report: (entry) =>
+    speech("pixirnb-reported", `Its report: ${entry.status.replaceAll("_", " ")}`, [
+      entry.text ? bodyNodes(entry) : null,
+      entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, "Known limitation: ", each))) : null,
+    ]),
+  news: (entry) => speech("pixirnb-message-in", [entry.title, entry.whose ? [" ", h("code", {}, entry.whose)] : ""], entry.text ? bodyNodes(entry) : null),
+  failed: (entry) => {
+    const [words, tone] = TURN_LABELS[entry.status] ?? [entry.status, "bad"];
+    const spans = [entry.elapsed_ms === null ? "" : `after ${formatDuration(entry.elapsed_ms)}`, entry.timeout_ms === null || entry.status !== "timed_out" ? "" : `of ${formatDuration(entry.timeout_ms)}`];
+    return speech("pixirnb-reported pixirnb-broken", h("b", { class: `pixirnb-${tone}` }, `The turn ${entry.status === "interrupted" ? "was " : ""}${words}`, ` ${spans.filter(Boolean).join(" ")}`.trimEnd()), [
+      entry.text || entry.error_kind !== entry.status ? h("p", { class: "pixirnb-error" }, h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
+    ]);
+  },
+  other: (entry, conversation) => conversation.disclosure(entry, h("span", { class: "pixirnb-mute" }, entry.name), bodyNodes(entry)),
+};
+
+/** One entry, numbered so that it can be put in the place of what it was before. */
+export function entryNode(entry, conversation) {
+  const make = ENTRY_NODES[entry.kind] ?? ENTRY_NODES.other;
+  return h("li", { class: "pixirnb-entry" }, make(entry, conversation));
+}
+
+function speech(kind, whose, ...body) {
+  return h("div", { class: `pixirnb-speech ${kind}` }, h("div", { class: "pixirnb-whose" }, whose), body);
+}
+
+function noteNode(words) {
+  return h("p", { class: "pixirnb-mute pixirnb-clamp" }, words);
+}
+
+function firstLine(text) {
+  return text.split("\n", 1)[0].slice(0, 200);
+}
+
+function bodyNodes({ text, cut }) {
+  return [h("div", { class: "pixirnb-spoken" }, text), truncationNote(cut)];
+}
+
+function toolLine({ name, about, ok, is_orphan: isOrphan, is_barred: isBarred }, store) {
+  const mark = ok === null ? { key: "running", tone: "live" } : ok ? { key: "checkpoint_ready", tone: "ready" } : { key: "failed", tone: "bad" };
+  const words = ok === null ? "under way" : ok ? "done" : isBarred ? "never allowed" : isOrphan ? "result lost" : "failed";
+  return [
+    markIcon(store, mark),
+    " ",
+    h("code", {}, name),
+    h("span", { class: "pixirnb-cut" }, about),
+    ok ? h("span", { class: "pixirnb-hidden" }, words) : h("span", { class: `pixirnb-${mark.tone}` }, words),
+  ];
+}
+
+function toolBody(entry) {
+  const { output, output_cut: cut, error, ok } = entry;
+  return [
+    argumentNodes(entry),
+    error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, error.kind), h("span", {}, error.message)) : null,
+    output && output !== error?.message ? [h("h4", {}, "Result"), textBlock(output, `Result of ${entry.name}`, "pixirnb-given-text"), truncationNote(cut)] : null,
+    ok !== null && !output && !error ? muted("It gave nothing back.") : null,
+  ];
+}
+
+/** What a tool is given, each argument whole, as far as the kernel sent it. */
+export function argumentNodes({ name, given, given_cut: cut }) {
+  if (!given.length) return null;
+  return [
+    given.map((each) => {
+      const isShort = each.text.length <= 60 && !each.text.includes("\n");
+      return h(
+        "div",
+        { class: isShort ? "pixirnb-given pixirnb-short" : "pixirnb-given" },
+        each.name ? h("span", { class: "pixirnb-mute" }, each.name) : null,
+        isShort ? h("code", {}, each.text) : [textBlock(each.text, `${each.name || "What is given"} of ${name}`, "pixirnb-given-text"), truncationNote(each.cut)],
+      );
+    }),
+    cut ? muted(`${pluralize(cut, "argument")} more are not shown.`) : null,
+  ];
+}

@@ -1,0 +1,274 @@
+// The head: how the run stands, what can be done with it, and which picture is shown. Everything stands where it stood; only what
+// changed is touched.
+
+import { actionButton, cellButton, sendAction } from "../actions/action_buttons.js";
+import { Card } from "../actions/confirm_card.js";
+import { Forecast } from "../actions/forecast.js";
+import { copyText } from "../actions/notebook_cells.js";
+import { StatusMessage } from "../actions/status_message.js";
+import { inlineCode, keptDisclosure, noteField, updateChildren } from "../dom/content.js";
+import { button, h, icon, setChildren, setText } from "../dom/elements.js";
+import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
+import { MergeCard } from "../files/merge_card.js";
+import { concernsFiles, mergeList, seamList, seamsTitle } from "../files/seams.js";
+import { StepSearch } from "../graph/step_search.js";
+import { historyIndexOf } from "../timeline/history_index.js";
+import { StatusCounts } from "./status_counts.js";
+
+const COPIED_MS = 1400;
+
+export class Controls {
+  constructor(view) {
+    this.view = view;
+    this.store = view.store;
+    this.statusMessage = new StatusMessage();
+    this.statusCounts = new StatusCounts(this.store, (key) => view.graph.highlight(key));
+    this.stepSearch = new StepSearch(view);
+    this.status = h("span", { class: "pixirnb-status" });
+    this.flow = h("span", { class: "pixirnb-flow" });
+    this.id = button("", () => this.copyId(), { kind: "pixirnb-id" });
+    this.elapsed = h("span", { class: "pixirnb-mute pixirnb-nowrap pixirnb-elapsed" });
+    this.actionBar = h("div", { class: "pixirnb-run-actions", role: "group", "aria-label": "The run" });
+    this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.id, this.elapsed, this.actionBar);
+    this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite", hidden: true });
+    this.card = h("div", { class: "pixirnb-card-slot" });
+    this.more = h("div", { class: "pixirnb-more" });
+    this.tools = this.makeTools();
+    this.root = h("header", { class: "pixirnb-controls" }, this.top, this.sentence, this.statusCounts.bar, this.statusCounts.chips, this.statusMessage.root, this.card, this.more, this.tools);
+  }
+
+  draw({ has, touched }) {
+    const { store } = this;
+    this.drawTop();
+    this.statusCounts.draw({ has, touched });
+    if (has("reset", "head", "position")) {
+      const words = store.isPast || store.isLive ? "" : store.sentence;
+      setText(this.sentence, words);
+      this.sentence.hidden = !words;
+      if (words && !store.isPast) this.statusMessage.runEnded();
+      this.drawActionBar();
+      this.drawMore();
+    }
+    const fresh = store.history.entries.slice(this.known ?? store.history.length);
+    this.known = store.history.length;
+    if (has("reset", "head") || concernsFiles(store, fresh)) this.fetchState();
+    if (has("reset", "sheet", "tab")) this.drawTools();
+  }
+
+  drawTop() {
+    const { store } = this;
+    const mark = store.statusMark;
+    const shown = `${mark.key}|${store.scene.workflow}|${store.scene.run_id}`;
+    if (shown !== this.topShown) {
+      this.topShown = shown;
+      this.status.className = `pixirnb-status pixirnb-${mark.tone}`;
+      setChildren(this.status, icon(mark, 18), mark.word);
+      setText(this.flow, store.scene.workflow);
+      setText(this.id, store.scene.run_id);
+      this.id.title = "Copy the id of the run";
+    }
+    // A run that rested between two courses was not at work meanwhile.
+    const worked = () => formatClock(historyIndexOf(store).courses.activeAt(store.moment));
+    const span = store.isLive || store.isPast || store.wasRunning ? worked() : formatDuration(store.head.elapsed_ms);
+    setText(this.elapsed, store.head.live === "elsewhere" && !store.isPast && !store.isKernelGone ? `${span} · driven by another process` : span);
+  }
+
+  async copyId() {
+    const { run_id: id } = this.store.scene;
+    const isCopied = await copyText(id);
+    setText(this.id, isCopied ? "copied" : id);
+    setTimeout(() => setText(this.id, id), COPIED_MS);
+  }
+
+  // --- what can be done ---
+
+  /** What the kernel says of the run; until it answers, the head that came with the widget has to do. */
+  async fetchState() {
+    const asked = (this.asked = {});
+    const message = await this.store.ask({ ask: "run", at: null });
+    if (this.asked !== asked || !message.ok) return;
+    this.answer = message.answer;
+    this.drawActionBar();
+    this.drawMore();
+  }
+
+  get can() {
+    const { isLive, wasRunning } = this.store;
+    if (wasRunning) return {};
+    const isKnown = this.answer && Boolean(this.answer.live) === isLive;
+    return isKnown ? this.answer.can : { cancel: isLive, drain: isLive, checkpoint: true, resume: !isLive };
+  }
+
+  drawActionBar() {
+    const { store, can, statusMessage } = this;
+    const shown = JSON.stringify([can, store.isPast, store.scene.run_id]);
+    if (shown === this.actionBarShown) return;
+    this.actionBarShown = shown;
+    this.actionBar.hidden = store.isPast;
+    updateChildren(this.actionBar, [
+      can.cancel ? actionButton(store, "Cancel", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Ends what runs, and the run. It can be resumed." }) : null,
+      can.drain ? actionButton(store, "Finish what runs", { do: "drain" }, { doing: "Finishing …", statusMessage, title: "Lets the steps that run come to their end, and starts no more", done: () => statusMessage.showWhileLive("Nothing more is started. The run ends with what runs now.") }) : null,
+      can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "First shows what would be reused and what would run" }) : null,
+      can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Names this place, so that a run can begin from it later" }) : null,
+    ]);
+    if (store.isPast) setChildren(this.card);
+  }
+
+  /** What a card needs to know: buttons are drawn again while a card is open, so the focus may find another button there. */
+  get cardOptions() {
+    return { statusMessage: this.statusMessage, fallbackFocus: () => this.actionBar.querySelector("button") };
+  }
+
+  forecast(name, ask) {
+    new Forecast(this.view, ask, { name, ...this.cardOptions }).open(this.card);
+  }
+
+  nameCheckpoint() {
+    const name = h("input", { type: "text", class: "pixirnb-field", maxlength: 64, spellcheck: "false", autocomplete: "off" });
+    const { note, label } = noteField();
+    const save = h("button", { type: "submit", class: "pixirnb-button pixirnb-primary" }, "Save");
+    const submit = async (event) => {
+      event.preventDefault();
+      if (!name.value.trim()) {
+        name.focus();
+        return;
+      }
+      const wish = { do: "checkpoint", name: name.value.trim(), ...(note.value.trim() ? { note: note.value.trim() } : {}) };
+      const answer = await sendAction(this.store, wish, { trigger: save, doing: "Saving …", statusMessage: this.statusMessage });
+      if (!answer) return;
+      this.statusMessage.show("The checkpoint ", h("b", {}, wish.name), " is saved.");
+      card.close();
+      this.fetchState();
+    };
+    const form = h(
+      "form",
+      { class: "pixirnb-forecast pixirnb-form", "aria-label": "Save a checkpoint", on: { submit } },
+      h("h4", {}, "Save a checkpoint"),
+      h("label", { class: "pixirnb-label" }, h("span", {}, "Name"), name),
+      label,
+      h("div", { class: "pixirnb-flex-row" }, save, button("Not now", () => card.close())),
+    );
+    const card = new Card(form, this.cardOptions);
+    card.open(this.card, name);
+  }
+
+  // --- what else there is to say ---
+
+  drawMore() {
+    const { store, answer } = this;
+    const isNow = !store.isPast;
+    const isResting = isNow && !store.isLive && !store.wasRunning;
+    const reasons = isResting ? (answer?.reasons ?? store.head.reasons) : [];
+    const warnings = isNow ? (answer?.warnings ?? store.head.warnings) : [];
+    const actions = isResting ? (answer?.actions ?? store.head.actions) : [];
+    const checkpoints = isNow ? (answer?.checkpoints ?? []) : [];
+    const seams = isNow ? (answer?.seams ?? []) : [];
+    const merges = isNow ? (answer?.merges ?? []) : [];
+    const shown = JSON.stringify([reasons, warnings, actions, checkpoints, seams, merges]);
+    if (shown === this.moreShown) return;
+    this.moreShown = shown;
+    const merged = JSON.stringify(merges);
+    if (merged !== this.merged) this.offer?.reload();
+    this.merged = merged;
+    updateChildren(this.more, [
+      reasons.length ? this.disclosure("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each))))) : null,
+      seams.length ? this.disclosure("seams", seamsTitle(seams), seamList(seams, store, { statusMessage: this.statusMessage, choose: (name) => store.choose(store.stepOf.get(name)), requestRefresh: () => this.fetchState() })) : null,
+      merges.length ? this.disclosure("merges", pluralize(merges.length, "merge"), mergeList(merges, (wish) => this.merge(wish))) : null,
+      warnings.length ? this.disclosure("warnings", pluralize(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
+      actions.length ? this.disclosure("next", `What can be done (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
+      checkpoints.length ? this.disclosure("checkpoints", pluralize(checkpoints.length, "checkpoint"), h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each)))) : null,
+    ]);
+  }
+
+  disclosure(name, words, body) {
+    return keptDisclosure(this.store, `run ${name}`, words, false, body);
+  }
+
+  merge(wish) {
+    this.offer = new MergeCard(this.view, wish, this.cardOptions);
+    this.offer.open(this.card);
+  }
+
+  warning({ text, step }) {
+    const index = this.store.stepOf.get(step);
+    if (index === undefined) return inlineCode(text);
+    const link = button(step, () => this.store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
+    return [link, " ", inlineCode(text)];
+  }
+
+  action({ action, step, phrase, cell, wish, forecast }) {
+    const { store, view, statusMessage } = this;
+    const index = store.stepOf.get(step);
+    const doIt = forecast
+      ? button("Show what it would do …", () => this.forecast(capitalize(phrase), forecast))
+      : (action === "decide_step" || action === "approve_request") && index !== undefined
+        ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => store.choose(index))
+        : wish?.do === "merge"
+          ? button("Merge …", () => this.merge(wish), { title: "First shows what would be done to your files" })
+          : action === "resolve_seam" && index !== undefined
+          ? button("Show the seam …", () => store.choose(index))
+          : wish && wish.do !== "decide"
+          ? actionButton(store, "Do it", wish, { doing: "Asking …", statusMessage })
+          : null;
+    return h("li", {}, h("span", { class: "pixirnb-grow" }, inlineCode(capitalize(phrase)), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(store, view, "Put into a cell", cell, { statusMessage }) : null);
+  }
+
+  checkpoint({ name, at, reason, note, ready, forecast }) {
+    const facts = [pluralize(ready, "step") + " ready", reason.replaceAll("_", " "), formatTimestamp(at)].filter(Boolean).join(" · ");
+    return h(
+      "li",
+      {},
+      h("span", { class: "pixirnb-grow" }, h("b", {}, name), " ", h("span", { class: "pixirnb-mute" }, facts), note ? h("div", {}, note) : null),
+      forecast ? button("Start from here …", () => this.forecast(`Start a new run from ${name}`, forecast)) : null,
+    );
+  }
+
+  // --- which picture ---
+
+  makeTools() {
+    const { store, view } = this;
+    const tab = (name, words) => button(words, () => store.showTab(name), { pressed: false, kind: "pixirnb-tab" });
+    const small = (words, click, name) => {
+      const control = button(words, click, { title: name, kind: "pixirnb-square" });
+      control.setAttribute("aria-label", name);
+      return control;
+    };
+    this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
+    this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show which steps cannot run at the same time, and who waits for whom" });
+    this.whole = button("Unfold", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of the wide waves" });
+    this.graphTools = h(
+      "span",
+      { class: "pixirnb-tools pixirnb-grow" },
+      h(
+        "span",
+        { class: "pixirnb-joined" },
+        small("−", () => view.graph.camera.zoom(0.8), "Zoom out"),
+        small("+", () => view.graph.camera.zoom(1.25), "Zoom in"),
+        button("Fit", () => view.graph.camera.fit(), { title: "Show the whole graph" }),
+      ),
+      this.conflicts,
+      this.whole,
+      this.stepSearch.root,
+    );
+    return h("div", { class: "pixirnb-tools", role: "toolbar", "aria-label": "View" }, h("span", { class: "pixirnb-joined" }, this.tabs.graph, this.tabs.timeline), this.graphTools);
+  }
+
+  drawTools() {
+    const { store, view } = this;
+    for (const [name, control] of Object.entries(this.tabs)) control.setAttribute("aria-pressed", String(store.tab === name));
+    this.graphTools.hidden = store.tab !== "graph";
+    const count = store.scene.conflict_count;
+    this.conflicts.hidden = !count;
+    setText(this.conflicts, `Kept apart ${count.toLocaleString("en-US")}`);
+    this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
+    this.whole.hidden = store.scene.sheets.length < 2;
+    this.whole.setAttribute("aria-pressed", String(store.sheet > 0));
+  }
+
+  showConflicts() {
+    const { graph } = this.view;
+    graph.withConflicts = !graph.withConflicts;
+    graph.drawConflicts();
+    this.drawTools();
+  }
+}

@@ -1,0 +1,108 @@
+// One view of a run in one output: head, tabs, graph or timeline, panel, and the replay beneath. It redraws at most once a frame.
+
+import { h } from "../dom/elements.js";
+import { Graph } from "../graph/graph.js";
+import { Panel } from "../panel/panel.js";
+import { Replay } from "../timeline/replay.js";
+import { Timeline } from "../timeline/timeline.js";
+import { Controls } from "./controls.js";
+
+export class View {
+  constructor(store, host) {
+    this.store = store;
+    this.pending = new Set();
+    this.touched = new Set();
+    this.controls = new Controls(this);
+    this.graph = new Graph(store);
+    this.timeline = new Timeline(this);
+    this.panel = new Panel(this);
+    this.replay = new Replay(this);
+    this.main = h("div", { class: "pixirnb-room" }, this.graph.frame, this.timeline.root);
+    this.body = h("div", { class: "pixirnb-body" }, this.main, this.panel.root);
+    this.root = h(
+      "div", // the rules of the saved cards are for one
+      { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${store.scene.workflow}` },
+      this.controls.root,
+      this.body,
+      this.replay.root,
+    );
+    // Keys typed here are not the notebook's: "d d" in a field must not delete the cell.
+    this.root.addEventListener("keydown", (event) => event.stopPropagation());
+    host.append(this.root);
+    this.resizeObserver = new ResizeObserver(() => {
+      this.onResize();
+      if (this.pending.size) this.onChange("shown");
+    });
+    this.resizeObserver.observe(this.root);
+    this.isVisible = true;
+    this.visibilityObserver = new IntersectionObserver((seen) => {
+      this.isVisible = seen.at(-1).isIntersecting;
+      if (this.isVisible) store.toast?.dismiss();
+    });
+    this.visibilityObserver.observe(this.root);
+    this.clock = setInterval(() => {
+      store.checkKernel();
+      this.onChange("clock");
+    }, 1000);
+    store.views.add(this);
+    this.onChange("reset");
+  }
+
+  /** Something changed: it is drawn with the next frame. */
+  onChange(what, detail) {
+    this.pending.add(what);
+    if (what === "tape") for (const step of detail) this.touched.add(step);
+    this.frameRequest ??= requestAnimationFrame(() => {
+      this.frameRequest = null;
+      // A front-end may take an output off the page, to bring it back or for good, and not say so: it is drawn when it is back.
+      if (this.root.isConnected) this.draw();
+    });
+  }
+
+  draw() {
+    const { pending, touched } = this;
+    this.pending = new Set();
+    this.touched = new Set();
+    const has = (...names) => names.some((name) => pending.has(name));
+    if (has("reset", "sheet")) {
+      this.graph.setSheet();
+      this.isOpen = false;
+    }
+    const isGraph = this.store.tab === "graph";
+    this.graph.frame.hidden = !isGraph;
+    this.timeline.root.hidden = isGraph;
+    this.root.classList.toggle("pixirnb-past", this.store.isPast);
+    this.onResize();
+    if (has("reset", "position", "head", "chosen", "sheet", "tab")) this.graph.refresh();
+    else if (touched.size && !this.store.isPast) this.graph.refresh(touched);
+    else if (has("pulse", "clock")) this.graph.tick();
+    if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
+    const change = { has, touched };
+    this.controls.draw(change);
+    if (!isGraph) this.timeline.draw(change);
+    this.panel.draw(change);
+    this.replay.draw(change);
+  }
+
+  onResize() {
+    const width = this.graph.frame.clientWidth;
+    if (!width || this.graph.frame.hidden) return;
+    if (!this.isOpen) {
+      this.isOpen = true;
+      this.graph.resetCamera();
+    } else if (width !== this.width) {
+      this.graph.resetCamera();
+    }
+    this.width = width;
+  }
+
+  dispose() {
+    this.store.views.delete(this);
+    clearInterval(this.clock);
+    if (this.frameRequest) cancelAnimationFrame(this.frameRequest);
+    this.resizeObserver.disconnect();
+    this.visibilityObserver.disconnect();
+    this.panel.dispose();
+    this.root.remove();
+  }
+}

@@ -1,0 +1,89 @@
+// The history of a run: its tape, and how everything looked after any of its entries. Nothing is folded here: the tape says
+// for each event which steps looked different afterwards.
+
+export const STRIDE = 5;
+export const [SEQ, AT, KIND, STEP, CHANGES, STATUS] = [0, 1, 2, 3, 4, 5];
+
+export class RunHistory {
+  constructor(count, queued) {
+    this.count = count;
+    this.entries = [];
+    this.initial = { entry: -1, mark: queued, attempt: 0, elapsed: -1, holder: -1 };
+    this.changes = Array.from({ length: count }, () => []);
+    this.statuses = [];
+  }
+
+  /** Number of entries: the position of the end. */
+  get length() {
+    return this.entries.length;
+  }
+
+  /** Add entries; returns the steps that look different now. */
+  append(entries) {
+    const touched = new Set();
+    for (const entry of entries) {
+      const index = this.entries.push(entry) - 1;
+      const changes = entry[CHANGES];
+      for (let i = 0; i < changes.length; i += STRIDE) {
+        const step = changes[i];
+        this.changes[step]?.push({
+          entry: index,
+          mark: changes[i + 1],
+          attempt: changes[i + 2],
+          elapsed: changes[i + 3],
+          holder: changes[i + 4],
+        });
+        touched.add(step);
+      }
+      if (entry[STATUS]) this.statuses.push([index, entry[STATUS]]);
+    }
+    return touched;
+  }
+
+  /** How a step looked when `position` entries had been applied. */
+  stepAt(step, position) {
+    const changes = this.changes[step];
+    if (!changes.length || changes[0].entry >= position) return this.initial;
+    if (changes.at(-1).entry < position) return changes.at(-1);
+    let low = 0;
+    let high = changes.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (changes[middle].entry < position) low = middle;
+      else high = middle - 1;
+    }
+    return changes[low];
+  }
+
+  /** The run's own status then: `running` from its start to its rest, and again from each resume. */
+  statusAt(position) {
+    let found = "running";
+    for (const [index, status] of this.statuses) {
+      if (index >= position) break;
+      found = status;
+    }
+    return found;
+  }
+
+  /** Milliseconds since the first event, at that position. */
+  timeAt(position) {
+    return position > 0 ? this.entries[Math.min(position, this.length) - 1][AT] : 0;
+  }
+
+  /** The sequence number of the last event at that position. */
+  seqAt(position) {
+    return position > 0 ? this.entries[Math.min(position, this.length) - 1][SEQ] : 0;
+  }
+
+  /** Milliseconds since the first event since which a step has looked like this. */
+  startedAt(stepState) {
+    return stepState.entry < 0 ? 0 : this.entries[stepState.entry][AT];
+  }
+}
+
+/** The steps that need each step, from the steps that each needs. */
+export function dependentsOf(needs) {
+  const dependents = needs.map(() => []);
+  needs.forEach((each, step) => each.forEach((need) => dependents[need].push(step)));
+  return dependents;
+}

@@ -1,0 +1,289 @@
+// What all views of one run share: its traits, its history, the position in it, the chosen step; and the questions to the kernel.
+// One store a widget; a reload makes another from the traits.
+
+import { AT, CHANGES, RunHistory, STEP } from "./run_history.js";
+
+const MARKS_AT_REST = { running: "lost", starting: "lost", permission: "lost", retrying: "unretried" };
+const ANSWER_TIMEOUT_MS = 20_000;
+const PROBE_AFTER_MS = 5_000; // a live run that says nothing for so long is asked whether it is there
+
+export class RunStore {
+  constructor(model) {
+    this.model = model;
+    this.views = new Set();
+    this.pendingAnswers = new Map();
+    this.lastId = 0;
+    this.position = null; // null: at the end, and moving with it
+    this.chosen = -1;
+    this.tab = "graph";
+    this.sheet = 0;
+    this.camera = null; // where the last view looked, so that a redrawn output looks there too
+    this.heardAt = performance.now();
+    this.origin = 0;
+    this.isKernelGone = false; // the kernel is gone: what is shown is how things stood
+    this.reset();
+    if (this.isLive) this.probe(); // the head may be as old as the run
+    model.on("change:scene", () => this.reset());
+    model.on("change:tape", () => this.reset());
+    model.on("change:head", () => this.onHead());
+    model.on("change:pulse", () => this.onPulse());
+    model.on("msg:custom", (message) => this.onMessage(message));
+    model.on("comm_live_update", () => this.probe()); // a kernel that is restarted
+  }
+
+  /** Start over from the traits. */
+  reset() {
+    this.vocabulary = this.model.get("look");
+    const keys = this.vocabulary.marks.map((mark) => mark.key);
+    this.markOf = Object.fromEntries(keys.map((key, index) => [key, index]));
+    const tape = this.model.get("tape") ?? [];
+    const past = this.model.get("past") ?? [];
+    this.planVersions = past.map((plan) => this.planVersion(plan.until, plan.scene, [...plan.tape, ...tape.slice(plan.tape.length).map(withoutSteps)]));
+    this.planVersions.push(this.planVersion(Infinity, this.model.get("scene"), tape));
+    this.head = this.model.get("head");
+    this.pulse = this.model.get("pulse");
+    const { length } = this.currentPlan.history;
+    if (this.position !== null) this.position = Math.min(this.position, length);
+    this.switchPlan();
+    this.setClock(Math.max(this.head.now, this.pulse.now ?? 0, this.history.timeAt(length)));
+    this.notify("reset");
+  }
+
+  /** What is drawn up to an edit of the workflow: its steps as they were, and a history that is blank afterwards. */
+  planVersion(until, scene, entries) {
+    const history = new RunHistory(scene.ids.length, this.markOf.queued);
+    history.append(entries);
+    return { until, scene, history, vocabulary: this.vocabulary, markOf: this.markOf };
+  }
+
+  /** The plan version at the end. */
+  get currentPlan() {
+    return this.planVersions.at(-1);
+  }
+
+  /** Switch to the plan version of the position that is shown; whether it is another one. */
+  switchPlan() {
+    const at = this.position ?? Infinity;
+    const plan = this.planVersions.find(({ until }) => at <= until);
+    if (plan.history === this.history) return false;
+    const chosen = this.scene?.ids[this.chosen]; // an edited workflow numbers its steps otherwise
+    this.scene = plan.scene;
+    this.history = plan.history;
+    this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
+    this.chosen = this.stepOf.get(chosen) ?? -1;
+    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
+    return true;
+  }
+
+  onHead() {
+    const before = this.head;
+    this.head = this.model.get("head");
+    this.setClock(this.head.now);
+    this.isKernelGone = false;
+    this.notify("head", before);
+    if (!this.isLive) this.keepTape();
+  }
+
+  onPulse() {
+    this.pulse = this.model.get("pulse");
+    if (this.pulse.now) this.setClock(this.pulse.now);
+    this.notify("pulse");
+  }
+
+  /** What the page knows of the history goes into the trait at rest, for files that keep the state of widgets. */
+  keepTape() {
+    const kept = this.model.get("tape");
+    const { entries } = this.currentPlan.history;
+    if (Array.isArray(kept) && kept.length < entries.length) kept.push(...entries.slice(kept.length));
+  }
+
+  onMessage(message) {
+    if (message.tape) this.extend(message.tape);
+    if (message.stirred) {
+      this.stirred = new Set(message.stirred);
+      this.notify("stirred");
+    }
+    if ("re" in message) {
+      const answered = this.pendingAnswers.get(message.re);
+      this.pendingAnswers.delete(message.re);
+      answered?.(message);
+    }
+  }
+
+  extend({ from, entries, now }) {
+    const known = this.history.length;
+    if (now) this.setClock(now);
+    if (from > known) {
+      this.model.send({ ask: "tape", from: known }); // something was missed while the page was away
+      return;
+    }
+    const fresh = entries.slice(known - from);
+    if (!fresh.length) return;
+    for (const { history } of this.planVersions.slice(0, -1)) history.append(fresh.map(withoutSteps));
+    const touched = this.currentPlan.history.append(fresh);
+    this.setClock(Math.max(fresh.at(-1)[AT], this.now()));
+    this.notify("tape", this.history === this.currentPlan.history ? touched : new Set());
+  }
+
+  /** Called now and then. Nobody tells a page that a kernel died: it is noticed when it cannot be asked any more. */
+  checkKernel() {
+    const now = performance.now();
+    if (!this.isLive || now - Math.max(this.heardAt, this.probed ?? 0) < PROBE_AFTER_MS) return;
+    this.probe();
+  }
+
+  probe() {
+    this.probed = performance.now();
+    try {
+      this.model.send({ ask: "tape", from: this.history.length });
+    } catch {
+      this.onKernelGone();
+    }
+  }
+
+  onKernelGone() {
+    if (this.isKernelGone) return;
+    this.last = this.now();
+    this.isKernelGone = true;
+    this.notify("head", this.head);
+  }
+
+  // --- time ---
+
+  setClock(milliseconds) {
+    this.heardAt = performance.now();
+    this.origin = milliseconds;
+  }
+
+  /** Milliseconds since the run's first event: of the kernel's clock, as far as the page has heard of it. */
+  now() {
+    return this.origin + (performance.now() - this.heardAt);
+  }
+
+  /** The moment that is shown. */
+  get moment() {
+    if (this.position !== null || this.head.live === "") return this.history.timeAt(this.at);
+    return this.isKernelGone ? this.last : this.now();
+  }
+
+  // --- where it stands ---
+
+  /** The position that is shown: how many entries of the tape are applied. */
+  get at() {
+    return this.position ?? this.history.length;
+  }
+
+  get isLive() {
+    return this.head.live !== "" && !this.isKernelGone;
+  }
+
+  get isPast() {
+    return this.position !== null && this.position < this.history.length;
+  }
+
+  get status() {
+    return this.isPast ? this.history.statusAt(this.position) : this.head.status;
+  }
+
+  get statusMark() {
+    if (this.wasRunning) return this.vocabulary.marks[this.markOf.lost];
+    return this.vocabulary.run[this.status] ?? this.vocabulary.run.running;
+  }
+
+  /** Whether all that is known of the present is that the run was live when its kernel went. */
+  get wasRunning() {
+    return this.isKernelGone && !this.isPast && this.head.live !== "";
+  }
+
+  /** How the run stands, in one sentence. */
+  get sentence() {
+    return this.wasRunning ? `${KERNEL_GONE} To see how it stands now: %pixir show ${this.scene.run_id}` : this.head.sentence;
+  }
+
+  /** How a step looks at the position that is shown. */
+  stepStateOf(step) {
+    return this.history.stepAt(step, this.at);
+  }
+
+  /** Its mark. What ran, or was to be tried again, when its process died does not and will not. */
+  markAt(step) {
+    const mark = this.vocabulary.marks[this.stepStateOf(step).mark];
+    const atRest = this.isPast || (this.status === "running" && !this.isKernelGone) ? null : MARKS_AT_REST[mark.key];
+    return atRest ? this.vocabulary.marks[this.markOf[atRest]] : mark;
+  }
+
+  /** `[attempt, output_ms, stalled, fraction, note, alive_ms]` of a step that runs now, or null. */
+  heartbeatOf(step) {
+    if (this.isPast) return null;
+    const heartbeat = this.pulse.steps?.[step];
+    return heartbeat && heartbeat[0] === this.stepStateOf(step).attempt ? heartbeat : null;
+  }
+
+  choose(step) {
+    if (step === this.chosen) return;
+    this.chosen = step;
+    this.notify("chosen");
+  }
+
+  showTab(tab) {
+    this.tab = tab;
+    this.notify("tab");
+  }
+
+  /** Go to a position; `null` is the end, and stays there. */
+  seek(position) {
+    const next = position === null || position >= this.history.length ? null : Math.max(0, position);
+    if (next === this.position) return;
+    this.position = next;
+    this.notify(this.switchPlan() ? "reset" : "position");
+  }
+
+  unfold(sheet) {
+    this.sheet = sheet;
+    this.camera = null;
+    this.notify("sheet");
+  }
+
+  // --- the kernel ---
+
+  /** Ask the kernel a question or for an action; resolves to its message, or to an error of the same shape. */
+  ask(message) {
+    const id = ++this.lastId;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.pendingAnswers.delete(id);
+        resolve({ ok: false, error: KERNEL_SILENT });
+      }, ANSWER_TIMEOUT_MS);
+      this.pendingAnswers.set(id, (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      });
+      try {
+        this.model.send({ id, ...message });
+      } catch {
+        this.pendingAnswers.get(id)?.({ ok: false, error: KERNEL_SILENT }); // the kernel of this page was restarted: nobody listens
+        this.pendingAnswers.delete(id);
+        this.onKernelGone();
+      }
+    });
+  }
+
+  notify(what, detail) {
+    for (const view of this.views) view.onChange(what, detail);
+    this.toast?.onChange(what, detail);
+  }
+}
+
+/** An entry as an earlier plan version has it: that something happened, to steps it does not know. */
+function withoutSteps(entry) {
+  const blank = [...entry];
+  [blank[STEP], blank[CHANGES]] = [-1, []];
+  return blank;
+}
+
+const KERNEL_GONE = "The kernel that told this page of the run is gone, and this is what it told last.";
+const KERNEL_SILENT = {
+  code: "kernel_silent",
+  message: "The kernel does not answer: it is busy with a cell, or gone.",
+  fix: "When it is idle, ask again; after a restart, run the cell that shows this run.",
+};

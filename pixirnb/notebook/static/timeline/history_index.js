@@ -1,0 +1,101 @@
+// What the timeline and the replay derive from a history: its courses, the intervals of its steps, its bookmarks. One for each
+// history, whoever shows it; it grows with the tape.
+
+import { formatDuration, pluralize } from "../dom/formatting.js";
+import { Bookmarks } from "./bookmarks.js";
+import { Courses } from "./courses.js";
+import { Intervals } from "./intervals.js";
+
+export class HistoryIndex {
+  constructor(store) {
+    this.history = store.history;
+    this.scene = store.scene;
+    this.vocabulary = store.vocabulary;
+    this.kinds = store.vocabulary.told;
+    this.courses = new Courses();
+    this.intervals = new Intervals(store.scene, store.markOf);
+    this.bookmarks = new Bookmarks(store.scene);
+    this.indexed = 0;
+  }
+
+  catchUp() {
+    const { entries } = this.history;
+    for (; this.indexed < entries.length; this.indexed += 1) {
+      const [, at, number, step, changes, status, details] = entries[this.indexed];
+      const kind = this.kinds[number] ?? "";
+      this.courses.add(this.indexed, kind, at);
+      this.intervals.add(this.indexed, kind, at, step, changes, details, this.courses);
+      this.bookmarks.add(this.indexed, kind, step, changes, status, details, this.vocabulary);
+    }
+    return this;
+  }
+
+  /** Active milliseconds at a position: without the pauses between courses. */
+  activeAt(position) {
+    return this.courses.activeAt(this.history.timeAt(position));
+  }
+
+  /** The event at an index of the tape in words, without its step. */
+  sentence(index) {
+    const [, , number, , , status, details] = this.history.entries[index];
+    const [first, second, third] = details;
+    const mark = this.vocabulary.marks[second]?.word ?? "";
+    const filled = {
+      attempt: first,
+      mark,
+      elapsed: third >= 0 && this.kinds[number] === "attempt_ended" ? ` after ${formatDuration(third)}` : "",
+      delay: second >= 0 ? ` in ${formatDuration(second)}` : "",
+      reused: third === 1 ? ", reused" : "",
+      asked: ["asks to be allowed something", "allowed by a person", "denied by a person"][second] ?? "news of its agent",
+      verdict: second === 1 ? "accepted" : "rejected",
+      name: first,
+      files: pluralize(Math.max(0, second), "file"),
+      merge: second === 1 ? "a merge taken back" : `${pluralize(Math.max(0, first), "file")} merged`,
+      status: this.vocabulary.run[status]?.word ?? status,
+      reuse: first,
+      rerun: second,
+      hold: third,
+    };
+    const words = this.vocabulary.events[number] ?? "an event of a kind this page does not know";
+    // An event whose data could not be read has nothing to fill in.
+    const isBare = !details.length && !status;
+    return words.replace(/\{(\w+)\}/g, (_, name) => (isBare ? "" : filled[name] ?? "")).replace(/[ :]+$/, "");
+  }
+
+  /**
+   * The chain of steps that the length of a course hung on, as far as `position` tells: back from what ended last, to the need
+   * that was ready last, or to what held the slot. `{course, links: [{step, why, intervals}], worked}`, first link first, `why` it began
+   * when it did; null where nothing has ended.
+   */
+  pathAt(position) {
+    const { courses, intervals, history } = this;
+    const number = courses.indexAtPosition(position);
+    const first = courses.list[number]?.index ?? 0;
+    const closing = intervals.ends.findLast(([index]) => index < position);
+    if (!closing || closing[0] <= first) return null;
+    if (this.path?.limit === closing[0] && this.path.course === number) return this.path;
+    const links = [];
+    let worked = 0;
+    let next = { step: closing[1], index: closing[0] };
+    while (next) {
+      const limit = next.index;
+      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
+      if (!spans.length) break;
+      for (const each of spans) worked += each.to - each.from;
+      const cause = intervals.causeOf(spans[0], first, history, this.kinds);
+      links.push({ step: next.step, why: cause?.why, intervals: spans });
+      next = cause && cause.index < limit ? cause : null;
+    }
+    links.reverse();
+    this.path = { course: number, limit: closing[0], links, worked, set: new Set(links.flatMap((link) => link.intervals)) };
+    return this.path;
+  }
+}
+
+const INDEXES = new WeakMap();
+
+/** The index of what a store, or a plan version of it, shows, up to its last entry. */
+export function historyIndexOf(store) {
+  if (!INDEXES.has(store.history)) INDEXES.set(store.history, new HistoryIndex(store));
+  return INDEXES.get(store.history).catchUp();
+}

@@ -1,0 +1,146 @@
+// One row of the timeline: a step's name, and its intervals as bars. Elements stay as long as what they show, so that one that has
+// the focus keeps it.
+
+import { h, icon, setChildren, setStyle, setText } from "../dom/elements.js";
+import { formatClock, formatDuration } from "../dom/formatting.js";
+import { NEGLIGIBLE_MS } from "./intervals.js";
+
+const LABEL_WIDTH = 68; // px a bar needs to hold its span
+const ICON_WIDTH = 20;
+
+export class TimelineRow {
+  constructor(timeline, step) {
+    this.timeline = timeline;
+    this.store = timeline.store;
+    this.step = step;
+    this.shown = new Map(); // interval -> element
+    const id = this.store.scene.ids[step];
+    this.mark = h("span", { class: "pixirnb-row-mark" });
+    this.name = h("div", { class: "pixirnb-row-name", role: "rowheader", title: id }, this.mark, h("span", {}, id));
+    this.name.step = step;
+    this.lane = h("div", { class: "pixirnb-lane", role: "gridcell" });
+    this.after = h("span", { class: "pixirnb-after", "aria-hidden": "true" });
+    this.lane.append(this.after);
+    this.root = h("div", { class: "pixirnb-timeline-row", role: "row" }, this.name, this.lane);
+  }
+
+  /** Draw what is known at the position that is shown. */
+  draw() {
+    const { timeline, store } = this;
+    const position = store.at;
+    const mark = store.markAt(this.step);
+    if (this.drawnMark !== mark.key) {
+      this.drawnMark = mark.key;
+      setChildren(this.mark, icon(mark, 13));
+      this.name.setAttribute("aria-label", `${store.scene.ids[this.step]}: ${mark.word}`);
+    }
+    this.root.classList.toggle("pixirnb-chosen-row", store.chosen === this.step);
+    const seen = new Set();
+    let end = 0;
+    let last = null;
+    let waited = 0;
+    for (const interval of timeline.historyIndex.intervals.of[this.step]) {
+      if (interval.opened >= position) break;
+      seen.add(interval);
+      const [from, to] = [timeline.axis.x(interval.from), timeline.axis.x(this.endOf(interval, position))];
+      if (interval.kind === "wait") waited = this.endOf(interval, position) - interval.from;
+      this.drawBar(interval, from, to, position, waited);
+      if (interval.kind !== "wait") [last, waited, end] = [interval, 0, to];
+    }
+    for (const [interval, element] of this.shown) {
+      if (seen.has(interval)) continue;
+      if (element === document.activeElement) timeline.frame.focus({ preventScroll: true });
+      element.remove();
+      this.shown.delete(interval);
+    }
+    this.drawAfter(last, end, position);
+  }
+
+  /** The last span, where its bar has no room for it. */
+  drawAfter(last, end, position) {
+    const wide = last ? this.shown.get(last).wide : 0;
+    setText(this.after, last && wide < LABEL_WIDTH && last.kind !== "delay" ? this.intervalDuration(last, position) : "");
+    setStyle(this.after, "left", `${(end + (wide < ICON_WIDTH ? 20 : 5)).toFixed(1)}px`);
+  }
+
+  endOf(interval, position) {
+    if (interval.closed < position) return interval.to;
+    return Math.max(interval.from, this.store.moment);
+  }
+
+  isOpen(interval, position) {
+    return interval.closed >= position;
+  }
+
+  /** How an attempt, a wait or a question looked at a position. */
+  markOf(interval, position) {
+    const { store } = this;
+    const { marks, run } = store.vocabulary;
+    if (interval.kind === "ask") return run.needs_orchestrator;
+    if (interval.kind !== "run") return marks[store.markOf.queued];
+    if (this.isOpen(interval, position)) {
+      const now = store.markAt(this.step);
+      return ["running", "permission", "lost"].includes(now.key) ? now : marks[store.markOf.running];
+    }
+    return marks[interval.judged < position && interval.verdict >= 0 ? interval.verdict : interval.mark] ?? marks[store.markOf.ended];
+  }
+
+  intervalDuration(interval, position) {
+    if (this.isOpen(interval, position)) return formatClock(this.endOf(interval, position) - interval.from);
+    return formatDuration(interval.elapsed >= 0 ? interval.elapsed : interval.to - interval.from);
+  }
+
+  drawBar(interval, from, to, position, waited) {
+    let element = this.shown.get(interval);
+    const isPlain = interval.kind === "wait";
+    if (!element) {
+      element = isPlain ? h("i", {}) : h("button", { type: "button", tabindex: "-1" });
+      element.interval = interval;
+      this.shown.set(interval, element);
+      this.lane.insertBefore(element, this.after);
+    }
+    const width = Math.max(isPlain ? 0 : 3, to - from);
+    element.wide = width;
+    const mark = this.markOf(interval, position);
+    const isOnPath = this.timeline.path?.set.has(interval) ?? false;
+    const drawn = `${from.toFixed(1)}|${width.toFixed(1)}|${mark.key}|${this.isOpen(interval, position)}|${isOnPath}|${waited > 0}`;
+    if (element.drawn === drawn) return;
+    element.drawn = drawn;
+    setStyle(element, "left", `${from.toFixed(1)}px`);
+    setStyle(element, "width", `${width.toFixed(1)}px`);
+    if (isPlain) {
+      element.className = "pixirnb-wait";
+      element.title = this.describe(interval, mark, position, 0);
+      return;
+    }
+    const state = [this.isOpen(interval, position) ? "pixirnb-unended" : "", isOnPath ? "pixirnb-critical" : ""].filter(Boolean).join(" ");
+    element.className = `pixirnb-interval pixirnb-interval-${interval.kind} pixirnb-as-${mark.key} pixirnb-${mark.tone} ${state}`;
+    const words = this.describe(interval, mark, position, waited, isOnPath);
+    element.setAttribute("aria-label", words);
+    element.title = words;
+    this.fillBar(element, interval, mark, width, position);
+  }
+
+  fillBar(element, interval, mark, width, position) {
+    const shape = interval.kind === "delay" ? null : icon(mark, 12);
+    const tries = interval.kind === "run" && interval.attempt > 1 && width > 84 ? `×${interval.attempt} ` : "";
+    const words = width >= LABEL_WIDTH && interval.kind !== "delay" ? `${tries}${this.intervalDuration(interval, position)}` : "";
+    setChildren(element, shape, words ? h("span", {}, words) : null);
+    element.classList.toggle("pixirnb-slim", width < ICON_WIDTH);
+  }
+
+  describe(interval, mark, position, waited, isOnPath = false) {
+    const id = this.store.scene.ids[this.step];
+    const span = this.intervalDuration(interval, position);
+    const begun = `from ${formatDuration(this.timeline.historyIndex.courses.activeAt(interval.from))}`;
+    const parts = {
+      run: [`${id}, attempt ${interval.attempt}: ${mark.word}`, span, begun],
+      wait: [`${id}: ready to start and waited`, span],
+      delay: [`${id}: waited to be tried again`, span, begun],
+      ask: [`${id}: asked a person`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
+    }[interval.kind];
+    if (waited >= NEGLIGIBLE_MS) parts.push(`after a wait of ${formatDuration(waited)}`);
+    if (isOnPath) parts.push("on the critical path");
+    return parts.filter(Boolean).join(", ");
+  }
+}
