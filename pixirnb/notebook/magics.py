@@ -31,6 +31,7 @@ from pixirnb.notebook.kernel.async_cell import AWAITED
 from pixirnb.notebook.kernel.attendance import is_attended
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.cell_wait import Staying
+from pixirnb.notebook.kernel.deferred_interrupt import interrupt_deferred
 from pixirnb.notebook.kernel.error_guard import honest
 from pixirnb.notebook.kernel.line_args import (
     Stay,
@@ -111,7 +112,9 @@ class PixirMagics(Magics):
             draft = define(cell, name=asked.name, workspace=asked.workspace)
             if asked.dry_run or not (asked.run or asked.wait):
                 return self._define_only(draft, asked, stay)
-            return self._stay(self._started(draft, asked), stay, CellOutput())
+            with interrupt_deferred() as shown:
+                run = self._started(draft, asked)
+                return self._stay(run, stay, CellOutput(), shown=shown)
 
     @no_var_expand
     @magic_arguments("%step")
@@ -201,20 +204,21 @@ class PixirMagics(Magics):
         """Run one step alone and stay with it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        run = api.start(
-            tried.workflow,
-            tried.inputs,
-            workspace=workspace,
-            functions=functions,
-            attended=is_attended(self.shell),
-        )
-
-        def show_value() -> None:
-            if run.outcome.ok and (value := run.value(asked.id)) is not None:
-                display(value)
-
         stay = Stay(is_waiting=True, is_awaited=asked.awaited)
-        return self._stay(run, stay, CellOutput(), then=show_value)
+        with interrupt_deferred() as shown:
+            run = api.start(
+                tried.workflow,
+                tried.inputs,
+                workspace=workspace,
+                functions=functions,
+                attended=is_attended(self.shell),
+            )
+
+            def show_value() -> None:
+                if run.outcome.ok and (value := run.value(asked.id)) is not None:
+                    display(value)
+
+            return self._stay(run, stay, CellOutput(), then=show_value, shown=shown)
 
     def _started(self, draft: WorkflowDraft, asked: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
@@ -243,8 +247,12 @@ class PixirMagics(Magics):
         *,
         is_json: bool = False,
         then: Callable[[], None] = _nothing,
+        shown: Callable[[], None] = _nothing,
     ) -> Waiting:
-        """Show a run that is under way, and stay with it if asked; `then` is called once its end has been shown."""
+        """Show a run that is under way, and stay with it if asked.
+
+        `shown` is called once it can be seen, `then` once its end has been shown.
+        """
         SHELF.take(run)
         self._bind(stay, run)
         if is_json:
@@ -256,6 +264,7 @@ class PixirMagics(Magics):
                 show()
         else:
             show = GALLERY.show(run, self.shell, is_staying=stay.is_waiting)
+        shown()
         if not stay.is_waiting:
             return None
 

@@ -124,6 +124,28 @@ def started(folder: Path) -> list[int]:
     return [int((folder / name).read_text()) for name in ("bare", "tagged")]
 
 
+LAUNCH = """import os, signal, sys
+from IPython.display import display
+from pixirnb import api
+real = api.start
+def start(*args, **kwargs):
+    run = real(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGINT)
+    return run
+api.start = start
+"""
+
+
+def test_an_interrupt_of_a_launch_waits_until_the_run_can_be_seen(fresh: Notebook) -> None:
+    fresh.run(LAUNCH)
+    cell = fresh.run(
+        "%%workflow quick --run --as run\nsteps:\n  - {id: a, run: 'sleep 0.2', posture: read_only}"
+    )
+    assert ["KeyboardInterrupt" in "".join(lines) for lines in cell.errors] == [True]
+    assert cell.shown != []
+    assert fresh.run("print(run.wait().status)").printed == "completed\n"
+
+
 def test_a_killed_kernel_leaves_nothing_that_a_thread_of_it_has_started(fresh: Notebook) -> None:
     (fresh.folder / "childless.py").write_text(MODULE)
     fresh.run(THREAD)

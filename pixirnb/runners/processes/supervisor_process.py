@@ -43,7 +43,7 @@ RELEASE: Final = b"r"
 
 MARK: Final = struct.Struct(">Q")
 
-LAST_WAIT_S: Final = 7.0
+LAST_WAIT_S: Final = 12.0
 """How long reapers may take to end their trees once the engine is gone."""
 
 
