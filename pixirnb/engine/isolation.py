@@ -16,7 +16,7 @@ from typing import Any, Final
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import Cannot, sentence
 from pixirnb.history.events import EventDraft, warning
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_events import CONFLICT, METHOD
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -117,7 +117,7 @@ def _captured(
             {
                 "root": root,
                 "folder": around.roots.named(root).folder,
-                "method": taken.methods[root],
+                "method": METHOD,
                 "seen": given.seen[root],
                 "base": given.base[root],
                 "left": taken.trees[root],
@@ -299,18 +299,7 @@ def _order(step: PlannedStep, state: StepState, around: RunContext) -> MergeInpu
         merge_requests.word_on(around.run, state),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
-    kept, is_anew = _kept(step.id, around.run), state.reason == "selected"
-    return replace(order, claimed=claimed, carry=carry, kept=kept, is_anew=is_anew)
-
-
-def _kept(step_id: str, run: RunState) -> dict[str, dict[str, str]]:
-    """By root, how what other steps left there is kept."""
-    found: dict[str, dict[str, str]] = {}
-    for other, state in run.steps.items():
-        if other != step_id and state.captured is not None:
-            for root in state.captured["roots"]:
-                found.setdefault(root["root"], {})[other] = root["method"]
-    return found
+    return replace(order, claimed=claimed, carry=carry)
 
 
 def _outside(taken: CheckoutResult, step: PlannedStep, roots: Roots) -> list[str]:

@@ -14,8 +14,6 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 
-OLDEST_GIT: Final = (2, 38)
-"""`merge-tree --write-tree` came with it."""
 _MOST_NAMED: Final = 5
 _LONGEST: Final = 200
 
@@ -150,6 +148,16 @@ def unusable(path: Path, error: OSError) -> Cannot:
         fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
         code="tree_store_unusable",
         details={"path": str(path), "errno": error.errno},
+    )
+
+
+def unreadable(path: str, root: Path, why: str) -> Cannot:
+    """The Cannot for a file or folder that may not be read."""
+    return Cannot(
+        f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
+        fix="make it readable, or leave it out with `never_copy` or a .gitignore",
+        code="snapshot_unreadable",
+        details={"path": path, "root": str(root), "why": why},
     )
 
 

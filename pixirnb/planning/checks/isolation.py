@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pixirnb.planning.environment import OLDEST_GIT, Environment
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches
 from pixirnb.planning.graph import Graph
 from pixirnb.planning.resolved_step import Resolved
@@ -72,6 +73,26 @@ def check_isolation(
                 ("steps", position, "workspace"),
                 f"`{step.id}` {what}, so it has no copy to work in",
                 "take `workspace` out",
+            )
+
+
+def check_git(
+    facts: Environment, resolved: Sequence[Resolved], isolated: Sequence[int], merges: Sequence[int]
+) -> Iterator[SpecProblem]:
+    """Copies and merges where there is no git to make them. `isolated`, `merges`: positions of the steps concerned."""
+    if facts.has_git:
+        return
+    oldest = ".".join(map(str, OLDEST_GIT))
+    for positions, what, otherwise in (
+        (isolated, "works in a copy", "write `workspace: shared`"),
+        (merges, "merges files", "take the step out"),
+    ):
+        for position in positions:
+            yield SpecProblem(
+                "git_missing",
+                ("steps", position),
+                f"`{resolved[position].spec.id}` {what}, which takes git {oldest} or later, and it is not here",
+                f"install git {oldest} or later, or {otherwise}",
             )
 
 
