@@ -37,6 +37,7 @@ from pixirnb.protocols.trees import (
     layers_of,
 )
 from pixirnb.protocols.work import Ended
+from pixirnb.wording import join_names
 from pixirnb.workspace.errors import shown
 
 FILES_SHOWN: Final = 200
@@ -140,9 +141,8 @@ def _not_given(given: Checkout, step: str) -> list[EventDraft]:
     """A warning where the user's files hold what no copy can."""
     if not given.missing:
         return []
-    names = ", ".join(map(shown, given.missing[:5]))
-    more = f" and {len(given.missing) - 5} more" if len(given.missing) > 5 else ""
-    said = f"it worked without {names}{more}: pipes, sockets and devices are not copied."
+    names = join_names(given.missing, 5, shown)
+    said = f"it worked without {names}: pipes, sockets and devices are not copied."
     return [warning("not_copied", said, step)]
 
 
@@ -174,10 +174,9 @@ def merged_in(step: PlannedStep, run: RunState) -> str | None:
 def conflict_message(clash: MergeConflict, roots: Roots) -> str:
     """What clashes, in one line."""
     paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
-    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     ours, theirs = clash.between
     mine = "your files" if ours == "workspace" else f"`{ours}`"
-    return f"{mine} and `{theirs}` changed {shown} in different ways; nothing was changed."
+    return f"{mine} and `{theirs}` changed {join_names(paths, 5)} in different ways; nothing was changed."
 
 
 def conflict_facts(

@@ -17,6 +17,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.next_actions import mergeable
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.steps import MergeStep
+from pixirnb.wording import join_names
 
 MINE = "workspace"
 """The side of a conflict that is the user's own files."""
@@ -204,11 +205,10 @@ def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None
     strange = next((path for path in paths if path not in known), None)
     if strange is None:
         return
-    shown = ", ".join(f"`{path:.200}`" for path in told[:_NAMED])
-    more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+    shown = join_names(told, _NAMED, "`{:.200}`".format, group=",")
     raise InvalidArguments(
         f"`{strange:.200}` is not in conflict.",
-        fix=f"In conflict: {shown}{more}. Name a side for these, for all of them at once, or for none.",
+        fix=f"In conflict: {shown}. Name a side for these, for all of them at once, or for none.",
         code="not_in_conflict",
     )
 

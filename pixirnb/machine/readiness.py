@@ -15,6 +15,7 @@ from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.wording import join_names
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
@@ -122,9 +123,7 @@ def _file_limitations(state: StepState) -> list[str]:
     elif outside:
         told.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
     if unmatched := (state.ended or {}).get("unmatched"):
-        shown = ", ".join(f"`{pattern}`" for pattern in unmatched[:5])
-        more = f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
-        told.append(f"artifact_missing: {shown}{more} matched no file")
+        told.append(f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file")
     captured = state.captured or {}
     if links := captured.get("changes", {}).get("leads_out"):
         told.append(f"{LEADS_OUT}: {list_paths(links)}")

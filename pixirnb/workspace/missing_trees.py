@@ -9,6 +9,7 @@ from typing import Any, Final
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
 from pixirnb.protocols.trees import MergeInput
+from pixirnb.wording import join_names
 
 _ELSEWHERE: Final = "an export of a run has no trees: use the state folder that it ran in"
 _NAMED: Final = 3
@@ -80,7 +81,7 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
             else "is not in the store of trees"
         )
         raise Cannot(
-            f"What {_listed(steps) if steps else undone} changed {where}. Nothing was changed.",
+            f"What {join_names(steps, _NAMED, '`{}`'.format) if steps else undone} changed {where}. Nothing was changed.",
             fix=_fix(order.run_id, steps, was_copied=was_copied),
             code=error.code,
             details={**error.details, "steps": steps},
@@ -99,8 +100,3 @@ def _fix(run_id: str, steps: Sequence[str], *, was_copied: bool) -> str:
 
 def _again(run_id: str, steps: Sequence[str]) -> str:
     return ", ".join(f"`resume {run_id} --from {step}`" for step in steps[:_NAMED])
-
-
-def _listed(steps: Sequence[str]) -> str:
-    more = f" and {len(steps) - _NAMED} more" if len(steps) > _NAMED else ""
-    return ", ".join(f"`{step}`" for step in steps[:_NAMED]) + more

@@ -18,6 +18,7 @@ from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import DecisionStep, MergeStep
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import join_names
 
 _MAGIC: Final = re.compile(r"[*?\[{\\]")
 _NAMED: Final = 5
@@ -173,14 +174,12 @@ def check_merges(
     for found in inherited:
         if found.left_out:
             spec = resolved[found.step].spec
-            merged = ", ".join(f"`{graph.ids[each]}`" for each in found.left_out[:_NAMED])
-            rest = len(found.left_out) - _NAMED
-            more = f" and {rest} more" if rest > 0 else ""
+            merged = join_names(found.left_out, _NAMED, lambda each: f"`{graph.ids[each]}`")
             yield SpecProblem(
                 "merge_incomplete",
                 ("steps", found.step, "merge"),
-                f"what `{spec.id}` merges builds on {merged}{more}, which no merge brings back before",
-                f"add {merged}{more} to `merge`, or merge before",
+                f"what `{spec.id}` merges builds on {merged}, which no merge brings back before",
+                f"add {merged} to `merge`, or merge before",
             )
 
 

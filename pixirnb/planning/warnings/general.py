@@ -15,6 +15,7 @@ from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep, PythonStep
+from pixirnb.wording import join_names
 
 MANY_DEPENDENCIES: Final = 5
 
@@ -72,13 +73,12 @@ def _moved_from_threads(analysis: Analysis) -> Iterator[SpecProblem]:
         and not needs_process(step.spec, step.posture, step.workspace, step.retry)
     ]
     if moved:
-        names = ", ".join(f"`{analysis.graph.ids[position]}`" for position in moved[:3])
-        more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+        names = join_names(moved, 3, lambda position: f"`{analysis.graph.ids[position]}`")
         verb = "runs as a process" if len(moved) == 1 else "run as processes"
         yield SpecProblem(
             "children_not_told_apart",
             ("steps", moved[0]),
-            f"{names}{more} {verb}: what a thread starts here cannot be told from what others start",
+            f"{names} {verb}: what a thread starts here cannot be told from what others start",
             "write `process: true` where that is meant, or run it on Linux",
         )
 
@@ -108,8 +108,7 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         if step.is_undeclared and step.workspace == "shared"
     ]
     if undeclared and analysis.workflow.undeclared_writers == "allow":
-        names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
-        more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
+        names = join_names(undeclared, 3, lambda number: f"`{analysis.graph.ids[number]}`")
         is_one = len(undeclared) == 1
         about = "says nothing about the files it writes"
         say = about if is_one else "say nothing about the files they write"
@@ -117,7 +116,7 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "undeclared_writers",
             ("steps", undeclared[0]),
-            f"{names}{more} {say}, so nothing keeps {them} apart",
+            f"{names} {say}, so nothing keeps {them} apart",
             "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
         )
     for position in sorted(analysis.conflicts.steps):

@@ -60,6 +60,11 @@ def line(text: object, limit: int = 200) -> str:
     return shown if len(shown) <= limit else shown[: max(0, limit - 1)].rstrip() + "…"
 
 
+def quoted(value: object, limit: int = 64) -> str:
+    """The same as a name in a sentence: `` `make` ``."""
+    return f"`{line(value, limit)}`"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 step`, `3 steps`, `1,200 steps`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
