@@ -15,7 +15,7 @@ from pixirnb.history.file_state import last_merge, paths_of
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.next_actions import mergeable
-from pixirnb.planning.plan import Plan
+from pixirnb.planning.plan import Plan, ancestors
 from pixirnb.spec.steps import MergeStep
 from pixirnb.wording import join_names
 
@@ -317,7 +317,7 @@ def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any
 
     Those that others build on come first.
     """
-    return captures(plan, run, _before(plan, plan.steps[index].depends_on))
+    return captures(plan, run, ancestors(plan, index))
 
 
 def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
@@ -337,14 +337,3 @@ def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[s
         if state.checkpoint_status == "checkpoint_ready" and state.captured["changes"]["count"]:
             found.append(state.captured)
     return found
-
-
-def _before(plan: Plan, start: Iterable[int]) -> set[int]:
-    reached: set[int] = set()
-    pending = list(start)
-    while pending:
-        index = pending.pop()
-        if index not in reached:
-            reached.add(index)
-            pending.extend(plan.steps[index].depends_on)
-    return reached

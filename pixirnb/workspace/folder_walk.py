@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.protocols.trees import mark_of
 from pixirnb.workspace.errors import unreadable
 from pixirnb.workspace.rules import LEFT_OUT, Rules
 
-_PASSED_OVER: Final = LEFT_OUT | {".git", ".pixirnb"}
+_PASSED_OVER: Final = LEFT_OUT | RESERVED
 
 
 def special_files(root: Path, rules: Rules, limit: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Final
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.repos import written_repos
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
+from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.planning.warnings.agents import agent_cautions
 from pixirnb.planning.warnings.isolation import isolation_cautions
 from pixirnb.spec.durations import format_duration
@@ -19,7 +20,6 @@ from pixirnb.wording import join_names
 
 MANY_DEPENDENCIES: Final = 5
 
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_VALUE: Final = re.compile(
     r"(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\.|eyJ)[\w.-]{8,}|-----BEGIN [A-Z ]*KEY"
 )
@@ -207,7 +207,7 @@ def _secrets(analysis: Analysis) -> Iterator[SpecProblem]:
         for name, value in env.items():
             if "{{" in value:
                 continue
-            named = _SECRET_NAME.search(name) and len(value) >= 8 and "/" not in value
+            named = is_secret_variable(name) and len(value) >= 8 and "/" not in value
             if named or _SECRET_VALUE.search(value):
                 yield SpecProblem(
                     "secret_in_env",
