@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.spec.did_you_mean import did_you_mean
-from pixirnb.spec.relay.folders import Folders
+from pixirnb.spec.relay.folders import Folders, where
 from pixirnb.spec.relay.keys import AGENT, CONSTRAINTS
-from pixirnb.spec.relay.parser import RelayParser, safe_names
+from pixirnb.spec.relay.parser import Draft, RelayParser
 from pixirnb.spec.relay.permissions import Permissions, RelayPermission
 from pixirnb.spec.source_map import PathParts
 
@@ -56,93 +56,50 @@ class Hand:
 class Team:
     """The agents of one file."""
 
+    reading: RelayParser
+    folders: Folders
+    permissions: Permissions
+    retry: Mapping[str, Any]
+    """What `errorHandling` says of retries, without a number of attempts."""
     native: dict[str, dict[str, Any]] = field(default_factory=dict)
     hands: dict[str, Hand] = field(default_factory=dict)
     """By the name in the file."""
 
+    def read(self, top: Mapping[str, Any]) -> None:
+        """Read the agents of a file."""
+        for name, safe, parts, item in self.reading.named(top, "agents", AGENT, "an agent"):
+            self.reading.renamed((*parts, "name"), name, safe)
+            self.reading.moved["agents", safe] = parts
+            draft = Draft(self.reading, ("agents", safe), {"runner": "cli"})
+            self.hands[name] = self._hand(safe, item, parts, draft)
+            self.native[safe] = draft.native
 
-def read_agents(
-    reading: RelayParser,
-    top: Mapping[str, Any],
-    *,
-    folders: Folders,
-    permissions: Permissions,
-    retry: Mapping[str, Any],
-) -> Team:
-    """The agents of a file. `retry` is what `errorHandling` says, without a number of attempts."""
-    team = Team()
-    found = reading.named(top, "agents", AGENT, "an agent")
-    safe = safe_names(name for name, _, _ in found)
-    for name, parts, item in found:
-        reading.renamed((*parts, "name"), name, safe[name])
-        reading.moved["agents", safe[name]] = parts
-        agent, hand = _agent(
-            reading,
-            item,
-            parts,
-            name=safe[name],
-            folders=folders,
-            permissions=permissions,
-            retry=retry,
-        )
-        team.native[safe[name]] = agent
-        team.hands[name] = hand
-    return team
-
-
-def _agent(
-    reading: RelayParser,
-    item: Mapping[str, Any],
-    parts: PathParts,
-    *,
-    name: str,
-    folders: Folders,
-    permissions: Permissions,
-    retry: Mapping[str, Any],
-) -> tuple[dict[str, Any], Hand]:
-    moved, own = reading.moved, ("agents", name)
-    agent: dict[str, Any] = {"runner": "cli"}
-    cli = reading.needed(item, "cli", parts)
-    # Without one it is a mistake, and told: any does for looking further.
-    agent["command"] = "claude" if cli is None else _command(reading, cli, (*parts, "cli"))
-    moved[*own, "command"] = moved[*own, "runner"] = (*parts, "cli")
-    for position in range(len(PASSED.get(str(agent.get("command")), ()))):
-        moved[*own, "pass_env", position] = (*parts, "cli")
-    if passed := PASSED.get(str(agent.get("command"))):
-        agent["pass_env"] = list(passed)
-    role = reading.text(item, "role", parts)
-    if role:
-        agent["role"] = role
-    constraints = reading.mapping(item, "constraints", parts)
-    at = (*parts, "constraints")
-    reading.keys(constraints, at, CONSTRAINTS)
-    model = reading.text(constraints, "model", at)
-    if model:
-        agent["model"] = model
-    timeout = reading.span(constraints, "timeoutMs", at)
-    if timeout is not None:
-        agent["timeout"] = timeout
-        moved[*own, "timeout"] = (*at, "timeoutMs")
-    retries = reading.count(constraints, "retries", at)
-    if retries is not None:
-        agent["retry"] = {"max_attempts": retries + 1, **retry}
-        moved[*own, "retry"] = (*at, "retries")
-    cwd = folders.folder(item, parts)
-    if cwd is not None and cwd != ".":
-        agent["cwd"] = cwd
-        moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in item else "cwd")
-    paths = reading.texts(item, "additionalPaths", parts)
-    if paths:
-        agent["additional_paths"] = paths
-        moved[*own, "additional_paths"] = (*parts, "additionalPaths")
-    leave = permissions.of(item, parts)
-    if leave.posture is not None:
-        agent["posture"] = leave.posture
-        moved[*own, "posture"] = leave.access_at
-    if leave.is_unasked:
-        agent["permission_mode"] = "auto"
-    preface = reading.text(item, "task", parts) or ""
-    return agent, Hand(name, preface, leave, cwd)
+    def _hand(self, name: str, item: Mapping[str, Any], parts: PathParts, draft: Draft) -> Hand:
+        reading, at, limits = self.reading, (*parts, "cli"), (*parts, "constraints")
+        cli = reading.needed(item, "cli", parts)
+        # Without one it is a mistake, and told: any does for looking further.
+        command = "claude" if cli is None else _command(reading, cli, at)
+        draft.put("command", command, at)
+        draft.came("runner", at=at)
+        passed = PASSED.get(command, ())
+        draft.put("pass_env", list(passed))
+        for position in range(len(passed)):
+            draft.came("pass_env", position, at=at)
+        draft.put("role", reading.text(item, "role", parts) or None)
+        constraints = reading.mapping(item, "constraints", parts)
+        reading.keys(constraints, limits, CONSTRAINTS)
+        draft.put("model", reading.text(constraints, "model", limits) or None)
+        draft.policies(constraints, limits, self.retry)
+        cwd = self.folders.folder(item, parts)
+        if cwd != ".":
+            draft.put("cwd", cwd, where(item, parts))
+        paths = reading.texts(item, "additionalPaths", parts)
+        draft.put("additional_paths", paths, (*parts, "additionalPaths"))
+        leave = self.permissions.of(item, parts)
+        draft.put("posture", leave.posture, leave.access_at)
+        if leave.is_unasked:
+            draft.put("permission_mode", "auto")
+        return Hand(name, reading.text(item, "task", parts) or "", leave, cwd)
 
 
 def _command(reading: RelayParser, cli: str, parts: PathParts) -> str:

@@ -35,29 +35,23 @@ class Folders:
     def declare(self, top: Mapping[str, Any]) -> None:
         """Read the `paths` of the file."""
         reading = self.reading
-        declared = reading.named(top, "paths", PATH, "a path")
-        safe = safe_names(name for name, _, _ in declared)
-        for name, parts, item in declared:
+        for name, safe, parts, item in reading.named(top, "paths", PATH, "a path"):
             path = reading.needed(item, "path", parts)
-            self._named[name] = safe[name]
-            reading.renamed((*parts, "name"), name, safe[name])
+            self._named[name] = safe
+            reading.renamed((*parts, "name"), name, safe)
             if path is None:
                 continue
-            where = (*parts, "path")
-            expanded = self._expanded(path, where)
-            reading.moved["repos", safe[name]] = where
-            if reading.flag(item, "required", parts, default=True):
-                self.repos[safe[name]] = expanded
+            expanded = self._expanded(path, (*parts, "path"))
+            reading.moved["repos", safe] = (*parts, "path")
+            if reading.flag(item, "required", parts):
+                self.repos[safe] = expanded
             else:
-                self._optional[safe[name]] = (expanded, parts)
+                self._optional[safe] = (expanded, parts)
 
     def folder(self, mapping: Mapping[str, Any], parts: PathParts) -> str | None:
         """The folder that `cwd` or `workdir` of an agent or step names: `sub`, `repos.NAME`, `repos.NAME/sub`."""
         reading = self.reading
-        cwd, workdir = (
-            reading.text(mapping, "cwd", parts),
-            reading.text(mapping, "workdir", parts),
-        )
+        cwd, workdir = (reading.text(mapping, key, parts) for key in ("cwd", "workdir"))
         if cwd is not None and workdir is not None:
             reading.wrong(
                 "wrong_value",
@@ -132,6 +126,11 @@ class Folders:
                 "leave it, or write the path out",
             )
         return expanded
+
+
+def where(mapping: Mapping[str, Any], parts: PathParts) -> PathParts:
+    """Where an agent or step names the folder it works in."""
+    return (*parts, "workdir" if "workdir" in mapping else "cwd")
 
 
 def normal(path: str) -> list[str]:

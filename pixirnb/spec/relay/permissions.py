@@ -66,24 +66,22 @@ class Permissions:
         written = item.get("permissions")
         if written is None and not is_step and self._default is not None:
             written, at = self._default, ("permissions", "default")
+        profile_at = access_at = at
         if isinstance(written, str):
-            own: dict[str, Any] = {"profile": written}
-            if written not in self._profiles and written in ACCESS:
-                own = {"access": written}
-            profile_at = access_at = at
+            is_access = written not in self._profiles and written in ACCESS
+            own: dict[str, Any] = {"access" if is_access else "profile": written}
         else:
             own = self.reading.mapping(item, "permissions", parts)
             profile_at, access_at = (*at, "profile"), (*at, "access")
             self.reading.keys(own, at, PERMISSIONS)
         profile = self.reading.text(own, "profile", at)
         if profile is not None and profile not in self._profiles:
+            otherwise = "declare it under `permission_profiles`"
             self.reading.wrong(
                 "relay_profile_unknown",
                 profile_at,
                 f"there is no permission profile `{profile:.80}`",
-                did_you_mean(
-                    profile, self._profiles, otherwise="declare it under `permission_profiles`"
-                ),
+                did_you_mean(profile, self._profiles, otherwise=otherwise),
             )
         said = {**self._profiles.get(profile or "", {}), **own}
         access_at = access_at if "access" in own else profile_at

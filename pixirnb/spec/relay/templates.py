@@ -32,7 +32,7 @@ class Templates:
     reading: RelayParser
     ids: Mapping[str, str]
     """Relay name of a step to its id."""
-    inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    inputs: dict[str, dict[str, Any]]
     """Declared because a template wants them."""
     _called: dict[str, str] = field(default_factory=dict)
 
