@@ -70,12 +70,9 @@ class RelayParser:
                     said = f"`{key}` changes nothing here: {known.inert[key]}"
                     self.note("relay_inert", (*parts, key), said, "leave it, or take it out")
             elif key not in known.read:
-                self.note(
-                    "relay_unknown_key",
-                    (*parts, key),
-                    f"a {known.what} of this format has no key `{key}`: nothing reads it",
-                    did_you_mean(key, known.known, otherwise="take it out"),
-                )
+                message = f"a {known.what} of this format has no key `{key}`: nothing reads it"
+                fix = did_you_mean(key, known.known, otherwise="take it out")
+                self.note("relay_unknown_key", (*parts, key), message, fix)
 
     def _is(self, value: object, at: PathParts, shape: _Shape[T]) -> TypeGuard[T]:
         if isinstance(value, shape.types):
@@ -183,12 +180,9 @@ class RelayParser:
     def renamed(self, parts: PathParts, name: str, safe: str) -> None:
         """Tell what a name is called here, where that differs."""
         if name != safe:
-            self.note(
-                "relay_renamed",
-                parts,
-                f"`{name:.80}` is called `{safe}` here",
-                "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit",
-            )
+            message = f"`{name:.80}` is called `{safe}` here"
+            fix = "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit"
+            self.note("relay_renamed", parts, message, fix)
 
 
 @dataclass(slots=True)

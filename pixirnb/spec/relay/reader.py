@@ -16,13 +16,12 @@ from typing import Any, Final, Literal
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import shown
 from pixirnb.spec.problems import SpecProblem
-from pixirnb.spec.relay.agents import Team
-from pixirnb.spec.relay.custom_steps import CustomSteps
+from pixirnb.spec.relay.agents import Permissions, Team
 from pixirnb.spec.relay.folders import Folders
 from pixirnb.spec.relay.keys import ERRORS, SWARM, TOP, WORKFLOW
 from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
-from pixirnb.spec.relay.permissions import Permissions
 from pixirnb.spec.relay.steps import Steps
+from pixirnb.spec.relay.templates import CustomSteps
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import KIND_KEYS
 
@@ -136,19 +135,12 @@ def _head(draft: Draft, value: Mapping[str, Any]) -> None:
     draft.put("name", safe)
     version = value.get("version")
     if not isinstance(version, str):
-        reading.note(
-            "relay_differs",
-            ("version",) if "version" in value else (),
-            "the version is not a text, which its own runner refuses",
-            'write `version: "1.0"`',
-        )
+        message = "the version is not a text, which its own runner refuses"
+        fix = 'write `version: "1.0"`'
+        reading.note("relay_differs", ("version",) if "version" in value else (), message, fix)
     elif version.split(".")[0] != "1":
-        reading.note(
-            "relay_differs",
-            ("version",),
-            f"version {version:.20} is read as version 1",
-            "compare what the plan shows",
-        )
+        message = f"version {version:.20} is read as version 1"
+        reading.note("relay_differs", ("version",), message, "compare what the plan shows")
     draft.put("description", reading.text(value, "description", ()) or None)
     # Its own runner takes a clean end for success, and keeps nobody apart.
     draft.native |= {"readiness": "lenient", "undeclared_writers": "allow"}
@@ -158,12 +150,8 @@ def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> 
     """`swarm`, and with it what all steps share."""
     reading = draft.reading
     if value.get("swarm") is None:
-        reading.note(
-            "relay_differs",
-            (),
-            "there is no `swarm`, which its own runner refuses",
-            "add `swarm: {pattern: dag}`",
-        )
+        message = "there is no `swarm`, which its own runner refuses"
+        reading.note("relay_differs", (), message, "add `swarm: {pattern: dag}`")
     swarm = reading.mapping(value, "swarm", ())
     reading.keys(swarm, ("swarm",), SWARM)
     most = reading.count(swarm, "maxConcurrency", ("swarm",))
@@ -210,12 +198,10 @@ def _workflow(
         return (), None
     found = [*reading.mappings(value, "workflows", ())]
     for parts, other in found[1:]:
-        reading.note(
-            "relay_differs",
-            parts,
-            f"only the first workflow is read, and {shown(other.get('name'))} is not the first",
-            "put it first, or into a file of its own",
+        message = (
+            f"only the first workflow is read, and {shown(other.get('name'))} is not the first"
         )
+        reading.note("relay_differs", parts, message, "put it first, or into a file of its own")
     return found[0] if found else ((), None)
 
 
@@ -228,12 +214,9 @@ def _of_workflow(draft: Draft, workflow: Mapping[str, Any], parts: PathParts) ->
     on_error, at = reading.text(workflow, "onError", parts), (*parts, "onError")
     if on_error in _LIKE_ON_ERROR:
         draft.put("on_failure", _LIKE_ON_ERROR[on_error])
-        reading.note(
-            "relay_differs",
-            at,
-            f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry",
-            "write `skip` to go on after a failure, `fail` to stop",
-        )
+        message = f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry"
+        fix = "write `skip` to go on after a failure, `fail` to stop"
+        reading.note("relay_differs", at, message, fix)
     elif on_error is not None and on_error not in _ON_ERROR:
         reading.no_choice(at, on_error, "nothing to do on an error", _ON_ERROR)
     elif on_error is not None:

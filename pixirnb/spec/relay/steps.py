@@ -10,12 +10,11 @@ from typing import Any, Final
 from pixirnb.spec.expressions.references import BadReference, parse_references
 from pixirnb.spec.relay.agents import Hand, Team
 from pixirnb.spec.relay.checks import preflight_checks, read_check
-from pixirnb.spec.relay.custom_steps import CustomSteps
 from pixirnb.spec.relay.folders import normal, where
 from pixirnb.spec.relay.keys import PREFLIGHT, STEP
 from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
 from pixirnb.spec.relay.shell import settle
-from pixirnb.spec.relay.templates import Templates
+from pixirnb.spec.relay.templates import CustomSteps, Templates
 from pixirnb.spec.source_map import PathParts
 
 TYPES: Final = ("agent", "deterministic", "worktree", "integration", "waitFor")
@@ -160,12 +159,8 @@ class Steps:
         kind = reading.text(said, "type", parts)
         match kind:
             case None if "command" in said and "agent" not in said:
-                reading.wrong(
-                    "missing_key",
-                    parts,
-                    "the step has a `command` and is of type agent, as every step that does not say its type",
-                    "add `type: deterministic`",
-                )
+                message = "the step has a `command` and is of type agent, as every step that does not say its type"
+                reading.wrong("missing_key", parts, message, "add `type: deterministic`")
             case None | "agent":
                 cwd = self._agent(step, cwd)
             case "deterministic":
@@ -173,12 +168,11 @@ class Steps:
             case "worktree":
                 self._worktree(step)
             case "integration" | "waitFor":
-                reading.wrong(
-                    "relay_unsupported",
-                    step.at("type"),
-                    f"`type: {kind}` stands for {_UNSUPPORTED[kind]}: no step here can do that",
-                    "write the step as a command (type deterministic)",
+                message = (
+                    f"`type: {kind}` stands for {_UNSUPPORTED[kind]}: no step here can do that"
                 )
+                fix = "write the step as a command (type deterministic)"
+                reading.wrong("relay_unsupported", step.at("type"), message, fix)
             case "":
                 pass
             case _:
@@ -227,19 +221,13 @@ class Steps:
         run = self._settled(command, at, step.name, draft)
         if not reading.flag(said, "failOnError", step.parts):
             run = _TOLERANT.format(command=run.rstrip("\n"))
-            reading.note(
-                "relay_differs",
-                step.at("failOnError"),
-                "whatever this command exits with, the step counts as ready; how it ended is the last line of its output",
-                "take `failOnError` out where a failure matters",
-            )
+            message = "whatever this command exits with, the step counts as ready; how it ended is the last line of its output"
+            fix = "take `failOnError` out where a failure matters"
+            reading.note("relay_differs", step.at("failOnError"), message, fix)
         if not reading.flag(said, "captureOutput", step.parts):
-            reading.note(
-                "relay_inert",
-                step.at("captureOutput"),
-                "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit",
-                "leave it, or take it out",
-            )
+            message = "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit"
+            fix = "leave it, or take it out"
+            reading.note("relay_inert", step.at("captureOutput"), message, fix)
         if cwd is not None and any(f"{cwd}/".startswith(f"{made}/") for made in self._made):
             # It comes to be in the run: a plan would miss it.
             run, cwd = f"cd {shlex.quote(cwd)} || exit 1\n{run}", None
@@ -265,19 +253,15 @@ class Steps:
     def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
         done = settle(self._templates.native(command, at, name))
         for text, place in done.refused:
-            self.reading.wrong(
-                "quoted_reference",
-                at,
-                f"{text} stands {place}, where its value cannot be kept apart from what is written",
-                f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument",
+            message = (
+                f"{text} stands {place}, where its value cannot be kept apart from what is written"
             )
+            fix = f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument"
+            self.reading.wrong("quoted_reference", at, message, fix)
         if done.free:
-            self.reading.note(
-                "relay_differs",
-                at,
-                f"{done.free[0]} is one word here, whatever is in it; its own runner pastes the text in",
-                "where it is to be parted into words, assign it to a variable and use that without quotes",
-            )
+            message = f"{done.free[0]} is one word here, whatever is in it; its own runner pastes the text in"
+            fix = "where it is to be parted into words, assign it to a variable and use that without quotes"
+            self.reading.note("relay_differs", at, message, fix)
         if done.env:
             draft.put("env", {**draft.native.get("env", {}), **done.env})
         return done.script
