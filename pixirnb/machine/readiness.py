@@ -15,7 +15,7 @@ from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.wording import join_names
+from pixirnb.wording import cut, join_names, on_one_line
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
@@ -163,11 +163,8 @@ def _quoted(said: Any) -> str:
     """An agent's own words as one line, bounded, in quotation marks: whoever decides sees that they are not ours."""
     if not isinstance(said, str):
         return ""
-    told = " ".join("".join(c if c.isprintable() else " " for c in said[: 4 * _QUOTED]).split())
-    told = told.replace("“", "'").replace("”", "'")
-    if not told:
-        return ""
-    return f"“{told if len(told) <= _QUOTED else told[: _QUOTED - 1].rstrip() + '…'}”"
+    told = on_one_line(said[: 4 * _QUOTED]).replace("“", "'").replace("”", "'")
+    return f"“{cut(told, _QUOTED)}”" if told else ""
 
 
 def _texts(said: Any) -> list[str]:

@@ -9,7 +9,7 @@ from pixirnb.history.file_state import taken_back
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.views.basics.sanitize import line, quoted, spell_out
+from pixirnb.views.basics.sanitize import line, quote_name, spell_out
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import clash_sentence, is_clashing
 from pixirnb.views.files.seams import open_first, seam_phrase
@@ -112,7 +112,7 @@ def _seams(step: PlannedStep, run: RunState) -> list[str]:
 
 
 def _names(names: Sequence[Any]) -> str:
-    return join_names(names, _LISTED, quoted, group=",")
+    return join_names(names, _LISTED, quote_name, group=",")
 
 
 def _paths(paths: Sequence[Any], count: int) -> str:

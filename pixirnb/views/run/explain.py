@@ -15,7 +15,7 @@ from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
-from pixirnb.views.basics.sanitize import line, plural, quoted
+from pixirnb.views.basics.sanitize import line, plural, quote_name
 from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
 from pixirnb.wording import join_names
@@ -284,4 +284,4 @@ def _is_active(run: RunState, step_id: str) -> bool:
 
 
 def _names(names: list[str]) -> str:
-    return join_names(names, _LISTED, quoted, group=",")
+    return join_names(names, _LISTED, quote_name, group=",")
