@@ -9,6 +9,7 @@ from pathlib import Path
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.roots import in_repo, repo_of
+from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system.process_marks import can_mark
 from pixirnb.workspace.git.command import is_usable
@@ -38,8 +39,16 @@ def survey(
         origin=str(home),
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
-        has_git=_has_git(),
+        has_git=not _may_take_git(workflow) or _has_git(),
         tells_children=can_mark(),
+    )
+
+
+def _may_take_git(workflow: Workflow) -> bool:
+    """Whether a step may come to work in a copy, or merges: only then a plan waits for `git version`."""
+    said = [workflow.defaults, *workflow.steps]
+    return any(
+        step.workspace == "isolated" or isinstance(step, AgentStep | MergeStep) for step in said
     )
 
 
