@@ -21,7 +21,7 @@ def survey(
     sources: Mapping[str, str],
     origin: Path | None = None,
 ) -> Environment:
-    """Facts about every path the workflow names; reads only metadata, runs nothing but `git version`.
+    """Facts about every path the workflow names; reads only metadata. At most `git version` is run.
 
     Steps' `cwd` is looked up from `workspace`, everything else from `origin`: None is `origin_of` the workflow, else the
     workspace. `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
