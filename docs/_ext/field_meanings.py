@@ -36,7 +36,7 @@ MEANINGS: Final = {
     "instance": "Which engine of that process.",
     "kind": "The cause, a closed word.",
     "message": "A sentence for a person.",
-    "method": "Which store keeps its trees: `git` or `copy`.",
+    "method": "What keeps its trees: `git`, or `copy` in the log of an earlier release, which did without.",
     "name": "What it is called.",
     "note": "Why, in the words of who asked for it; may be empty.",
     "output": "What it returned or printed, as kept.",

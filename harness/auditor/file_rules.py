@@ -23,7 +23,7 @@ UNCHECKED: Final = "writes_not_checked"
 _WORKING: Final = frozenset({"shell", "python", "agent"})
 _NO_FILES: Final = frozenset(
     {
-        "snapshot_limit", "snapshot_unreadable", "repository_broken", "tree_missing", "git_missing", "trees_mixed",
+        "snapshot_limit", "snapshot_unreadable", "repository_broken", "tree_missing", "git_missing",
         "tree_store_unusable", "internal_error", "isolation_unusable", "output_not_kept", CONFLICT,
     }
 )  # fmt: skip

@@ -127,7 +127,7 @@ class SimulatedFiles:
         """They stay where they are; here nothing fails to be taken."""
         return given.workspace
 
-    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
         """Trees are kept for ever; one that is not there was never made. Raises KeyError."""
         del run_id
         for named in trees.values():
@@ -323,8 +323,7 @@ class SimulatedFiles:
             if found
         }
         patch = json.dumps(told).encode() if told else b""
-        # As without git: merges look at whole files.
-        return CheckoutResult(dict(after), changes, patch, methods=dict.fromkeys(after, "copy"))
+        return CheckoutResult(dict(after), changes, patch)
 
 
 def _put(content: Content, path: str, text: str | None) -> None:

@@ -23,6 +23,7 @@ from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import held_phrase, reason_phrase, resume_phrase
 from pixirnb.views.basics.sanitize import line, plain, plural
 from pixirnb.views.basics.show_value import shown
+from pixirnb.wording import join_names
 
 _STANDS: Final = {
     "completed": "completed",
@@ -275,9 +276,7 @@ def _check(check: Mapping[str, Any]) -> str:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    told = ", ".join(f"`{line(name, 80)}`" for name in names[:_STEPS])
-    more = len(names) - _STEPS
-    return f"{told} and {more:,} more" if more > 0 else told
+    return join_names(names, _STEPS, lambda name: f"`{line(name, 80)}`", group=",")
 
 
 def _cut(value: Any, path: str, cut: list[str]) -> Any:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TextIO, assert_never
+from typing import Any, TextIO, assert_never
 
 from pydantic_core import to_json
 
@@ -24,7 +24,6 @@ from pixirnb.views.run.mimebundle import unsafe_reason
 from pixirnb.views.run.smoke import smoke_text
 from pixirnb.views.session.session_view import session_text
 
-_PROMPT_LIMIT: Final = 200_000
 """Characters of a prompt that are printed; tasks may be long."""
 
 
@@ -140,7 +139,7 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
             apart = None if answer.report is None else copies(answer.report.spec)
             return [text.plan_text(document, tasks, apart), *notes]
         case "prompt":
-            return [plain(document["prompt"], _PROMPT_LIMIT)]
+            return [plain(document["prompt"], text.PROMPT_LIMIT)]
         case "outcome":
             told = text.outcome_text(_for_a_shell(document), command="pixirnb")
             return [*notes, told, *([""] * bool(endings)), *endings]

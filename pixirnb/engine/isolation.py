@@ -16,7 +16,7 @@ from typing import Any, Final
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import Cannot, sentence
 from pixirnb.history.events import EventDraft, warning
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_events import CONFLICT, METHOD
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -37,6 +37,7 @@ from pixirnb.protocols.trees import (
     layers_of,
 )
 from pixirnb.protocols.work import Ended
+from pixirnb.wording import join_names
 from pixirnb.workspace.errors import shown
 
 FILES_SHOWN: Final = 200
@@ -117,7 +118,7 @@ def _captured(
             {
                 "root": root,
                 "folder": around.roots.named(root).folder,
-                "method": taken.methods[root],
+                "method": METHOD,
                 "seen": given.seen[root],
                 "base": given.base[root],
                 "left": taken.trees[root],
@@ -140,9 +141,8 @@ def _not_given(given: Checkout, step: str) -> list[EventDraft]:
     """A warning where the user's files hold what no copy can."""
     if not given.missing:
         return []
-    names = ", ".join(map(shown, given.missing[:5]))
-    more = f" and {len(given.missing) - 5} more" if len(given.missing) > 5 else ""
-    said = f"it worked without {names}{more}: pipes, sockets and devices are not copied."
+    names = join_names(given.missing, 5, shown)
+    said = f"it worked without {names}: pipes, sockets and devices are not copied."
     return [warning("not_copied", said, step)]
 
 
@@ -174,10 +174,9 @@ def merged_in(step: PlannedStep, run: RunState) -> str | None:
 def conflict_message(clash: MergeConflict, roots: Roots) -> str:
     """What clashes, in one line."""
     paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
-    shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
     ours, theirs = clash.between
     mine = "your files" if ours == "workspace" else f"`{ours}`"
-    return f"{mine} and `{theirs}` changed {shown} in different ways; nothing was changed."
+    return f"{mine} and `{theirs}` changed {join_names(paths, 5)} in different ways; nothing was changed."
 
 
 def conflict_facts(
@@ -299,18 +298,7 @@ def _order(step: PlannedStep, state: StepState, around: RunContext) -> MergeInpu
         merge_requests.word_on(around.run, state),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
-    kept, is_anew = _kept(step.id, around.run), state.reason == "selected"
-    return replace(order, claimed=claimed, carry=carry, kept=kept, is_anew=is_anew)
-
-
-def _kept(step_id: str, run: RunState) -> dict[str, dict[str, str]]:
-    """By root, how what other steps left there is kept."""
-    found: dict[str, dict[str, str]] = {}
-    for other, state in run.steps.items():
-        if other != step_id and state.captured is not None:
-            for root in state.captured["roots"]:
-                found.setdefault(root["root"], {})[other] = root["method"]
-    return found
+    return replace(order, claimed=claimed, carry=carry)
 
 
 def _outside(taken: CheckoutResult, step: PlannedStep, roots: Roots) -> list[str]:

@@ -21,7 +21,7 @@ from pixirnb.engine.isolation import (
 )
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.history.events import Event, EventDraft, warning
-from pixirnb.history.file_events import CONFLICT, LEADS_OUT
+from pixirnb.history.file_events import CONFLICT, LEADS_OUT, METHOD
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
@@ -204,7 +204,7 @@ class Merger:
                 {
                     "root": root,
                     "folder": self.roots.named(root).folder,
-                    "method": merging.taken.methods[root],
+                    "method": METHOD,
                     "before": merging.before[root],
                     "after": merging.after[root],
                 }

@@ -16,6 +16,7 @@ from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import PixirnbError, sentence
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.runners.output.mask import Mask
+from pixirnb.wording import cut, on_one_line
 
 Marks = Mapping[tuple[str, str], object]
 
@@ -66,11 +67,8 @@ def find_undeclared(
 def _unchecked(error: PixirnbError, mask: Mask) -> dict[str, Any]:
     """No paths, and why there are none: one sentence on one line, bounded, without secrets."""
     # Masked before it is cut: half a secret is no secret that a mask knows.
-    said = "".join(c if c.isprintable() else " " for c in mask.text(error.message))
-    told = sentence(" ".join(said.split()))
-    if len(told) > REASON_LIMIT:
-        told = told[: REASON_LIMIT - 1].rstrip() + "…"
-    return {**path_list(()), "unchecked": told}
+    told = sentence(on_one_line(mask.text(error.message)))
+    return {**path_list(()), "unchecked": cut(told, REASON_LIMIT)}
 
 
 def is_watched(step: PlannedStep) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, NotRequired, TypedDict
 
+METHOD: Final = "git"
+"""What keeps the trees of a root. The log of an earlier release, which did without git, may say `copy`."""
 CONFLICT: Final = "merge_conflict"
 """Error kind of a step that cannot go on because two sides want a file otherwise."""
 OUTSIDE: Final = "writes_outside_write_set"
@@ -71,7 +73,7 @@ class CapturedRoot(TypedDict):
     folder: str
     """Where it lies."""
     method: str
-    """Which store keeps its trees: `git` or `copy`."""
+    """What keeps its trees: `git`, or `copy` in the log of an earlier release, which did without."""
     seen: str
     """The user's files as the attempt began."""
     base: str

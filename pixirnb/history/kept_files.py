@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
+from pixirnb.wording import join_names
+
 
 class ArtifactData(TypedDict):
     """A file that a step declared, as it is kept."""
@@ -30,6 +32,4 @@ class OutputLog(TypedDict):
 
 def list_paths(paths: Mapping[str, Any]) -> str:
     """The first five of a `PathList`, and how many more."""
-    shown = ", ".join(str(path) for path in paths["paths"][:5])
-    more = paths["count"] - min(5, len(paths["paths"]))
-    return f"{shown} and {more} more" if more > 0 else shown
+    return join_names(paths["paths"], 5, count=paths["count"])

@@ -15,8 +15,9 @@ from pixirnb.history.file_state import last_merge, paths_of
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.next_actions import mergeable
-from pixirnb.planning.plan import Plan
+from pixirnb.planning.plan import Plan, ancestors
 from pixirnb.spec.steps import MergeStep
+from pixirnb.wording import join_names
 
 MINE = "workspace"
 """The side of a conflict that is the user's own files."""
@@ -204,11 +205,10 @@ def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None
     strange = next((path for path in paths if path not in known), None)
     if strange is None:
         return
-    shown = ", ".join(f"`{path:.200}`" for path in told[:_NAMED])
-    more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+    shown = join_names(told, _NAMED, "`{:.200}`".format, group=",")
     raise InvalidArguments(
         f"`{strange:.200}` is not in conflict.",
-        fix=f"In conflict: {shown}{more}. Name a side for these, for all of them at once, or for none.",
+        fix=f"In conflict: {shown}. Name a side for these, for all of them at once, or for none.",
         code="not_in_conflict",
     )
 
@@ -317,7 +317,7 @@ def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any
 
     Those that others build on come first.
     """
-    return captures(plan, run, _before(plan, plan.steps[index].depends_on))
+    return captures(plan, run, ancestors(plan, index))
 
 
 def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
@@ -337,14 +337,3 @@ def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[s
         if state.checkpoint_status == "checkpoint_ready" and state.captured["changes"]["count"]:
             found.append(state.captured)
     return found
-
-
-def _before(plan: Plan, start: Iterable[int]) -> set[int]:
-    reached: set[int] = set()
-    pending = list(start)
-    while pending:
-        index = pending.pop()
-        if index not in reached:
-            reached.add(index)
-            pending.extend(plan.steps[index].depends_on)
-    return reached

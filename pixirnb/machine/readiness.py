@@ -15,6 +15,7 @@ from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.wording import cut, join_names, on_one_line
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
@@ -122,9 +123,7 @@ def _file_limitations(state: StepState) -> list[str]:
     elif outside:
         told.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
     if unmatched := (state.ended or {}).get("unmatched"):
-        shown = ", ".join(f"`{pattern}`" for pattern in unmatched[:5])
-        more = f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
-        told.append(f"artifact_missing: {shown}{more} matched no file")
+        told.append(f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file")
     captured = state.captured or {}
     if links := captured.get("changes", {}).get("leads_out"):
         told.append(f"{LEADS_OUT}: {list_paths(links)}")
@@ -164,11 +163,8 @@ def _quoted(said: Any) -> str:
     """An agent's own words as one line, bounded, in quotation marks: whoever decides sees that they are not ours."""
     if not isinstance(said, str):
         return ""
-    told = " ".join("".join(c if c.isprintable() else " " for c in said[: 4 * _QUOTED]).split())
-    told = told.replace("“", "'").replace("”", "'")
-    if not told:
-        return ""
-    return f"“{told if len(told) <= _QUOTED else told[: _QUOTED - 1].rstrip() + '…'}”"
+    told = on_one_line(said[: 4 * _QUOTED]).replace("“", "'").replace("”", "'")
+    return f"“{cut(told, _QUOTED)}”" if told else ""
 
 
 def _texts(said: Any) -> list[str]:

@@ -18,7 +18,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
-from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 
 Standing = Literal[
@@ -167,7 +167,7 @@ def _check(plan: Plan, selection: Selection) -> None:
                 code="unknown_step",
             )
     if selection.from_ and selection.until:
-        after = _reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
+        after = reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
         if plan.index[selection.until] not in after:
             raise InvalidArguments(
                 f"`{selection.until}` does not come after `{selection.from_}`, so nothing would run.",
@@ -267,7 +267,7 @@ def _forced(plan: Plan, selection: Selection) -> set[int]:
     if selection.only is not None:
         return {plan.index[selection.only]}
     if selection.from_ is not None:
-        return _reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
+        return reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
     return set()
 
 
@@ -277,24 +277,11 @@ def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int],
     if selection.only is not None:
         allowed = set(forced)
     elif selection.from_ is not None:
-        allowed = _reach(plan, forced, lambda step: step.depends_on)
+        allowed = reach(plan, forced, lambda step: step.depends_on)
     if selection.until is not None:
-        needed = _reach(plan, {plan.index[selection.until]}, lambda step: step.depends_on)
+        needed = reach(plan, {plan.index[selection.until]}, lambda step: step.depends_on)
         allowed = needed if allowed is None else allowed & needed
     return lambda index: allowed is None or index in allowed
-
-
-def _reach(
-    plan: Plan, start: Collection[int], following: Callable[[PlannedStep], tuple[int, ...]]
-) -> set[int]:
-    reached: set[int] = set()
-    pending = list(start)
-    while pending:
-        index = pending.pop()
-        if index not in reached:
-            reached.add(index)
-            pending.extend(following(plan.steps[index]))
-    return reached
 
 
 def _in_dependency_order(plan: Plan) -> list[int]:

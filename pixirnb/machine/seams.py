@@ -18,7 +18,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.outcome_reasons import seams_of
-from pixirnb.planning.plan import Plan
+from pixirnb.planning.plan import Plan, ancestors
 
 SHOWN: Final = 50
 """Paths that a seam names."""
@@ -36,7 +36,7 @@ def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
         return []  # it is asked about, and has left nothing yet
     if status not in _USABLE:
         return []
-    before = _ancestors(plan, index)
+    before = ancestors(plan, index)
     is_ready = status == "checkpoint_ready"
     facts = _resolved_by_step(plan, run, index, before) if is_ready else []
     known = list(seams_of(plan, run).values())
@@ -187,7 +187,7 @@ def _meetings(moment: Snapshot, index: int, before: set[int]) -> list[tuple[str,
         state = board.run.steps.get(other.id)
         if state is None or state.captured is None or other.index in before or other.index == index:
             continue
-        if state.checkpoint_status not in _USABLE or index in _ancestors(plan, other.index):
+        if state.checkpoint_status not in _USABLE or index in ancestors(plan, other.index):
             continue
         paths = sorted(ours & _touched(board, other.id))
         if paths:
@@ -202,14 +202,3 @@ def _touched(board: Board, step: str) -> frozenset[str]:
 
 def _is_between(seam: dict[str, Any], steps: Collection[str]) -> bool:
     return seam["reason"] in {"met", "conflict"} and set(seam["between"]) >= set(steps)
-
-
-def _ancestors(plan: Plan, index: int) -> set[int]:
-    reached: set[int] = set()
-    pending = list(plan.steps[index].depends_on)
-    while pending:
-        at = pending.pop()
-        if at not in reached:
-            reached.add(at)
-            pending.extend(plan.steps[at].depends_on)
-    return reached

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pixirnb.history.codec import Damage
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.findings import Finding, Severity, offer, rest_of
+from pixirnb.wording import join_names
 
 SILENT_MS: Final = 5 * 60_000
 """A session that told nothing for so long is said to be silent."""
@@ -163,9 +164,8 @@ def _orphans(run_id: str, step: str, seen: Sequence[SeenSession]) -> Iterator[Fi
         return
     count, unacted = (sum(s.orphans for s in found), sum(s.unacted for s in found))
     calls = "a tool call was" if count == 1 else f"{count} tool calls were"
-    names = [session.session_id for session in found[:_LISTED]]
-    more = f" and {len(found) - len(names)} more" if len(found) > len(names) else ""
-    where = f"In the session{'' if len(found) == 1 else 's'} {', '.join(names)}{more}"
+    names = join_names([session.session_id for session in found], _LISTED)
+    where = f"In the session{'' if len(found) == 1 else 's'} {names}"
     told = f"{where}, {calls} closed without a result: {_acted(count, unacted)}."
     evidence = {
         "sessions": [session.session_id for session in found[:_LISTED]],

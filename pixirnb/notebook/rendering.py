@@ -46,7 +46,6 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
     return mimebundle("outcome", outcome.document(), edges, plan=plan)
 
 
-_PROMPT_LIMIT: Final = 200_000
 """Characters of a prompt that are shown; tasks may be long."""
 _IN_A_SHELL: Final = re.compile(r"`pixirnb (?!mcp\b)")
 
@@ -64,7 +63,7 @@ def answer_bundle(answer: Answer) -> Bundle:
             assert answer.report is not None
             shown = plan_bundle(answer.report)
         case "prompt":
-            return {"text/plain": plain(document["prompt"], _PROMPT_LIMIT)}
+            return {"text/plain": plain(document["prompt"], text.PROMPT_LIMIT)}
         case "outcome":
             plan = None if answer.plan is None else answer.plan()
             shown = mimebundle("outcome", document, answer.edges, plan=plan)

@@ -69,18 +69,12 @@ def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[Even
 
 def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:
     """Keep the trees that a forked history names; what is lost already is told by the step that needs it."""
-    trees: dict[tuple[str, str], list[str]] = {}
-    methods: dict[str, str] = {}
+    trees: dict[str, list[str]] = {}
     for event in history:
         if event.kind in {"workspace_captured", "merge_applied", "merge_conflicted"}:
             for root in event.data["roots"]:
-                # A conflict says no method: its trees are kept as those of the steps it is about.
-                method = root.get("method") or methods.get(root["root"])
-                if method is None:
-                    continue  # nothing was changed there
-                methods[root["root"]] = method
-                named = trees.setdefault((root["root"], method), [])
+                named = trees.setdefault(root["root"], [])
                 named += [root[key] for key in _TREES if key in root and root[key] not in named]
-    for place, named in trees.items():
+    for root, named in trees.items():
         with suppress(PixirnbError):
-            files.adopt(run_id, {place: named})
+            files.adopt(run_id, {root: named})

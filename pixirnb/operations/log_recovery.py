@@ -12,6 +12,7 @@ from typing import Final
 from pixirnb.history.events import Event, warning
 from pixirnb.history.run_state import fold
 from pixirnb.protocols.ports import Mended, Setback
+from pixirnb.wording import join_names
 
 _NAMED: Final = 20
 """Steps that are named; the rest are counted."""
@@ -34,8 +35,7 @@ def _message(setback: Setback, known: Iterable[str]) -> str:
         return f"{said} What followed is lost, and may run again."
     told = _told_of(setback.rest)
     steps = [f"`{step}`" for step in known if step in told]
-    more = f" and {len(steps) - _NAMED} more" if len(steps) > _NAMED else ""
-    may = f"; of {', '.join(steps[:_NAMED])}{more} it tells what may run again" if steps else ""
+    may = f"; of {join_names(steps, _NAMED)} it tells what may run again" if steps else ""
     return f"{said} The rest is kept in {setback.kept}{may}."
 
 

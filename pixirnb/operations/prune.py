@@ -20,9 +20,9 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import live_owner
 from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
 from pixirnb.store.run_index import Catalogue, Identity, Row
-from pixirnb.workspace.choose_store import forget_run, refuse_to_forget
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.remove_copies import remove_copies
+from pixirnb.workspace.stores_by_root import forget_run, refuse_to_forget
 
 PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed", "never_began")
 """Statuses a prune takes unless told which."""

@@ -39,7 +39,7 @@ _CANNOT: Final = frozenset(
     }
     | {"merge_unfinished", "merge_journal_damaged", "no_state_folder", "repository_broken"}
     | {"snapshot_limit", "snapshot_unreadable", "tree_missing", "tree_store_unusable"}
-    | {"git_missing", "trees_mixed"}
+    | {"git_missing"}
 )
 """Codes of replies that say nothing against the request."""
 

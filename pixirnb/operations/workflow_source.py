@@ -17,8 +17,8 @@ from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.operations.resume_plan import called_sources
 from pixirnb.planning.report import require
 from pixirnb.spec import loader, role_files
-from pixirnb.spec.relay.custom_steps import DEFINITIONS
 from pixirnb.spec.relay.reader import RelaySources
+from pixirnb.spec.relay.templates import DEFINITIONS
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.writer import write

@@ -12,7 +12,7 @@ from typing import Final
 
 from pixirnb.planning.checks import structure
 from pixirnb.planning.checks.agents import check_agents
-from pixirnb.planning.checks.isolation import check_isolation, check_merges
+from pixirnb.planning.checks.isolation import check_git, check_isolation, check_merges
 from pixirnb.planning.checks.paths import check_functions, check_paths
 from pixirnb.planning.checks.references import StepReferences, check_targets, read_references
 from pixirnb.planning.checks.repos import check_repos
@@ -85,6 +85,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     found += _reference_mistakes(workflow, references, graph)
     found += check_isolation(workflow, resolved, isolated)
     found += check_merges(resolved, graph, merges, inherited)
+    found += check_git(facts, resolved, isolated, merges)
     found += check_paths(workflow, facts)
     found += check_repos(workflow, facts, resolved)
     found += check_functions(workflow, facts)

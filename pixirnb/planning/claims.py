@@ -100,14 +100,13 @@ def conflict_between(one: Claim, other: Claim) -> tuple[Rule, tuple[str, str]] |
 class ClaimIndex:
     """The claims held at one moment, each under an integer key: what the scheduler asks before a start."""
 
-    __slots__ = ("_claims", "_readers", "_shared_writers", "_universal", "_writers")
+    __slots__ = ("_claims", "_readers", "_shared_writers", "_writers")
 
     def __init__(self) -> None:
         self._claims: dict[int, Claim] = {}
         self._writers: PatternIndex[set[int]] = PatternIndex(set)
         self._shared_writers: PatternIndex[set[int]] = PatternIndex(set)
         self._readers: PatternIndex[set[int]] = PatternIndex(set)
-        self._universal = 0
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -115,17 +114,11 @@ class ClaimIndex:
     def __contains__(self, key: object) -> bool:
         return key in self._claims
 
-    @property
-    def is_universal_write(self) -> bool:
-        """Whether something held writes everything in the shared workspace (`**/*`)."""
-        return self._universal > 0
-
     def add(self, key: int, claim: Claim) -> None:
         """Hold `claim`. Raises ValueError when `key` holds one already."""
         if key in self._claims:
             raise ValueError(f"{key} already holds a claim.")
         self._claims[key] = claim
-        self._universal += _is_universal(claim)
         for pattern in claim.writes:
             self._writers.at(pattern).add(key)
             if claim.shared:
@@ -136,7 +129,6 @@ class ClaimIndex:
     def remove(self, key: int) -> None:
         """Let go of what `key` holds. Raises KeyError when it holds nothing."""
         claim = self._claims.pop(key)
-        self._universal -= _is_universal(claim)
         for pattern in dict.fromkeys(claim.writes):
             _let_go(self._writers, pattern, key)
             if claim.shared:
@@ -166,12 +158,6 @@ def _let_go(index: PatternIndex[set[int]], pattern: Pattern, key: int) -> None:
     keys.remove(key)
     if not keys:
         index.remove(pattern)
-
-
-def _is_universal(claim: Claim) -> bool:
-    return claim.shared and any(
-        pattern.repo is None and pattern.is_universal for pattern in claim.writes
-    )
 
 
 def _first_overlap(ours: Iterable[Pattern], theirs: Sequence[Pattern]) -> tuple[str, str] | None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pixirnb.planning.roots import Roots
+
+OLDEST_GIT: Final = (2, 38)
+"""The git that copies and merges take: `merge-tree --write-tree` came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Environment:
     """Names among those that agents are passed (`pass_env`) which are set, never their values; None when nobody looked."""
     carried: Mapping[str, PathFact] = field(default_factory=dict)
     """What is to be carried into copies, by the path as written, looked up from the workspace or from the repository."""
-
+    has_git: bool = True
+    """Whether there is a git that is new enough to give steps copies of the files, and to merge them."""
     tells_children: bool = True
     """Whether processes that a step starts in a thread can be told from what others start, so that they end with it."""
 

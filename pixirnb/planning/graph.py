@@ -154,29 +154,6 @@ def cycle_text(graph: Graph, cycle: Sequence[int]) -> str:
     return " → ".join(graph.ids[step] for step in cycle)
 
 
-def critical_path(
-    graph: Graph, levels: Sequence[Sequence[int]], weights: Sequence[float]
-) -> list[int]:
-    """The chain of steps with the greatest sum of `weights` (0 or more); the first in spec order of equals."""
-    total: dict[int, float] = {}
-    before: dict[int, int | None] = {}
-    for level in levels:
-        for step in level:
-            longest = max(
-                graph.depends_on[step], key=lambda edge: (total[edge], -edge), default=None
-            )
-            before[step] = longest
-            total[step] = weights[step] + (0 if longest is None else total[longest])
-    if not total:
-        return []
-    last: int | None = max(total, key=lambda step: (total[step], -step))
-    path: list[int] = []
-    while last is not None:
-        path.append(last)
-        last = before[last]
-    return path[::-1]
-
-
 def _near(name: str, ids: Sequence[str], told: int) -> tuple[str, ...]:
     # Likeness costs a look at every id: past the first mistakes and in huge workflows only a
     # different case is worth telling.

@@ -6,6 +6,7 @@ in force, time-outs chosen. It is made once by `planning.report.compile_plan` an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar, dataclass_transform
 
@@ -90,3 +91,22 @@ class Plan:
     """The folders it works on: the workspace and the repositories."""
     origin: str = ""
     """Absolute folder that agents' `cwd` and all `additional_paths` are relative to; empty where nothing was surveyed."""
+
+
+def reach(
+    plan: Plan, start: Iterable[int], following: Callable[[PlannedStep], Iterable[int]]
+) -> set[int]:
+    """Positions of `start`, and of all that is come to from there by going on to those `following` a step."""
+    reached: set[int] = set()
+    pending = list(start)
+    while pending:
+        index = pending.pop()
+        if index not in reached:
+            reached.add(index)
+            pending.extend(following(plan.steps[index]))
+    return reached
+
+
+def ancestors(plan: Plan, index: int) -> set[int]:
+    """Positions of all that a step depends on, directly or further."""
+    return reach(plan, plan.steps[index].depends_on, lambda step: step.depends_on)

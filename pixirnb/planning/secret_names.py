@@ -1,8 +1,10 @@
-"""What is kept back by its name, wherever that is asked: by who may read, by what is copied and by what is carried."""
+"""What is kept back by its name, wherever that is asked: by who may read, by what is copied, carried, masked or warned of."""
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final
 
 from pixirnb.planning.globs.pattern import Pattern
@@ -13,6 +15,7 @@ _SECRET_NAMES: Final = (
     *(".npmrc", ".git-credentials", ".htpasswd", ".ssh", ".gnupg", ".aws", "credentials*"),
     *("secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
 )
+_SECRET_VARIABLE: Final = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SOURCES: Final = (
     *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".rb", ".java", ".kt"),
     *(".c", ".h", ".cc", ".cpp", ".cs", ".ex", ".exs", ".php", ".swift", ".scala"),
@@ -21,6 +24,12 @@ _SOURCES: Final = (
 """A module called `credentials` is code, and holds no secret by its name."""
 _PUBLIC: Final = frozenset({"cacert.pem"})
 """What everybody has: the certificate authorities that an environment brings along, without which nothing in it is reached."""
+
+
+@lru_cache(maxsize=4096)
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable's name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Asked of the same forty before every step."""
+    return _SECRET_VARIABLE.search(name) is not None
 
 
 def is_secret(path: str) -> bool:

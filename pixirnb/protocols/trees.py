@@ -92,10 +92,6 @@ class Belonging:
     """Files and folders that were carried along: what changes there goes nowhere and is not told, but for secrets."""
 
 
-Method = Literal["git", "copy"]
-"""How trees are kept: by git, or as plain copies. Neither store reads the other's trees."""
-
-
 class TreeStore(Protocol):
     """Keeps trees of one root. Blocking; safe to call from several threads and processes at once.
 
@@ -104,7 +100,6 @@ class TreeStore(Protocol):
     """
 
     root: Path
-    method: Method
 
     def snapshot(self, belonging: Belonging) -> str:
         """What the root holds now, as a tree. Nothing in the root, its repository or its index is touched."""
@@ -117,7 +112,7 @@ class TreeStore(Protocol):
     def give(self, tree: str, folder: Path) -> None:
         """Lay the files of `tree` out in `folder`, which must not exist, as a working copy of its own.
 
-        With git: with a repository of its own: the user's history and one commit more. Files are copies, never shared.
+        It is a repository: the user's history and one commit more. Files are copies, never shared.
         """
         ...
 
@@ -184,8 +179,6 @@ class Layer:
     """`.` or `repos.NAME`."""
     base: str
     left: str
-    method: str = ""
-    """How both are kept, as the log says; empty where it does not."""
 
 
 Solved = Mapping[str, tuple[TreeEntry | None, TreeEntry | None]]
@@ -259,10 +252,6 @@ class MergeInput:
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
     """Ignored files and folders that are copied along, `sub/folder` or `repos.NAME:folder`."""
-    kept: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By root: how the run keeps what steps left there, by step. A run goes on as it began."""
-    is_anew: bool = False
-    """A person wants the step run again: without the git that keeps what others left, what it leaves is copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +267,6 @@ class Checkout:
     """By root: the user's files as they were."""
     base: Mapping[str, str]
     """By root: what was given."""
-    methods: Mapping[str, str] = field(default_factory=dict)
-    """By root: how its trees are kept."""
     missing: tuple[str, ...] = ()
     """Full names of pipes, sockets and devices among the user's files: no copy has them."""
 
@@ -296,8 +283,6 @@ class CheckoutResult:
     """All of it, paths from the root; several roots one after the other, each with a line that names it."""
     left_behind: tuple[str, ...] = ()
     """Full names of files that it changed and that go nowhere."""
-    methods: Mapping[str, str] = field(default_factory=dict)
-    """By root: how its trees are kept, `git` or `copy`."""
     leading_out: Mapping[str, str] = field(default_factory=dict)
     """By full name, where each new or changed link leads that leads out of the roots, or into what is git's or ours."""
 
@@ -336,8 +321,8 @@ class Files(Protocol):
         """Delete what dead owners of the run left of such folders, but what was set aside; what could not be is told."""
         ...
 
-    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
-        """Keep trees that another run made, by root and method, for this one too: a fork stands alone."""
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
+        """Keep trees that another run made, by root, for this one too: a fork stands alone."""
         ...
 
     def preview(self, order: MergeInput) -> Merging | MergeConflict:
@@ -399,4 +384,4 @@ def backwards(order: MergeInput, merge: Mapping[str, Any]) -> MergeInput:
 
 
 def _layer(name: str, attempt: int, root: Mapping[str, Any], base: str, left: str) -> Layer:
-    return Layer(name, attempt, root["root"], root[base], root[left], root.get("method", ""))
+    return Layer(name, attempt, root["root"], root[base], root[left])

@@ -19,14 +19,12 @@ from typing import Any, Final, Literal
 
 from pixirnb.planning.digest import text_digest
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
+from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.planning.secret_names import is_secret
 
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["read_only", "ask", "auto"]
-
-RESERVED: Final = frozenset({".git", ".pixirnb"})
-"""The user's history and ours: in no set, at any depth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.wording import join_names
 
-OLDEST_GIT: Final = (2, 38)
-"""`merge-tree --write-tree` came with it."""
 _MOST_NAMED: Final = 5
 _LONGEST: Final = 200
 
@@ -34,10 +33,11 @@ def disturbed_error(root: Path, files: Sequence[str], said: str = "") -> Cannot:
 def in_the_way(root: Path, found: Mapping[str, str]) -> Cannot:
     """Something that the merge knows nothing of has the place of what it makes. `found`: by path, what it is."""
     shown_first = sorted(found)[:_MOST_NAMED]
-    listed = ", ".join(f"{shown(path)} ({found[path]})" for path in shown_first)
-    rest = len(found) - len(shown_first)
+    listed = join_names(
+        shown_first, _MOST_NAMED, lambda path: f"{shown(path)} ({found[path]})", count=len(found)
+    )
     return Cannot(
-        f"The merge was not carried out: {listed}{f' and {rest} more' if rest else ''} in {root} "
+        f"The merge was not carried out: {listed} in {root} "
         f"{'are' if len(found) > 1 else 'is'} in the way of what it makes there. Nothing was changed.",
         fix="Move it elsewhere or rename it, then merge again.",
         code="merge_disturbed",
@@ -153,6 +153,16 @@ def unusable(path: Path, error: OSError) -> Cannot:
     )
 
 
+def unreadable(path: str, root: Path, why: str) -> Cannot:
+    """The Cannot for a file or folder that may not be read."""
+    return Cannot(
+        f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
+        fix="make it readable, or leave it out with `never_copy` or a .gitignore",
+        code="snapshot_unreadable",
+        details={"path": path, "root": str(root), "why": why},
+    )
+
+
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
     """Tell what the disk refuses as Cannot(code=`tree_store_unusable`)."""
@@ -177,9 +187,7 @@ def with_kept(error: Cannot, edited: Sequence[str], kept: Mapping[str, str]) -> 
 
 def name_files(files: Sequence[str]) -> str:
     """Some files for a sentence."""
-    rest = len(files) - _MOST_NAMED
-    listed = ", ".join(shown(path) for path in files[:_MOST_NAMED])
-    return f"{listed} and {rest} more" if rest > 0 else listed
+    return join_names(files, _MOST_NAMED, shown)
 
 
 def shown(path: str) -> str:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,21 +36,18 @@ from pixirnb.protocols.trees import (
 from pixirnb.system.atomic_files import make_folders, sync_folder
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.carry import carry
-from pixirnb.workspace.choose_store import (
-    method_named,
-    store_for_reversal,
-    tree_store,
-    usual_method,
-)
 from pixirnb.workspace.errors import refusing, workspace_gone
+from pixirnb.workspace.folder_walk import file_marks, special_files
+from pixirnb.workspace.git.command import is_usable
+from pixirnb.workspace.git.tree_store import GitTrees
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over
 from pixirnb.workspace.merge.recovery import put_back, refuse_half_done, whole
 from pixirnb.workspace.merge.stack import Stack
-from pixirnb.workspace.missing_trees import naming_steps
+from pixirnb.workspace.missing_trees import is_copied, naming_steps, require_trees
 from pixirnb.workspace.outward_links import Outlook
 from pixirnb.workspace.remove_copies import ASIDE, remove_copies, remove_folder
 from pixirnb.workspace.rules import Rules, claimed_of
-from pixirnb.workspace.special_files import special_files
+from pixirnb.workspace.stores_by_root import store_for_reversal, tree_store
 
 _SIZED: Final = 50
 """Files of a clash whose sizes are asked for; more are not told of."""
@@ -65,8 +62,7 @@ class LocalFiles:
         self._merges = state / "merges"
         self._roots = roots
         self._never_copy = tuple(never_copy)
-        self._stores: dict[tuple[str, str], TreeStore] = {}
-        self._usual: str | None = None
+        self._stores: dict[str, GitTrees] = {}
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
         self._put_back: deque[dict[str, Any]] = deque()
@@ -79,7 +75,7 @@ class LocalFiles:
             return self._given(order)
 
     def _given(self, order: MergeInput) -> Checkout | MergeConflict:
-        methods = self._methods(order)
+        require_trees(order)
         top = self._state / "isolated" / order.run_id / order.name
         remove_folder(top)
         folders = self._laid_out(top, order.roots)
@@ -88,7 +84,7 @@ class LocalFiles:
         missing: list[str] = []
         solved = dict(order.solved)
         for root in order.roots:
-            store = self._store(root, methods[root])
+            store = self._store(root)
             with whole([self._folder(root)], self._merges) as met:
                 self._put_back.extend(met)
                 start = store.snapshot(self._belonging(root, order.claimed))
@@ -99,12 +95,12 @@ class LocalFiles:
             clash = stack.put_on(order.layers)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, methods, seen, solved)
+                return self._told(clash, order, seen, solved)
             base[root] = stack.tree
         make_folders(top.parent)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
-            store, folder = self._store(root, methods[root]), folders[root]
+            store, folder = self._store(root), folders[root]
             make_folders(folder.parent)
             store.give(base[root], folder)
         for root in order.roots:
@@ -113,7 +109,7 @@ class LocalFiles:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
         make_folders(workspace)
-        return Checkout(order, workspace, folders, seen, base, methods, tuple(missing))
+        return Checkout(order, workspace, folders, seen, base, tuple(missing))
 
     def take(self, given: Checkout) -> CheckoutResult:
         """See `Files.take`."""
@@ -125,14 +121,14 @@ class LocalFiles:
         trees: dict[str, str] = {}
         behind: list[str] = []
         for root, folder in given.folders.items():
-            store = self._store(root, given.methods[root])
+            store = self._store(root)
             belonging = self._belonging(root, order.claimed, carried=order.carry)
             trees[root] = store.capture(folder, given.base[root], belonging)
             left = store.left_behind(folder, given.base[root], belonging)
             behind += [self._roots.shown(root, path) for path in left]
             kept = [given.seen[root], given.base[root], trees[root]]
             store.keep(f"{order.run_id}/{order.name}", kept)
-        return self._taken(given.base, trees, given.methods, tuple(sorted(behind)))
+        return self._taken(given.base, trees, tuple(sorted(behind)))
 
     def drop(self, given: Checkout) -> None:
         """See `Files.drop`."""
@@ -160,11 +156,12 @@ class LocalFiles:
         """See `Files.sweep`."""
         return remove_copies(self._state / "isolated" / run_id)
 
-    def adopt(self, run_id: str, trees: Mapping[tuple[str, str], Sequence[str]]) -> None:
+    def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
         """See `Files.adopt`."""
         with self._refusing():
-            for (root, method), named in trees.items():
-                self._store(root, method).keep(f"{run_id}/adopted", list(named))
+            for root, named in trees.items():
+                readable = [tree for tree in named if not is_copied(tree)]
+                self._store(root).keep(f"{run_id}/adopted", readable)
 
     # --- merging ------------------------------------------------------------------------------------------------
 
@@ -238,7 +235,7 @@ class LocalFiles:
             data = describe(merging)
             parts = []
             for root in order.roots:
-                store = self._store(root, merging.taken.methods[root])
+                store = self._store(root)
                 before, after = merging.before[root], merging.after[root]
                 parts.append(Part(store, before, after))
                 store.keep(f"{order.run_id}/{order.name}", [before, after])
@@ -255,13 +252,13 @@ class LocalFiles:
         return data, merging
 
     def _merged(self, order: MergeInput) -> Merging | MergeConflict:
-        methods = self._methods(order)
+        require_trees(order)
         before: dict[str, str] = {}
         after: dict[str, str] = {}
         solved = dict(order.solved)
         used: list[str] = []
         for root in order.roots:
-            store = self._store(root, methods[root])
+            store = self._store(root)
             ours = [layer for layer in order.layers if layer.root == root]
             also = frozenset(
                 change.path for layer in ours for change in store.diff(layer.base, layer.left)
@@ -272,23 +269,22 @@ class LocalFiles:
             clash = stack.put_on(ours)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, methods, before, solved)
+                return self._told(clash, order, before, solved)
             after[root] = stack.tree
             used += sorted(stack.solved)
-        return Merging(before, after, self._taken(before, after, methods), tuple(used))
+        return Merging(before, after, self._taken(before, after), tuple(used))
 
     def _told(
         self,
         clash: MergeConflict,
         order: MergeInput,
-        methods: Mapping[str, str],
         seen: Mapping[str, str],
         solved: Solved,
     ) -> MergeConflict:
         """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
-        store = self._store(clash.root, methods[clash.root])
+        store = self._store(clash.root)
         for root, tree in seen.items():
-            self._store(root, methods[root]).keep(f"{order.run_id}/{order.name}/seen", [tree])
+            self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
         sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
         clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
         return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
@@ -300,9 +296,7 @@ class LocalFiles:
         found: dict[tuple[str, str], object] = {}
         with self._refusing():
             for root in roots:
-                for path, mark in (
-                    self._store(root, self._usual_method()).marks(self._belonging(root, ())).items()
-                ):
+                for path, mark in self._marks(root, self._belonging(root, ())).items():
                     found[root, path] = mark
         return found
 
@@ -321,21 +315,20 @@ class LocalFiles:
             store, self._roots, root, start, order.sides, seen, order.solved, said_of, held
         )
 
-    def _methods(self, order: MergeInput) -> dict[str, str]:
-        """By root, how its trees are kept. Raises Cannot (`git_missing`, `trees_mixed`)."""
-        return {root: method_named(order, root) or self._usual_method() for root in order.roots}
+    @cached_property
+    def _has_git(self) -> bool:
+        # Asked once: where git comes or goes meanwhile, files that it ignores would look new, or gone.
+        return is_usable()
 
-    def _usual_method(self) -> str:
-        # Asked once: where git comes or goes while a run goes on, it goes on as it began.
-        if self._usual is None:
-            self._usual = usual_method()
-        return self._usual
+    def _marks(self, root: str, belonging: Belonging) -> dict[str, object]:
+        if self._has_git:
+            return self._store(root).marks(belonging)
+        return file_marks(self._folder(root), Rules(belonging))
 
-    def _store(self, root: str, method: str) -> TreeStore:
-        store = self._stores.get((root, method))
+    def _store(self, root: str) -> GitTrees:
+        store = self._stores.get(root)
         if store is None:
-            store = tree_store(self._state, self._folder(root), method)
-            self._stores[root, method] = store
+            store = self._stores[root] = tree_store(self._state, self._folder(root))
         return store
 
     def _folder(self, root: str) -> Path:
@@ -376,7 +369,6 @@ class LocalFiles:
         self,
         before: Mapping[str, str],
         after: Mapping[str, str],
-        methods: Mapping[str, str],
         behind: tuple[str, ...] = (),
     ) -> CheckoutResult:
         changes: dict[str, Sequence[TreeChange]] = {}
@@ -384,7 +376,7 @@ class LocalFiles:
         leading_out: dict[str, str] = {}
         folders = [root.folder for root in self._roots.roots]
         for root, tree in after.items():
-            store = self._store(root, methods[root])
+            store = self._store(root)
             changes[root] = store.diff(before[root], tree)
             outlook = Outlook(
                 str(self._folder(root)), folders, partial(store.entries, tree), store.content
@@ -394,9 +386,7 @@ class LocalFiles:
             if patch := store.patch(before[root], tree):
                 header = b"" if len(after) == 1 else f"# {root}\n".encode()
                 patches.append(header + patch)
-        return CheckoutResult(
-            dict(after), changes, b"".join(patches), behind, dict(methods), leading_out
-        )
+        return CheckoutResult(dict(after), changes, b"".join(patches), behind, leading_out)
 
 
 def require_workspace(files: object, run: RunState) -> None:

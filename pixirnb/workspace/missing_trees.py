@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from pixirnb.errors import Cannot
+from pixirnb.planning.environment import OLDEST_GIT
 from pixirnb.protocols.trees import MergeInput
-from pixirnb.workspace.errors import OLDEST_GIT
+from pixirnb.wording import join_names
 
 _ELSEWHERE: Final = "an export of a run has no trees: use the state folder that it ran in"
 _NAMED: Final = 3
@@ -25,16 +26,12 @@ def tree_missing(digest: str, details: Mapping[str, Any]) -> Cannot:
     )
 
 
-def git_missing(run_id: str, steps: Sequence[str], *, is_undo: bool = False) -> Cannot:
-    """The Cannot for trees that git keeps, where there is none. `steps` left them; where `is_undo`, these are merges."""
-    who = ", ".join(steps) if is_undo else _listed(steps)
-    more = f", then likewise {_listed(steps[1:])}" if len(steps) > 1 else ""
-    again = f", or do it anew without: {_again(run_id, steps[:1])}{more}"
+def git_missing() -> Cannot:
+    """The Cannot for files to copy or to merge where there is no git that keeps them."""
     return Cannot(
-        f"What {who} changed is kept by git, and git {_OLDEST} or later is not here. Nothing was changed.",
-        fix=f"Install git {_OLDEST} or later{'' if is_undo else again}.",
+        f"Copies of files, and merges, take git {_OLDEST} or later, which is not here.",
+        fix=f"Install git {_OLDEST} or later.",
         code="git_missing",
-        details={"steps": list(steps)},
     )
 
 
@@ -48,15 +45,16 @@ def git_missing_to_forget(run_id: str) -> Cannot:
     )
 
 
-def trees_mixed(run_id: str, steps: Sequence[str]) -> Cannot:
-    """The Cannot for changes of which some are kept by git and some as copies. `steps` are those to run again."""
-    return Cannot(
-        f"What {_listed(steps)} changed is kept another way (by git, or as copies) than what the steps beside changed, and "
-        "the two cannot be merged with each other. Nothing was changed.",
-        fix=f"Run again, so that all is kept one way: {_again(run_id, steps)}.",
-        code="trees_mixed",
-        details={"steps": list(steps)},
-    )
+def require_trees(order: MergeInput) -> None:
+    """Raise Cannot (`tree_missing`) where an order builds on what no store here reads: for use within `naming_steps`."""
+    for layer in order.layers:
+        if is_copied(layer.base):
+            raise tree_missing(layer.base, {"tree": layer.base})
+
+
+def is_copied(tree: str) -> bool:
+    """Whether an earlier release kept a tree as copies of its files, where there was no git."""
+    return tree.startswith("tree:")
 
 
 @contextmanager
@@ -67,31 +65,38 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
     except Cannot as error:
         if error.code != "tree_missing":
             raise
-        lost = error.details.get("tree")
-        layers = [each for each in order.layers if lost in (each.base, each.left)] or order.layers
-        steps = [*dict.fromkeys(each.step for each in layers)]
+        lost = str(error.details.get("tree"))
+        was_copied = is_copied(lost)
+        found = [
+            layer
+            for layer in order.layers
+            if lost in (layer.base, layer.left) or (was_copied and is_copied(layer.base))
+        ]
+        steps = [*dict.fromkeys(layer.step for layer in found or order.layers)]
         if not undone and not steps:
             raise
+        where = (
+            "was kept as copies, which only an earlier release reads"
+            if was_copied
+            else "is not in the store of trees"
+        )
         raise Cannot(
-            f"What {_listed(steps) if steps else undone} changed is not in the store of trees. Nothing was changed.",
-            fix=_fix(order.run_id, steps),
+            f"What {join_names(steps, _NAMED, '`{}`'.format) if steps else undone} changed {where}. Nothing was changed.",
+            fix=_fix(order.run_id, steps, was_copied=was_copied),
             code=error.code,
             details={**error.details, "steps": steps},
         ) from error
 
 
-def _fix(run_id: str, steps: Sequence[str]) -> str:
-    if not steps:
-        return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, take the changes back by hand."
-    again = _again(run_id, steps)
+def _fix(run_id: str, steps: Sequence[str], *, was_copied: bool) -> str:
     what = "that step" if len(steps) == 1 else "those steps"
-    return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, run {what} again: {again}."
+    anew = (
+        f"run {what} again: {_again(run_id, steps)}" if steps else "take the changes back by hand"
+    )
+    if was_copied:
+        return f"{anew[0].upper()}{anew[1:]}."
+    return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, {anew}."
 
 
 def _again(run_id: str, steps: Sequence[str]) -> str:
     return ", ".join(f"`resume {run_id} --from {step}`" for step in steps[:_NAMED])
-
-
-def _listed(steps: Sequence[str]) -> str:
-    more = f" and {len(steps) - _NAMED} more" if len(steps) > _NAMED else ""
-    return ", ".join(f"`{step}`" for step in steps[:_NAMED]) + more

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.planning.globs.pattern import Pattern, matches
+from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.protocols.ports import Contents
 from pixirnb.system.plain_files import open_plain
 
-_NEVER_READ: Final = frozenset({".git", ".pixirnb"})
 _CHUNK: Final = 1024 * 1024
 
 
@@ -51,7 +51,7 @@ def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> st
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in _NEVER_READ]
+        folders[:] = [name for name in folders if name not in RESERVED]
         for name in names:
             path = Path(folder, name)
             yield path.relative_to(root).as_posix(), path

@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Final
 
 from pixirnb.planning.globs.pattern import Pattern, matches
-from pixirnb.planning.globs.segment import Segment
+from pixirnb.planning.globs.segment import RESERVED, Segment
 from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.protocols.trees import Belonging
-from pixirnb.sessions.permissions import RESERVED
 
 MERGING: Final = ".pixirnb-merge-"
 """How the folders begin in which a merge-back gets ready."""

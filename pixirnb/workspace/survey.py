@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from pixirnb.errors import Cannot
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.roots import in_repo, repo_of
+from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system.process_marks import can_mark
+from pixirnb.workspace.git.command import is_usable
 
 
 def survey(
@@ -18,7 +21,7 @@ def survey(
     sources: Mapping[str, str],
     origin: Path | None = None,
 ) -> Environment:
-    """Facts about every path the workflow names; reads only metadata, runs nothing.
+    """Facts about every path the workflow names; reads only metadata. At most `git version` is run.
 
     Steps' `cwd` is looked up from `workspace`, everything else from `origin`: None is `origin_of` the workflow, else the
     workspace. `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
@@ -36,8 +39,24 @@ def survey(
         origin=str(home),
         functions=frozenset(sources),
         environment=frozenset(name for name in passed_names(workflow) if name in os.environ),
+        has_git=not _may_take_git(workflow) or _has_git(),
         tells_children=can_mark(),
     )
+
+
+def _may_take_git(workflow: Workflow) -> bool:
+    """Whether a step may come to work in a copy, or merges: only then a plan waits for `git version`."""
+    said = [workflow.defaults, *workflow.steps]
+    return any(
+        step.workspace == "isolated" or isinstance(step, AgentStep | MergeStep) for step in said
+    )
+
+
+def _has_git() -> bool:
+    try:
+        return is_usable()
+    except Cannot:
+        return True  # it is there and could not be started now: a step that takes it will say so
 
 
 def origin_of(workflow: Workflow) -> Path | None:

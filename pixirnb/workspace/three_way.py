@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,9 +24,9 @@ class Disagreement:
 
 
 def merge_entries(
-    base: Entries, ours: Entries, theirs: Entries, is_text: Callable[[str], bool]
+    base: Entries, ours: Entries, theirs: Entries
 ) -> tuple[dict[str, TreeEntry], list[Disagreement]]:
-    """Every file both sides agree on, and by path what they do not. `is_text` tells it of a content, by digest."""
+    """Every file both sides agree on, and by path what they do not."""
     agreed: dict[str, TreeEntry] = {}
     against: dict[str, Disagreement] = {}
     folders = (_folders(ours), _folders(theirs))
@@ -34,7 +34,7 @@ def merge_entries(
         sides = (base.get(path), ours.get(path), theirs.get(path))
         entry, is_agreed = _entry(*sides)
         if not is_agreed:
-            kind = "kind" if _is_folder(path, sides, folders) else _kind(*sides, is_text)
+            kind = "kind" if _is_folder(path, sides, folders) else _kind(*sides)
             against[path] = Disagreement(path, kind, *sides)
         elif entry is not None:
             agreed[path] = entry
@@ -65,21 +65,14 @@ def _chosen(base: T, ours: T, theirs: T) -> tuple[T, bool]:
     return ours, theirs == base
 
 
-def _kind(
-    base: TreeEntry | None,
-    ours: TreeEntry | None,
-    theirs: TreeEntry | None,
-    is_text: Callable[[str], bool],
-) -> ConflictKind:
+def _kind(base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None) -> ConflictKind:
     if ours is None or theirs is None:
         return "changed_and_deleted"
     if (ours.mode == LINK) != (theirs.mode == LINK):
         return "kind"
     if base is None:
         return "both_added"
-    if ours.mode == LINK or not (is_text(ours.digest) and is_text(theirs.digest)):
-        return "not_text"
-    return "content"
+    return "not_text" if ours.mode == LINK else "content"
 
 
 def _is_folder(

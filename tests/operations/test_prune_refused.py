@@ -15,9 +15,9 @@ from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.protocols.trees import Belonging
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.run.housekeeping import prune_text
-from pixirnb.workspace.choose_store import tree_store
 from pixirnb.workspace.git.refs import names_of
 from pixirnb.workspace.remove_copies import remove_folder
+from pixirnb.workspace.stores_by_root import tree_store
 from tests.operations.household import completed, kept, name_of
 
 STUCK = """
@@ -53,7 +53,7 @@ def trees_of(store: FileStore, root: Path) -> Path:
     """Keep a tree of `root` for the run, by git; the folder of its names."""
     root.mkdir()
     (root / "a.txt").write_text("a\n")
-    trees = tree_store(store.state, root, "git")
+    trees = tree_store(store.state, root)
     trees.keep(f"{name_of(1)}/make.1", [trees.snapshot(Belonging())])
     [folder] = (store.state / "trees").glob("*-git")
     names = names_of(folder, name_of(1))

@@ -6,7 +6,6 @@ from pixirnb.planning.graph import (
     Duplicate,
     Unknown,
     build_graph,
-    critical_path,
     cycle_text,
     find_cycles,
     topological_levels,
@@ -67,11 +66,3 @@ def test_ancestors_are_direct_or_further_and_never_oneself() -> None:
     assert not graph.is_ancestor(0, 3)
     assert not graph.is_ancestor(1, 2)
     assert not graph.is_ancestor(0, 0)
-
-
-def test_the_critical_path_is_the_heaviest_chain() -> None:
-    graph = build_graph(DIAMOND)
-    levels = topological_levels(graph)
-    assert critical_path(graph, levels, [1, 1, 5, 1]) == [3, 2, 0]
-    assert critical_path(graph, levels, [1, 1, 1, 1]) == [3, 1, 0]
-    assert critical_path(build_graph([]), [], []) == []

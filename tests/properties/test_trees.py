@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,43 +26,30 @@ from pixirnb.testing.generators.tree_strategies import (
     read_back,
     trees,
 )
-from pixirnb.workspace.copies.tree_store import PlainTrees
 from pixirnb.workspace.git.tree_store import GitTrees
-
-Made = Callable[[Path, Path], TreeStore]
-STORES: list[Made] = [PlainTrees, GitTrees]
 
 # Every capture waits for the disk, which is not what is tested here.
 MEMORY = next((place for place in ("/dev/shm",) if os.access(place, os.W_OK)), None)
 
-# Each example is a dozen snapshots, and with git as many processes for each.
+# Each example is a dozen snapshots, and as many processes of git for each.
 FEW = settings(max_examples=25)
 
 
-@pytest.fixture(params=STORES, ids=lambda made: made.__name__, scope="module")
-def made(request: pytest.FixtureRequest) -> Made:
-    """How a store of each kind is made."""
-    kind: Made = request.param
-    return kind
-
-
 @contextmanager
-def beginning(made: Made) -> Iterator[TreeStore]:
+def beginning() -> Iterator[TreeStore]:
     """A new store of an empty root, in a folder that goes away."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         root = Path(folder, "root")
         root.mkdir()
-        yield made(Path(folder, "trees"), root)
+        yield GitTrees(Path(folder, "trees"), root)
 
 
 @given(st.data())
 @FEW
-def test_what_was_taken_is_given_back_and_what_was_made_of_it_is_seen(
-    made: Made, data: st.DataObject
-) -> None:
+def test_what_was_taken_is_given_back_and_what_was_made_of_it_is_seen(data: st.DataObject) -> None:
     before = data.draw(trees())
     after = edited(before, data.draw(edits(before)))
-    with beginning(made) as store:
+    with beginning() as store:
         base = taken(store, before)
         assert held(store, base) == before
         given_folder = store.root.parent / "given"
@@ -87,10 +74,10 @@ def leads_round(path: Path) -> bool:
 
 @given(st.data())
 @FEW
-def test_a_patch_makes_the_one_of_the_other(made: Made, data: st.DataObject) -> None:
+def test_a_patch_makes_the_one_of_the_other(data: st.DataObject) -> None:
     before = data.draw(trees())
     after = edited(before, data.draw(edits(before)))
-    with beginning(made) as store:
+    with beginning() as store:
         one, two = taken(store, before), taken(store, after)
         differing = {path for path in before.keys() | after if before.get(path) != after.get(path)}
         assert {change.path for change in store.diff(one, two)} == differing
@@ -107,13 +94,11 @@ def test_a_patch_makes_the_one_of_the_other(made: Made, data: st.DataObject) -> 
 
 @given(st.data())
 @settings(max_examples=40)
-def test_a_merge_holds_all_of_both_sides_or_names_what_it_cannot(
-    made: Made, data: st.DataObject
-) -> None:
+def test_a_merge_holds_all_of_both_sides_or_names_what_it_cannot(data: st.DataObject) -> None:
     base = data.draw(trees(least=1))
     ours = edited(base, data.draw(edits(base, side="ours")))
     theirs = edited(base, data.draw(edits(base, side="theirs")))
-    with beginning(made) as store:
+    with beginning() as store:
         ids = [taken(store, tree) for tree in (base, ours, theirs)]
         found = store.merge(*ids)
         assert store.merge(*ids) == found
@@ -132,8 +117,7 @@ def test_a_merge_holds_all_of_both_sides_or_names_what_it_cannot(
                 assert [side and side[0] for side in sides] == [e and e.mode for e in entries]
         else:
             assert found.conflicts == ()
-            check_merged(base, ours, theirs, held(store, found.tree), store.method)
-            assert not met or store.method == "git"
+            check_merged(base, ours, theirs, held(store, found.tree))
 
 
 def contested(base: Tree, ours: Tree, theirs: Tree) -> set[str]:
@@ -168,7 +152,7 @@ def is_near(path: str, other: str) -> bool:
     return path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")
 
 
-def check_merged(base: Tree, ours: Tree, theirs: Tree, merged: Tree, method: str) -> None:
+def check_merged(base: Tree, ours: Tree, theirs: Tree, merged: Tree) -> None:
     """A clean merge has, of each file, what the side has that changed it; where both did, all lines of both."""
     for path in {*base, *ours, *theirs, *merged}:
         b, o, t, m = (tree.get(path) for tree in (base, ours, theirs, merged))
@@ -178,7 +162,6 @@ def check_merged(base: Tree, ours: Tree, theirs: Tree, merged: Tree, method: str
             assert m == o
         else:
             assert m is not None
-            assert b is not None or method == "git"
             for part in (0, 1):
                 values = [side[part] if side else None for side in (b, o, t)]
                 if values[1] in (values[0], values[2]):
@@ -187,7 +170,6 @@ def check_merged(base: Tree, ours: Tree, theirs: Tree, merged: Tree, method: str
                     assert m[part] == values[1]
                 else:
                     assert part == 1
-                    assert method == "git"
                     check_lines(*(side[1] if side else b"" for side in (b, o, t, m)))
 
 
@@ -205,7 +187,7 @@ def test_the_oracle_knows_a_lost_line_from_a_kept_one() -> None:
             check_lines(b"1\n2\n3\n", b"1\n2\n3\n4\n", b"2\n3\n", lost)
     base: Tree = {"a": (FILE, b"1"), "b": (FILE, b"2")}
     ours, theirs = {**base, "a": (FILE, b"ours")}, {**base, "b": (FILE, b"theirs")}
-    check_merged(base, ours, theirs, ours | {"b": theirs["b"]}, "copy")
+    check_merged(base, ours, theirs, ours | {"b": theirs["b"]})
     for wrong in (base, ours, theirs, {}):
         with pytest.raises(AssertionError):
-            check_merged(base, ours, theirs, wrong, "copy")
+            check_merged(base, ours, theirs, wrong)

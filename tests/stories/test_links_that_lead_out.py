@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +16,11 @@ MADE = "ln -s /etc/passwd a; mkdir d; ln -s ../.. d/up; ln -s d inside; echo x >
 LEADING = ["a -> /etc/passwd", "d/up -> ../.."]
 
 
-@pytest.fixture(params=["git", "copy"])
-def method(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How trees are kept: with git, and where there is none."""
-    if request.param == "copy":
-        folder = tmp_path / "bin"
-        folder.mkdir()
-        for name in ("sh", "ln", "mkdir"):
-            (folder / name).symlink_to(str(shutil.which(name)))
-        monkeypatch.setenv("PATH", str(folder))
-    return str(request.param)
-
-
-def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(
-    tmp_path: Path, method: str
-) -> None:
+def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     run, outcome = ended(home, isolated("a", MADE))
     assert outcome.ok
-    assert facts(run, "workspace_captured")[0]["roots"][0]["method"] == method
     assert f"link_leads_out: {', '.join(LEADING)}" in limitations(run, "a")
     told: dict[str, Any] = said(home, "merge", run.id, "--preview")[1]
     assert told["changes"]["leads_out"] == {"paths": LEADING, "count": 2}
@@ -50,9 +34,7 @@ def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(
     assert "Links that lead out of your folders" in str(run.diff())
 
 
-def test_a_merge_step_warns_and_a_later_merge_writes_through_no_link(
-    tmp_path: Path, method: str
-) -> None:
+def test_a_merge_step_warns_and_a_later_merge_writes_through_no_link(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     home.mkdir()
     other.mkdir()
@@ -72,4 +54,3 @@ def test_a_merge_step_warns_and_a_later_merge_writes_through_no_link(
     assert warned == ["land"]
     assert not outcome.ok
     assert list(other.iterdir()) == []
-    assert method

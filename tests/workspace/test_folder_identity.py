@@ -11,21 +11,18 @@ import pytest
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import FILE, LINK, Belonging
 from pixirnb.testing.repositories import make_repository
-from pixirnb.workspace.copies.tree_store import PlainTrees
 from pixirnb.workspace.git.tree_store import GitTrees
 
 PLAIN = Belonging()
-Store = GitTrees | PlainTrees
 
 
-@pytest.fixture(params=[GitTrees, PlainTrees])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture
+def store(tmp_path: Path) -> GitTrees:
     root = make_repository(tmp_path / "root", {"a": (FILE, b"a\n"), "d/b": (FILE, b"b\n")})
-    made: Store = request.param(tmp_path / "store", root)
-    return made
+    return GitTrees(tmp_path / "store", root)
 
 
-def given(store: Store, tmp_path: Path) -> tuple[Path, str]:
+def given(store: GitTrees, tmp_path: Path) -> tuple[Path, str]:
     """The folder of an attempt below a folder of its own, and its tree; a private folder of the same layout lies beside."""
     tree = store.snapshot(PLAIN)
     folder = tmp_path / "attempt" / "ws"
@@ -59,7 +56,7 @@ def a_file(folder: Path, private: Path) -> None:
 
 @pytest.mark.parametrize("act", [link_it, link_above, another, a_file])
 def test_another_folder_in_its_place_is_never_read(
-    store: Store, tmp_path: Path, act: Callable[[Path, Path], None]
+    store: GitTrees, tmp_path: Path, act: Callable[[Path, Path], None]
 ) -> None:
     folder, tree = given(store, tmp_path)
     act(folder, tmp_path / "private")
@@ -69,7 +66,7 @@ def test_another_folder_in_its_place_is_never_read(
         assert caught.value.code == "snapshot_unreadable"
 
 
-def test_a_link_is_refused_also_where_no_note_is_left(store: Store, tmp_path: Path) -> None:
+def test_a_link_is_refused_also_where_no_note_is_left(store: GitTrees, tmp_path: Path) -> None:
     folder, tree = given(store, tmp_path)
     for note in (tmp_path / "store").rglob("place-*"):
         note.unlink()
@@ -79,7 +76,7 @@ def test_a_link_is_refused_also_where_no_note_is_left(store: Store, tmp_path: Pa
         store.capture(folder, tree, PLAIN)
 
 
-def test_a_step_that_deleted_its_folder_is_told_so(store: Store, tmp_path: Path) -> None:
+def test_a_step_that_deleted_its_folder_is_told_so(store: GitTrees, tmp_path: Path) -> None:
     folder, tree = given(store, tmp_path)
     shutil.rmtree(folder)
     for ask in (store.capture, store.left_behind):
@@ -89,7 +86,7 @@ def test_a_step_that_deleted_its_folder_is_told_so(store: Store, tmp_path: Path)
         assert "room" not in str(caught.value.fix)
 
 
-def test_a_link_in_place_of_a_folder_within_is_a_link(store: Store, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_folder_within_is_a_link(store: GitTrees, tmp_path: Path) -> None:
     folder, tree = given(store, tmp_path)
     shutil.rmtree(folder / "d")
     (folder / "d").symlink_to(tmp_path / "private")
@@ -98,7 +95,7 @@ def test_a_link_in_place_of_a_folder_within_is_a_link(store: Store, tmp_path: Pa
     assert entries["d"].mode == LINK
 
 
-def test_a_state_folder_behind_a_link_is_as_good_as_any(store: Store, tmp_path: Path) -> None:
+def test_a_state_folder_behind_a_link_is_as_good_as_any(store: GitTrees, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "way").symlink_to("real")
     tree = store.snapshot(PLAIN)
@@ -108,7 +105,7 @@ def test_a_state_folder_behind_a_link_is_as_good_as_any(store: Store, tmp_path: 
 
 @pytest.mark.parametrize("name", [".pixirnb-merge-x", ".pixirnb-kept-x"])
 def test_what_a_step_writes_under_a_name_of_ours_is_no_part_of_what_it_left(
-    store: Store, tmp_path: Path, name: str
+    store: GitTrees, tmp_path: Path, name: str
 ) -> None:
     folder, tree = given(store, tmp_path)
     (folder / name).mkdir()

@@ -20,8 +20,8 @@ from pixirnb.protocols.trees import (
     Merging,
 )
 from pixirnb.testing.repositories import make_repository, traces
-from pixirnb.workspace.choose_store import forget_run, tree_store
 from pixirnb.workspace.local_files import LocalFiles
+from pixirnb.workspace.stores_by_root import forget_run, tree_store
 
 RUN = "r-1"
 
@@ -298,7 +298,7 @@ def test_a_dead_owners_folders_are_swept_and_what_was_set_aside_stays(ground: Gr
 
 def test_a_fork_keeps_trees_that_the_run_they_came_from_lets_go_of(ground: Ground) -> None:
     layer = ground.layer("a", "a.txt", "A\n")
-    ground.files.adopt("r-2", {(".", "git"): [layer.base, layer.left]})
+    ground.files.adopt("r-2", {".": [layer.base, layer.left]})
     forget_run(ground.state, RUN)
     assert "a.txt" in tree_store(ground.state, ground.flow).entries(layer.left)
 

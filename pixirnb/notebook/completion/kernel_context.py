@@ -22,6 +22,7 @@ from pixirnb.ids import is_run_id
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.run import Run
+from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.run_index import Catalogue
 from pixirnb.views.files.seams import seam_phrase
@@ -35,7 +36,6 @@ _LARGEST_LOG: Final = 2 * 1024 * 1024
 """Bytes of a log that is read while somebody waits."""
 _PATIENCE_S: Final = 0.2
 """How long the list of runs may take; those not reached are named without a word on them."""
-_HIDDEN: Final = frozenset({".git", ".pixirnb"})
 _OF_VARIABLE: Final = re.compile(r"\{([A-Za-z_]\w*)\.id\}|\$([A-Za-z_]\w*)")
 
 P = ParamSpec("P")
@@ -212,13 +212,13 @@ class Neighbourhood:
             os.path.realpath(place), os.path.realpath(root)
         ):
             return ()
-        if _HIDDEN & set(Path(place).parts[len(Path(root).parts) :]):
+        if RESERVED & set(Path(place).parts[len(Path(root).parts) :]):
             return ()
         with os.scandir(place) as found:
             names = [
                 f"{entry.name}/" if entry.is_dir() else entry.name
                 for entry in itertools.islice(found, _MOST_READ)
-                if entry.name not in _HIDDEN and entry.name.isprintable()
+                if entry.name not in RESERVED and entry.name.isprintable()
             ]
         return sorted(names)[:MOST_ENTRIES]
 

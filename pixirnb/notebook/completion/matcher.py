@@ -14,6 +14,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 from pixirnb.notebook.completion.commands import MagicCommand, magic
 from pixirnb.notebook.completion.complete import complete
 from pixirnb.notebook.completion.kernel_context import Neighbourhood
+from pixirnb.wording import cut
 
 IDENTIFIER: Final = "pixirnb"
 """Names the matcher in IPython's configuration: `c.IPCompleter.disable_matchers = ["pixirnb"]`."""
@@ -83,8 +84,7 @@ def _matcher(shell: Any) -> Any:
 
 def _on_one_line(about: str) -> str:
     """A sentence as a list of candidates can show it: JupyterLab breaks it wherever a line may break, over those below."""
-    short = about if len(about) <= _WIDEST else about[: _WIDEST - 1].rstrip() + "…"
-    return short.translate(_UNBROKEN)
+    return cut(about, _WIDEST).translate(_UNBROKEN)
 
 
 def _magics(shell: Any) -> Mapping[str, MagicCommand]:

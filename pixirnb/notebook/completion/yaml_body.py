@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -25,7 +24,6 @@ _GLOBS: Final = frozenset(
     {"write_set", "read_set", "artifacts", "file_exists", "git_changes", "carry", "never_copy"}
 )
 _FOLDERS: Final = frozenset({"cwd", "additional_paths", "repos"})
-_LAST_WORD: Final = re.compile(r"\S*$")
 
 
 def hints(body: str, offset: int, world: CompletionContext) -> Hints:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pixirnb.planning.environment import OLDEST_GIT, Environment
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches
 from pixirnb.planning.graph import Graph
 from pixirnb.planning.resolved_step import Resolved
@@ -17,6 +18,7 @@ from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import DecisionStep, MergeStep
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import join_names
 
 _MAGIC: Final = re.compile(r"[*?\[{\\]")
 _NAMED: Final = 5
@@ -72,6 +74,26 @@ def check_isolation(
                 ("steps", position, "workspace"),
                 f"`{step.id}` {what}, so it has no copy to work in",
                 "take `workspace` out",
+            )
+
+
+def check_git(
+    facts: Environment, resolved: Sequence[Resolved], isolated: Sequence[int], merges: Sequence[int]
+) -> Iterator[SpecProblem]:
+    """Copies and merges where there is no git to make them. `isolated`, `merges`: positions of the steps concerned."""
+    if facts.has_git:
+        return
+    oldest = ".".join(map(str, OLDEST_GIT))
+    for positions, what, otherwise in (
+        (isolated, "works in a copy", "write `workspace: shared`"),
+        (merges, "merges files", "take the step out"),
+    ):
+        for position in positions:
+            yield SpecProblem(
+                "git_missing",
+                ("steps", position),
+                f"`{resolved[position].spec.id}` {what}, which takes git {oldest} or later, and it is not here",
+                f"install git {oldest} or later, or {otherwise}",
             )
 
 
@@ -152,14 +174,12 @@ def check_merges(
     for found in inherited:
         if found.left_out:
             spec = resolved[found.step].spec
-            merged = ", ".join(f"`{graph.ids[each]}`" for each in found.left_out[:_NAMED])
-            rest = len(found.left_out) - _NAMED
-            more = f" and {rest} more" if rest > 0 else ""
+            merged = join_names(found.left_out, _NAMED, lambda each: f"`{graph.ids[each]}`")
             yield SpecProblem(
                 "merge_incomplete",
                 ("steps", found.step, "merge"),
-                f"what `{spec.id}` merges builds on {merged}{more}, which no merge brings back before",
-                f"add {merged}{more} to `merge`, or merge before",
+                f"what `{spec.id}` merges builds on {merged}, which no merge brings back before",
+                f"add {merged} to `merge`, or merge before",
             )
 
 

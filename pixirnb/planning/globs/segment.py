@@ -21,7 +21,7 @@ ANYTHING: Final[Ranges] = ((1, 46), (48, 0x10FFFF))
 """Every character but NUL and the slash."""
 
 RESERVED: Final = frozenset([".git", ".pixirnb"])
-"""Folders at the top that no set contains: the user's history and ours."""
+"""The user's history and ours: at the top no set contains them, and no tool or copy touches them at any depth."""
 
 _NO_NAMES: Final = frozenset([".", ".."])
 

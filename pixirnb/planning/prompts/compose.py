@@ -22,6 +22,7 @@ from pixirnb.planning.roots import WORKSPACE
 from pixirnb.spec.expressions.references import Reference, Template, as_text
 from pixirnb.spec.policies import Agent, Check
 from pixirnb.spec.steps import AgentStep
+from pixirnb.wording import join_names
 
 TOTAL_LIMIT: Final = 24 * 1024
 """Characters of others' text in one prompt."""
@@ -223,11 +224,8 @@ def _of_step(upstream: Upstream, limit: int) -> str:
         for limitation in upstream.limitations[:_LISTED]
     ]
     if upstream.files:
-        shown = ", ".join(" ".join(_plain(name).split()) for name in upstream.files[:_LISTED])
-        more = len(upstream.files) - _LISTED
-        said.append(
-            _cut(f"files: {shown}{f' and {more} more' if more > 0 else ''}", limit // 4, None)
-        )
+        files = join_names(upstream.files, _LISTED, lambda name: " ".join(_plain(name).split()))
+        said.append(_cut(f"files: {files}", limit // 4, None))
     output = _harmless(upstream.output)
     spent = sum(map(len, said))
     if output.strip() and output.strip() != summary.strip():
@@ -236,9 +234,8 @@ def _of_step(upstream: Upstream, limit: int) -> str:
 
 
 def _unquoted(steps: Sequence[Upstream]) -> str:
-    names = ", ".join(f"`{upstream.step}`" for upstream in steps[:_LISTED])
-    more = len(steps) - _LISTED
-    return f"There is no room for what these steps left: {names}{f' and {more} more' if more > 0 else ''}."
+    names = join_names(steps, _LISTED, lambda upstream: f"`{upstream.step}`")
+    return f"There is no room for what these steps left: {names}."
 
 
 def _cut(text: str, limit: int, place: str | None) -> str:
@@ -286,9 +283,7 @@ def _limits(brief: Brief) -> str:
 
 
 def _globs(patterns: Sequence[str]) -> str:
-    shown = ", ".join(f"`{pattern}`" for pattern in patterns[: 5 * _LISTED])
-    more = len(patterns) - 5 * _LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return join_names(patterns, 5 * _LISTED, "`{}`".format)
 
 
 def _check(check: Check) -> str:

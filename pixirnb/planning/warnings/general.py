@@ -9,16 +9,17 @@ from typing import Final
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.repos import written_repos
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
+from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.planning.warnings.agents import agent_cautions
 from pixirnb.planning.warnings.isolation import isolation_cautions
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep, PythonStep
+from pixirnb.wording import join_names
 
 MANY_DEPENDENCIES: Final = 5
 
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_VALUE: Final = re.compile(
     r"(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\.|eyJ)[\w.-]{8,}|-----BEGIN [A-Z ]*KEY"
 )
@@ -72,13 +73,12 @@ def _moved_from_threads(analysis: Analysis) -> Iterator[SpecProblem]:
         and not needs_process(step.spec, step.posture, step.workspace, step.retry)
     ]
     if moved:
-        names = ", ".join(f"`{analysis.graph.ids[position]}`" for position in moved[:3])
-        more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+        names = join_names(moved, 3, lambda position: f"`{analysis.graph.ids[position]}`")
         verb = "runs as a process" if len(moved) == 1 else "run as processes"
         yield SpecProblem(
             "children_not_told_apart",
             ("steps", moved[0]),
-            f"{names}{more} {verb}: what a thread starts here cannot be told from what others start",
+            f"{names} {verb}: what a thread starts here cannot be told from what others start",
             "write `process: true` where that is meant, or run it on Linux",
         )
 
@@ -108,8 +108,7 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         if step.is_undeclared and step.workspace == "shared"
     ]
     if undeclared and analysis.workflow.undeclared_writers == "allow":
-        names = ", ".join(f"`{analysis.graph.ids[number]}`" for number in undeclared[:3])
-        more = f" and {len(undeclared) - 3} more" if len(undeclared) > 3 else ""
+        names = join_names(undeclared, 3, lambda number: f"`{analysis.graph.ids[number]}`")
         is_one = len(undeclared) == 1
         about = "says nothing about the files it writes"
         say = about if is_one else "say nothing about the files they write"
@@ -117,7 +116,7 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "undeclared_writers",
             ("steps", undeclared[0]),
-            f"{names}{more} {say}, so nothing keeps {them} apart",
+            f"{names} {say}, so nothing keeps {them} apart",
             "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
         )
     for position in sorted(analysis.conflicts.steps):
@@ -208,7 +207,7 @@ def _secrets(analysis: Analysis) -> Iterator[SpecProblem]:
         for name, value in env.items():
             if "{{" in value:
                 continue
-            named = _SECRET_NAME.search(name) and len(value) >= 8 and "/" not in value
+            named = is_secret_variable(name) and len(value) >= 8 and "/" not in value
             if named or _SECRET_VALUE.search(value):
                 yield SpecProblem(
                     "secret_in_env",

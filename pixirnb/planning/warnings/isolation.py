@@ -10,6 +10,7 @@ from pixirnb.planning.upstream_changes import changes_files
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import MergeStep, Shared
+from pixirnb.wording import join_names
 
 _NAMED: Final = 3
 
@@ -74,7 +75,7 @@ def _carried_in_vain(analysis: Analysis) -> Iterator[SpecProblem]:
 
 
 def _named(ids: Sequence[str], steps: Sequence[int]) -> str:
-    names = [f"`{ids[step]}`" for step in steps[:_NAMED]]
-    if len(steps) > _NAMED:
-        return f"{', '.join(names)} and {len(steps) - _NAMED} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    names = [f"`{ids[step]}`" for step in steps]
+    if 1 < len(names) <= _NAMED:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_names(names, _NAMED)

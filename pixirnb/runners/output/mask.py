@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.runners.output.ansi_mask import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
 
@@ -19,19 +20,11 @@ STARS: Final = "***"
 SHORTEST: Final = 8
 """Shorter values are left alone: masking `yes` or `1` would garble every log and protect nothing."""
 
-_SECRET_NAME: Final = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
     """Values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
-    found = {value for name, value in env.items() if is_secret_name(name)}
+    found = {value for name, value in env.items() if is_secret_variable(name)}
     return sorted(value for value in found if len(value) >= SHORTEST)
-
-
-@lru_cache(maxsize=4096)
-def is_secret_name(name: str) -> bool:
-    """Whether a name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Asked of the same forty before every step."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def _spellings(value: str) -> set[str]:

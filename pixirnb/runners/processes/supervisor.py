@@ -21,7 +21,7 @@ from typing import Final, Self
 import anyio
 
 from pixirnb.errors import Cannot
-from pixirnb.runners.output.mask import is_secret_name
+from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.supervisor_process import (
     ANY,
@@ -237,7 +237,7 @@ class Supervisor:
 def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
     """What of an environment the interpreter itself goes by; nothing whose name looks secret."""
     kept = {n: v for n, v in env.items() if n in _FOR_PYTHON or n.startswith(("PYTHON", "LC_"))}
-    return {name: value for name, value in kept.items() if not is_secret_name(name)}
+    return {name: value for name, value in kept.items() if not is_secret_variable(name)}
 
 
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:

@@ -1,16 +1,18 @@
-"""The agents of a relay file as agents of ours: `cli` is a command that runner `cli` knows, `permissions.access` a posture."""
+"""The agents of a relay file as agents of ours, and what they may do.
+
+`cli` is a command that runner `cli` knows, `permissions.access` a posture; permissions are spelled out or named by a profile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pixirnb.spec.did_you_mean import did_you_mean
-from pixirnb.spec.relay.folders import Folders
-from pixirnb.spec.relay.keys import AGENT, CONSTRAINTS
-from pixirnb.spec.relay.parser import RelayParser, safe_names
-from pixirnb.spec.relay.permissions import Permissions, RelayPermission
+from pixirnb.spec.relay.folders import Folders, where
+from pixirnb.spec.relay.keys import AGENT, CONSTRAINTS, FILES, PERMISSIONS
+from pixirnb.spec.relay.parser import Draft, RelayParser
 from pixirnb.spec.source_map import PathParts
 
 COMMANDS: Final[dict[str, str]] = {
@@ -39,6 +41,103 @@ PASSED: Final[dict[str, tuple[str, ...]]] = {
 """What is passed on to each: its own runner hands agents all of its environment, here they get what they usually need."""
 
 
+ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class RelayPermission:
+    """What somebody may do."""
+
+    posture: Literal["read_only", "writer"] | None = None
+    """None where the file does not say."""
+    is_unasked: bool = False
+    """Whether it may write without being asked each time."""
+    writes: tuple[str, ...] = ()
+    """Globs it may write, relative to the folder it works in."""
+    access_at: PathParts = ()
+    writes_at: PathParts = ()
+
+    def write_set(self, cwd: str | None) -> list[str]:
+        """The globs as claims of a step that works in `cwd`."""
+        if cwd is None or cwd == ".":
+            return list(self.writes)
+        if not cwd.startswith("repos."):
+            return [f"{cwd}/{glob}" for glob in self.writes]
+        repo, _, below = cwd.partition("/")
+        return [f"{repo}:{below}/{glob}" if below else f"{repo}:{glob}" for glob in self.writes]
+
+
+@dataclass(slots=True)
+class Permissions:
+    """The profiles of one file, and what is read with them."""
+
+    reading: RelayParser
+    _profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _default: object = None
+    """What agents have that say nothing: a kind of access, or a profile."""
+
+    def declare(self, top: Mapping[str, Any]) -> None:
+        """Read the profiles of the file, in the new spelling and the old."""
+        old = self.reading.mapping(top, "permissions", ())
+        found = {
+            **self.reading.mapping(old, "profiles", ("permissions",)),
+            **self.reading.mapping(top, "permission_profiles", ()),
+        }
+        self._profiles = {
+            str(name): value for name, value in found.items() if isinstance(value, dict)
+        }
+        self._default = self.reading.text(old, "default", ("permissions",))
+
+    def of(
+        self, item: Mapping[str, Any], parts: PathParts, *, is_step: bool = False
+    ) -> RelayPermission:
+        """What the `permissions` of an agent or a step say."""
+        at: PathParts = (*parts, "permissions")
+        written = item.get("permissions")
+        if written is None and not is_step and self._default is not None:
+            written, at = self._default, ("permissions", "default")
+        profile_at = access_at = at
+        if isinstance(written, str):
+            is_access = written not in self._profiles and written in ACCESS
+            own: dict[str, Any] = {"access" if is_access else "profile": written}
+        else:
+            own = self.reading.mapping(item, "permissions", parts)
+            profile_at, access_at = (*at, "profile"), (*at, "access")
+            self.reading.keys(own, at, PERMISSIONS)
+        profile = self.reading.text(own, "profile", at)
+        if profile is not None and profile not in self._profiles:
+            otherwise = "declare it under `permission_profiles`"
+            message = f"there is no permission profile `{profile:.80}`"
+            fix = did_you_mean(profile, self._profiles, otherwise=otherwise)
+            self.reading.wrong("relay_profile_unknown", profile_at, message, fix)
+        said = {**self._profiles.get(profile or "", {}), **own}
+        access_at = access_at if "access" in own else profile_at
+        files_at = (*at, "files") if "files" in own else profile_at
+        return self._leave(said, at, access_at, files_at)
+
+    def _leave(
+        self, said: Mapping[str, Any], at: PathParts, access_at: PathParts, files_at: PathParts
+    ) -> RelayPermission:
+        access = self.reading.text(said, "access", at)
+        if access is not None and access not in ACCESS:
+            self.reading.no_choice(access_at, access, "no kind of access", ACCESS)
+            access = None
+        files = self.reading.mapping(said, "files", at)
+        self.reading.keys(files, files_at, FILES)
+        writes = self.reading.texts(files, "write", files_at)
+        if access == "readonly":
+            return RelayPermission("read_only", access_at=access_at)
+        where = (*files_at, "write") if files_at[-1] == "files" else files_at
+        return RelayPermission(
+            None if access is None else "writer",
+            # That it may is written: nobody needs to be asked each time.
+            access in {"readwrite", "full"},
+            tuple(glob.removeprefix("./") for glob in writes),
+            access_at,
+            where,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Hand:
     """What the steps of an agent take from it."""
@@ -56,108 +155,59 @@ class Hand:
 class Team:
     """The agents of one file."""
 
+    reading: RelayParser
+    folders: Folders
+    permissions: Permissions
+    retry: Mapping[str, Any]
+    """What `errorHandling` says of retries, without a number of attempts."""
     native: dict[str, dict[str, Any]] = field(default_factory=dict)
     hands: dict[str, Hand] = field(default_factory=dict)
     """By the name in the file."""
 
+    def read(self, top: Mapping[str, Any]) -> None:
+        """Read the agents of a file."""
+        for name, safe, parts, item in self.reading.named(top, "agents", AGENT, "an agent"):
+            self.reading.renamed((*parts, "name"), name, safe)
+            self.reading.moved["agents", safe] = parts
+            draft = Draft(self.reading, ("agents", safe), {"runner": "cli"})
+            self.hands[name] = self._hand(safe, item, parts, draft)
+            self.native[safe] = draft.native
 
-def read_agents(
-    reading: RelayParser,
-    top: Mapping[str, Any],
-    *,
-    folders: Folders,
-    permissions: Permissions,
-    retry: Mapping[str, Any],
-) -> Team:
-    """The agents of a file. `retry` is what `errorHandling` says, without a number of attempts."""
-    team = Team()
-    found = reading.named(top, "agents", AGENT, "an agent")
-    safe = safe_names(name for name, _, _ in found)
-    for name, parts, item in found:
-        reading.renamed((*parts, "name"), name, safe[name])
-        reading.moved["agents", safe[name]] = parts
-        agent, hand = _agent(
-            reading,
-            item,
-            parts,
-            name=safe[name],
-            folders=folders,
-            permissions=permissions,
-            retry=retry,
-        )
-        team.native[safe[name]] = agent
-        team.hands[name] = hand
-    return team
-
-
-def _agent(
-    reading: RelayParser,
-    item: Mapping[str, Any],
-    parts: PathParts,
-    *,
-    name: str,
-    folders: Folders,
-    permissions: Permissions,
-    retry: Mapping[str, Any],
-) -> tuple[dict[str, Any], Hand]:
-    moved, own = reading.moved, ("agents", name)
-    agent: dict[str, Any] = {"runner": "cli"}
-    cli = reading.needed(item, "cli", parts)
-    # Without one it is a mistake, and told: any does for looking further.
-    agent["command"] = "claude" if cli is None else _command(reading, cli, (*parts, "cli"))
-    moved[*own, "command"] = moved[*own, "runner"] = (*parts, "cli")
-    for position in range(len(PASSED.get(str(agent.get("command")), ()))):
-        moved[*own, "pass_env", position] = (*parts, "cli")
-    if passed := PASSED.get(str(agent.get("command"))):
-        agent["pass_env"] = list(passed)
-    role = reading.text(item, "role", parts)
-    if role:
-        agent["role"] = role
-    constraints = reading.mapping(item, "constraints", parts)
-    at = (*parts, "constraints")
-    reading.keys(constraints, at, CONSTRAINTS)
-    model = reading.text(constraints, "model", at)
-    if model:
-        agent["model"] = model
-    timeout = reading.span(constraints, "timeoutMs", at)
-    if timeout is not None:
-        agent["timeout"] = timeout
-        moved[*own, "timeout"] = (*at, "timeoutMs")
-    retries = reading.count(constraints, "retries", at)
-    if retries is not None:
-        agent["retry"] = {"max_attempts": retries + 1, **retry}
-        moved[*own, "retry"] = (*at, "retries")
-    cwd = folders.folder(item, parts)
-    if cwd is not None and cwd != ".":
-        agent["cwd"] = cwd
-        moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in item else "cwd")
-    paths = reading.texts(item, "additionalPaths", parts)
-    if paths:
-        agent["additional_paths"] = paths
-        moved[*own, "additional_paths"] = (*parts, "additionalPaths")
-    leave = permissions.of(item, parts)
-    if leave.posture is not None:
-        agent["posture"] = leave.posture
-        moved[*own, "posture"] = leave.access_at
-    if leave.is_unasked:
-        agent["permission_mode"] = "auto"
-    preface = reading.text(item, "task", parts) or ""
-    return agent, Hand(name, preface, leave, cwd)
+    def _hand(self, name: str, item: Mapping[str, Any], parts: PathParts, draft: Draft) -> Hand:
+        reading, at, limits = self.reading, (*parts, "cli"), (*parts, "constraints")
+        cli = reading.needed(item, "cli", parts)
+        # Without one it is a mistake, and told: any does for looking further.
+        command = "claude" if cli is None else _command(reading, cli, at)
+        draft.put("command", command, at)
+        draft.came("runner", at=at)
+        passed = PASSED.get(command, ())
+        draft.put("pass_env", list(passed))
+        for position in range(len(passed)):
+            draft.came("pass_env", position, at=at)
+        draft.put("role", reading.text(item, "role", parts) or None)
+        constraints = reading.mapping(item, "constraints", parts)
+        reading.keys(constraints, limits, CONSTRAINTS)
+        draft.put("model", reading.text(constraints, "model", limits) or None)
+        draft.policies(constraints, limits, self.retry)
+        cwd = self.folders.folder(item, parts)
+        if cwd != ".":
+            draft.put("cwd", cwd, where(item, parts))
+        paths = reading.texts(item, "additionalPaths", parts)
+        draft.put("additional_paths", paths, (*parts, "additionalPaths"))
+        leave = self.permissions.of(item, parts)
+        draft.put("posture", leave.posture, leave.access_at)
+        if leave.is_unasked:
+            draft.put("permission_mode", "auto")
+        return Hand(name, reading.text(item, "task", parts) or "", leave, cwd)
 
 
 def _command(reading: RelayParser, cli: str, parts: PathParts) -> str:
     if cli == "api":
-        reading.wrong(
-            "relay_unsupported",
-            parts,
-            "`cli: api` asks a model by itself, which a relay file cannot say how to do here",
-            "name a coding agent, or convert the file and write `runner: llm` with `model: provider:name`",
-        )
+        message = "`cli: api` asks a model by itself, which a relay file cannot say how to do here"
+        fix = "name a coding agent, or convert the file and write `runner: llm` with `model: provider:name`"
+        reading.wrong("relay_unsupported", parts, message, fix)
     elif cli not in COMMANDS:
-        reading.note(
-            "relay_differs",
-            parts,
-            f"pixirnb brings no way to call `{cli:.60}`: it must be in your agents.toml, as [cli.{cli:.60}]",
-            did_you_mean(cli, COMMANDS, otherwise="write how it is called there"),
-        )
+        message = f"pixirnb brings no way to call `{cli:.60}`: it must be in your agents.toml, as [cli.{cli:.60}]"
+        fix = did_you_mean(cli, COMMANDS, otherwise="write how it is called there")
+        reading.note("relay_differs", parts, message, fix)
     return COMMANDS.get(cli, cli)

@@ -91,20 +91,13 @@ def _file(
     if segments[0] == "":
         return {"command": ["test", "-e", "/".join(segments)]}
     if segments[0] == "..":
-        reading.wrong(
-            "path_escapes",
-            where,
-            f"`{value:.200}` is outside the workspace, which its own runner refuses too",
-            "name a file of the workspace, or check it with type custom",
-        )
+        message = f"`{value:.200}` is outside the workspace, which its own runner refuses too"
+        fix = "name a file of the workspace, or check it with type custom"
+        reading.wrong("path_escapes", where, message, fix)
         return None
     if cwd is not None and cwd.startswith("repos."):
-        reading.note(
-            "relay_differs",
-            where,
-            f"`{value:.200}` is looked for in the step's own folder, `{cwd}`",
-            "name it relative to that folder",
-        )
+        message = f"`{value:.200}` is looked for in the step's own folder, `{cwd}`"
+        reading.note("relay_differs", where, message, "name it relative to that folder")
     elif cwd is not None:
         inside = normal(cwd)
         if segments[: len(inside)] == inside and len(segments) > len(inside):
@@ -123,18 +116,14 @@ def preflight_checks(
 ) -> list[tuple[dict[str, Any], PathParts]]:
     """What `failIf` and `successIf` say of the output, each with its place."""
     found: list[tuple[dict[str, Any], PathParts]] = []
-    fails = reading.text(item, "failIf", parts)
-    if fails:
-        at = (*parts, "failIf")
-        if fails == "non-empty":
-            found.append(({"output_matches": r"\A\s*\Z"}, at))
-        elif fails == "empty":
-            found.append(({"output_matches": r"\S"}, at))
-        elif _is_pattern(reading, fails, at):
-            found.append(({"output_matches": rf"\A(?![\s\S]*(?:{fails}))"}, at))
-    needs = reading.text(item, "successIf", parts)
-    if needs and _is_pattern(reading, needs, (*parts, "successIf")):
-        found.append(({"output_matches": needs}, (*parts, "successIf")))
+    words = {"non-empty": r"\A\s*\Z", "empty": r"\S"}
+    for key in ("failIf", "successIf"):
+        said, at = reading.text(item, key, parts), (*parts, key)
+        if said and key == "failIf" and said in words:
+            found.append(({"output_matches": words[said]}, at))
+        elif said and _is_pattern(reading, said, at):
+            pattern = rf"\A(?![\s\S]*(?:{said}))" if key == "failIf" else said
+            found.append(({"output_matches": pattern}, at))
     return found
 
 
@@ -143,11 +132,7 @@ def _is_pattern(reading: RelayParser, pattern: str, at: PathParts) -> bool:
         re.compile(pattern)
         re.compile(rf"(?:{pattern})")
     except (re.error, RecursionError, OverflowError) as wrong:
-        reading.wrong(
-            "bad_pattern",
-            at,
-            f"not a regular expression here: {wrong}",
-            "write it so that Python reads it too",
-        )
+        message = f"not a regular expression here: {wrong}"
+        reading.wrong("bad_pattern", at, message, "write it so that Python reads it too")
         return False
     return True

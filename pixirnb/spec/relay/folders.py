@@ -35,36 +35,26 @@ class Folders:
     def declare(self, top: Mapping[str, Any]) -> None:
         """Read the `paths` of the file."""
         reading = self.reading
-        declared = reading.named(top, "paths", PATH, "a path")
-        safe = safe_names(name for name, _, _ in declared)
-        for name, parts, item in declared:
+        for name, safe, parts, item in reading.named(top, "paths", PATH, "a path"):
             path = reading.needed(item, "path", parts)
-            self._named[name] = safe[name]
-            reading.renamed((*parts, "name"), name, safe[name])
+            self._named[name] = safe
+            reading.renamed((*parts, "name"), name, safe)
             if path is None:
                 continue
-            where = (*parts, "path")
-            expanded = self._expanded(path, where)
-            reading.moved["repos", safe[name]] = where
-            if reading.flag(item, "required", parts, default=True):
-                self.repos[safe[name]] = expanded
+            expanded = self._expanded(path, (*parts, "path"))
+            reading.moved["repos", safe] = (*parts, "path")
+            if reading.flag(item, "required", parts):
+                self.repos[safe] = expanded
             else:
-                self._optional[safe[name]] = (expanded, parts)
+                self._optional[safe] = (expanded, parts)
 
     def folder(self, mapping: Mapping[str, Any], parts: PathParts) -> str | None:
         """The folder that `cwd` or `workdir` of an agent or step names: `sub`, `repos.NAME`, `repos.NAME/sub`."""
         reading = self.reading
-        cwd, workdir = (
-            reading.text(mapping, "cwd", parts),
-            reading.text(mapping, "workdir", parts),
-        )
+        cwd, workdir = (reading.text(mapping, key, parts) for key in ("cwd", "workdir"))
         if cwd is not None and workdir is not None:
-            reading.wrong(
-                "wrong_value",
-                (*parts, "workdir"),
-                "`cwd` and `workdir` both say where to work",
-                "keep one of them",
-            )
+            message = "`cwd` and `workdir` both say where to work"
+            reading.wrong("wrong_value", (*parts, "workdir"), message, "keep one of them")
         if workdir is not None:
             return self._of_name(workdir, (*parts, "workdir"))
         return None if cwd is None else self._of_path(cwd, (*parts, "cwd"))
@@ -73,22 +63,15 @@ class Folders:
         """Note the optional paths that nothing uses."""
         for name, (path, parts) in self._optional.items():
             if name not in self.repos:
-                self.reading.note(
-                    "relay_inert",
-                    parts,
-                    f"the path `{name}` ({path}) is optional and nothing here names it",
-                    "leave it, or take it out",
-                )
+                message = f"the path `{name}` ({path}) is optional and nothing here names it"
+                self.reading.note("relay_inert", parts, message, "leave it, or take it out")
 
     def _of_name(self, name: str, parts: PathParts) -> str | None:
         known = self._named.get(name)
         if known is None:
-            self.reading.wrong(
-                "repo_unknown",
-                parts,
-                f"there is no path `{name}`",
-                did_you_mean(name, self._named, otherwise=f"declare `{name}` under `paths`"),
-            )
+            message = f"there is no path `{name}`"
+            fix = did_you_mean(name, self._named, otherwise=f"declare `{name}` under `paths`")
+            self.reading.wrong("repo_unknown", parts, message, fix)
             return None
         if known in self._optional:
             self.repos.setdefault(known, self._optional[known][0])
@@ -115,23 +98,21 @@ class Folders:
         names = [found[1] or found[2] for found in _VARIABLE.finditer(path)]
         missing = [name for name in names if not self.variables.get(name)]
         for name in dict.fromkeys(missing):
-            self.reading.wrong(
-                "relay_variable",
-                parts,
-                f"`${name}` in `{path}` is not set",
-                f"set {name} before, or write the path out",
-            )
+            message = f"`${name}` in `{path}` is not set"
+            fix = f"set {name} before, or write the path out"
+            self.reading.wrong("relay_variable", parts, message, fix)
         if missing:
             return "."  # where nothing is missed: the mistake is told
         expanded = _VARIABLE.sub(lambda found: self.variables[found[1] or found[2]], path)
         if expanded != path:
-            self.reading.note(
-                "relay_differs",
-                parts,
-                f"`{path}` is `{expanded}` in this environment, and is kept so in the run",
-                "leave it, or write the path out",
-            )
+            message = f"`{path}` is `{expanded}` in this environment, and is kept so in the run"
+            self.reading.note("relay_differs", parts, message, "leave it, or write the path out")
         return expanded
+
+
+def where(mapping: Mapping[str, Any], parts: PathParts) -> PathParts:
+    """Where an agent or step names the folder it works in."""
+    return (*parts, "workdir" if "workdir" in mapping else "cwd")
 
 
 def normal(path: str) -> list[str]:

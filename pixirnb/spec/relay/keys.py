@@ -1,12 +1,12 @@
 """What an agent-relay v1 file may say, key by key: which keys are read here, and why the others change nothing.
 
-A table a mapping. The text beside an inert key ends the sentence "`key` changes nothing here: …".
+A table a mapping. The text beside inert keys ends the sentence "`key` changes nothing here: …".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 
@@ -17,7 +17,7 @@ class Keys:
     what: str
     """What the mapping is, for people."""
     read: frozenset[str]
-    inert: Mapping[str, str] = field(default_factory=dict)
+    inert: Mapping[str, str]
     """Accepted and without effect: key to reason."""
 
     @property
@@ -26,153 +26,87 @@ class Keys:
         return sorted({*self.read, *self.inert})
 
 
+def _keys(what: str, read: str, inert: Mapping[str, str] | None = None) -> Keys:
+    """`read` are keys with blanks between, `inert` such keys by the reason that they share."""
+    reasons = {key: why for why, keys in (inert or {}).items() for key in keys.split()}
+    return Keys(what, frozenset(read.split()), reasons)
+
+
 _BROKER: Final = "it is for the messages that agents exchange through its broker"
 _NUDGE: Final = "a step that goes quiet is shown as stalled, and ends at its time-out"
 _BUDGET: Final = "spending is recorded and not limited"
 _HUMAN: Final = "questions to a person are `ask` steps and permissions"
 _CREDENTIALS: Final = "credentials come from the environment, by name"
 
-TOP: Final = Keys(
+TOP: Final = _keys(
     "workflow file",
-    frozenset(
-        (
-            "version",
-            "name",
-            "description",
-            "swarm",
-            "agents",
-            "workflows",
-            "paths",
-            "permission_profiles",
-            "permissions",
-            "errorHandling",
-        )
-    ),
+    "version name description swarm agents workflows paths permission_profiles permissions errorHandling",
     {
-        "coordination": "order comes from `dependsOn` alone",
-        "state": "a run is kept in its log",
-        "trajectories": "a run is kept in its log",
-        "integrations": "it is for events from outside",
+        "order comes from `dependsOn` alone": "coordination",
+        "a run is kept in its log": "state trajectories",
+        "it is for events from outside": "integrations",
     },
 )
-SWARM: Final = Keys(
+SWARM: Final = _keys(
     "swarm",
-    frozenset(("maxConcurrency", "timeoutMs")),
+    "maxConcurrency timeoutMs",
     {
-        "pattern": "order comes from `dependsOn` alone, as with its own runner",
-        "tokenBudget": _BUDGET,
-        "channel": _BROKER,
-        "credentialProxy": _CREDENTIALS,
-        "idleNudge": _NUDGE,
-        "humanAssistance": _HUMAN,
-        "completionGracePeriodMs": "a step has ended when its process has",
+        "order comes from `dependsOn` alone, as with its own runner": "pattern",
+        _BUDGET: "tokenBudget",
+        _BROKER: "channel",
+        _CREDENTIALS: "credentialProxy",
+        _NUDGE: "idleNudge",
+        _HUMAN: "humanAssistance",
+        "a step has ended when its process has": "completionGracePeriodMs",
     },
 )
-AGENT: Final = Keys(
+AGENT: Final = _keys(
     "agent",
-    frozenset(
-        (
-            "name",
-            "cli",
-            "role",
-            "task",
-            "constraints",
-            "cwd",
-            "workdir",
-            "additionalPaths",
-            "permissions",
-        )
-    ),
+    "name cli role task constraints cwd workdir additionalPaths permissions",
     {
-        "preset": "what an agent may do is said by `permissions.access`",
-        "channels": _BROKER,
-        "interactive": "every agent is started for one step and ends with it",
-        "credentials": _CREDENTIALS,
-        "skills": "an agent brings its own",
-        "watch": _BROKER,
-        "subscriptions": _BROKER,
+        "what an agent may do is said by `permissions.access`": "preset",
+        _BROKER: "channels watch subscriptions",
+        "every agent is started for one step and ends with it": "interactive",
+        _CREDENTIALS: "credentials",
+        "an agent brings its own": "skills",
     },
 )
-CONSTRAINTS: Final = Keys(
+CONSTRAINTS: Final = _keys(
     "constraints",
-    frozenset(("timeoutMs", "retries", "model")),
-    {"maxTokens": _BUDGET, "idleThresholdSecs": _NUDGE},
+    "timeoutMs retries model",
+    {_BUDGET: "maxTokens", _NUDGE: "idleThresholdSecs"},
 )
-PERMISSIONS: Final = Keys(
+PERMISSIONS: Final = _keys(
     "permissions",
-    frozenset(("access", "files", "profile", "description", "why")),
+    "access files profile description why",
     {
-        "inherit": "an agent has the permissions that are written for it",
-        "scopes": "they are for its broker",
-        "network": "the network is not fenced off",
-        "exec": "which programs an agent may run is for its own settings",
+        "an agent has the permissions that are written for it": "inherit",
+        "they are for its broker": "scopes",
+        "the network is not fenced off": "network",
+        "which programs an agent may run is for its own settings": "exec",
     },
 )
-FILES: Final = Keys(
-    "files",
-    frozenset(("write",)),
-    {
-        "read": "an agent may read what its user may",
-        "deny": "an agent may read what its user may",
-    },
-)
-PATH: Final = Keys("path", frozenset(("name", "path", "description", "required")))
-ERRORS: Final = Keys(
+FILES: Final = _keys("files", "write", {"an agent may read what its user may": "read deny"})
+PATH: Final = _keys("path", "name path description required")
+ERRORS: Final = _keys(
     "errorHandling",
-    frozenset(("strategy", "maxRetries", "retryDelayMs")),
+    "strategy maxRetries retryDelayMs",
     {
-        "notifyChannel": _BROKER,
-        "repairAgent": "no agent repairs between attempts",
-        "repairRetries": "no agent repairs between attempts",
-        "onExhaustion": "a step without a further attempt has failed",
+        _BROKER: "notifyChannel",
+        "no agent repairs between attempts": "repairAgent repairRetries",
+        "a step without a further attempt has failed": "onExhaustion",
     },
 )
-WORKFLOW: Final = Keys(
-    "workflow", frozenset(("name", "description", "preflight", "steps", "onError"))
-)
-PREFLIGHT: Final = Keys(
-    "preflight check", frozenset(("command", "failIf", "successIf", "description"))
-)
-STEP: Final = Keys(
+WORKFLOW: Final = _keys("workflow", "name description preflight steps onError")
+PREFLIGHT: Final = _keys("preflight check", "command failIf successIf description")
+STEP: Final = _keys(
     "step",
-    frozenset(
-        (
-            "name",
-            "type",
-            "agent",
-            "task",
-            "command",
-            "dependsOn",
-            "timeoutMs",
-            "retries",
-            "verification",
-            "cwd",
-            "workdir",
-            "use",
-            "failOnError",
-            "captureOutput",
-            "branch",
-            "baseBranch",
-            "path",
-            "createBranch",
-            "permissions",
-            "description",
-            "integration",
-            "action",
-            "params",
-            "waitFor",
-        )
-    ),
-    {
-        "maxIterations": "an agent ends its own turns",
-        "humanAssistance": _HUMAN,
-    },
+    "name type agent task command dependsOn timeoutMs retries verification cwd workdir use failOnError captureOutput "
+    "branch baseBranch path createBranch permissions description integration action params waitFor",
+    {"an agent ends its own turns": "maxIterations", _HUMAN: "humanAssistance"},
 )
-VERIFICATION: Final = Keys(
+VERIFICATION: Final = _keys(
     "verification",
-    frozenset(("type", "value", "timeoutMs", "description")),
-    {
-        "diagnosticAgent": "what a check saw is kept as its evidence",
-        "diagnosticTimeout": "what a check saw is kept as its evidence",
-    },
+    "type value timeoutMs description",
+    {"what a check saw is kept as its evidence": "diagnosticAgent diagnosticTimeout"},
 )

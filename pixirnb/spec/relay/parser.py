@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeGuard, TypeVar
 
 from pixirnb.ids import is_step_id
 from pixirnb.spec.did_you_mean import did_you_mean
@@ -22,6 +22,25 @@ from pixirnb.spec.source_map import PathParts
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST: Final = 64
 _MOST: Final = 10**15 - 1
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape(Generic[T]):
+    """What a value may have to be."""
+
+    types: type[T] | tuple[type[T], ...]
+    what: str
+    fix: str
+
+
+_TEXT: Final = _Shape(str, "text", "put it in quotes")
+_FLAG: Final = _Shape(bool, "true or false", "write true or false, without quotes")
+_LIST: Final[_Shape[Any]] = _Shape(
+    (list, tuple), "a list", "write it in [ ] or as lines that begin with `-`"
+)
+_MAPPING: Final[_Shape[dict[str, Any]]] = _Shape(dict, "a mapping", "write `key: value` pairs")
 
 
 @dataclass(slots=True)
@@ -47,39 +66,37 @@ class RelayParser:
             key = str(written)
             if key in known.inert:
                 # Switched off, or said to be as it is anyway.
-                if value is None or value is False:
-                    continue
-                self.note(
-                    "relay_inert",
-                    (*parts, key),
-                    f"`{key}` changes nothing here: {known.inert[key]}",
-                    "leave it, or take it out",
-                )
+                if value is not None and value is not False:
+                    said = f"`{key}` changes nothing here: {known.inert[key]}"
+                    self.note("relay_inert", (*parts, key), said, "leave it, or take it out")
             elif key not in known.read:
-                self.note(
-                    "relay_unknown_key",
-                    (*parts, key),
-                    f"a {known.what} of this format has no key `{key}`: nothing reads it",
-                    did_you_mean(key, known.known, otherwise="take it out"),
-                )
+                message = f"a {known.what} of this format has no key `{key}`: nothing reads it"
+                fix = did_you_mean(key, known.known, otherwise="take it out")
+                self.note("relay_unknown_key", (*parts, key), message, fix)
+
+    def _is(self, value: object, at: PathParts, shape: _Shape[T]) -> TypeGuard[T]:
+        if isinstance(value, shape.types):
+            return True
+        self.wrong("wrong_type", at, f"{shown(value)} is not {shape.what}", shape.fix)
+        return False
+
+    def _look(
+        self, mapping: Mapping[str, Any], key: str, parts: PathParts, shape: _Shape[T]
+    ) -> T | None:
+        value = mapping.get(key)
+        return value if value is not None and self._is(value, (*parts, key), shape) else None
 
     def text(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
         """A text; None where there is none or it is no text. Numbers are told to be quoted."""
-        value = mapping.get(key)
-        if value is None or isinstance(value, str):
-            return value
-        self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not text", "put it in quotes")
-        return None
+        return self._look(mapping, key, parts, _TEXT)
 
     def needed(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
         """A text that must be there and say something."""
-        value = self.text(mapping, key, parts)
+        value, at = self.text(mapping, key, parts), (*parts, key)
         if mapping.get(key) is None:
-            self.wrong("missing_key", (*parts, key), f"`{key}` is missing", f"add `{key}`")
+            self.wrong("missing_key", at, f"`{key}` is missing", f"add `{key}`")
         elif value is not None and not value.strip():
-            self.wrong(
-                "empty", (*parts, key), f"`{key}` is empty", f"give `{key}` something to say"
-            )
+            self.wrong("empty", at, f"`{key}` is empty", f"give `{key}` something to say")
             return None
         return value
 
@@ -88,19 +105,9 @@ class RelayParser:
         fix = did_you_mean(said, choices, otherwise="write one of " + ", ".join(choices))
         self.wrong("not_a_choice", parts, f"`{said:.80}` is {what}", fix)
 
-    def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts, default: bool) -> bool:
-        """True or false."""
-        value = mapping.get(key)
-        if isinstance(value, bool):
-            return value
-        if value is not None:
-            self.wrong(
-                "wrong_type",
-                (*parts, key),
-                f"{shown(value)} is not true or false",
-                "write true or false, without quotes",
-            )
-        return default
+    def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> bool:
+        """True or false; true where nothing is said."""
+        return self._look(mapping, key, parts, _FLAG) is not False
 
     def count(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> int | None:
         """A whole number, 0 or more."""
@@ -130,79 +137,87 @@ class RelayParser:
 
     def mapping(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> dict[str, Any]:
         """A mapping; an empty one where there is none."""
-        value = mapping.get(key)
-        if isinstance(value, dict):
-            return value
-        if value is not None:
-            fix = "write `key: value` pairs"
-            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a mapping", fix)
-        return {}
+        return self._look(mapping, key, parts, _MAPPING) or {}
 
     def items(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[Any]:
         """A list of anything; an empty one where there is none."""
-        value = mapping.get(key)
-        if isinstance(value, list | tuple):
-            return [*value]
-        if value is not None:
-            fix = "write it in [ ] or as lines that begin with `-`"
-            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a list", fix)
-        return []
+        return [*(self._look(mapping, key, parts, _LIST) or ())]
+
+    def _each(
+        self, mapping: Mapping[str, Any], key: str, parts: PathParts, shape: _Shape[T]
+    ) -> Iterator[tuple[PathParts, T]]:
+        for place, item in enumerate(self.items(mapping, key, parts)):
+            at = (*parts, key, place)
+            if self._is(item, at, shape):
+                yield at, item
+
+    def texts(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[str]:
+        """The texts of a list."""
+        return [text for _, text in self._each(mapping, key, parts, _TEXT)]
 
     def mappings(
         self, mapping: Mapping[str, Any], key: str, parts: PathParts
     ) -> Iterator[tuple[PathParts, dict[str, Any]]]:
         """The mappings of a list, each with its path."""
-        for place, item in enumerate(self.items(mapping, key, parts)):
-            if isinstance(item, dict):
-                yield (*parts, key, place), item
-            else:
-                fix = "write `key: value` pairs"
-                at = (*parts, key, place)
-                self.wrong("wrong_type", at, f"{shown(item)} is not a mapping", fix)
+        return self._each(mapping, key, parts, _MAPPING)
 
     def named(
         self, mapping: Mapping[str, Any], key: str, known: Keys, what: str
-    ) -> list[tuple[str, PathParts, dict[str, Any]]]:
-        """The mappings of a list of the file, each with its `name` and path; a second `what` of one name is a mistake."""
+    ) -> list[tuple[str, str, PathParts, dict[str, Any]]]:
+        """The mappings of a list of the file: `name`, what it is called here, path. A second `what` of a name is a mistake."""
         found: dict[str, tuple[PathParts, dict[str, Any]]] = {}
         for parts, item in self.mappings(mapping, key, ()):
             self.keys(item, parts, known)
             name = self.needed(item, "name", parts)
-            if name is None:
-                continue
             if name in found:
                 message = f"there is already {what} `{name:.80}`"
                 self.wrong("duplicate_id", (*parts, "name"), message, "give it another name")
-                continue
-            found[name] = (parts, item)
-        return [(name, parts, item) for name, (parts, item) in found.items()]
-
-    def texts(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[str]:
-        """The texts of a list."""
-        found = []
-        for place, item in enumerate(self.items(mapping, key, parts)):
-            if isinstance(item, str):
-                found.append(item)
-            else:
-                at = (*parts, key, place)
-                self.wrong("wrong_type", at, f"{shown(item)} is not text", "put it in quotes")
-        return found
+            elif name is not None:
+                found[name] = (parts, item)
+        safe = safe_names(found)
+        return [(name, safe[name], *there) for name, there in found.items()]
 
     def renamed(self, parts: PathParts, name: str, safe: str) -> None:
         """Tell what a name is called here, where that differs."""
         if name != safe:
-            self.note(
-                "relay_renamed",
-                parts,
-                f"`{name:.80}` is called `{safe}` here",
-                "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit",
-            )
+            message = f"`{name:.80}` is called `{safe}` here"
+            fix = "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit"
+            self.note("relay_renamed", parts, message, fix)
 
 
-def _plain(name: str) -> str:
-    """`u` for `ü`: letters without their marks, where they have some."""
-    apart = unicodedata.normalize("NFKD", name)
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+@dataclass(slots=True)
+class Draft:
+    """A mapping of the native workflow while it is written, and where each of its keys comes from."""
+
+    reading: RelayParser
+    own: PathParts
+    """Its path there."""
+    native: dict[str, Any] = field(default_factory=dict)
+
+    def put(self, key: str, value: object, at: PathParts | None = None) -> None:
+        """Write a key, unless there is nothing to say; `at` is where it stands in the file."""
+        if value is not None and value != []:
+            self.native[key] = value
+            self.came(key, at=at)
+
+    def came(self, *key: str | int, at: PathParts | None) -> None:
+        """Remember where a key, or something in it, comes from."""
+        if at is not None:
+            self.reading.moved[*self.own, *key] = at
+
+    def policies(
+        self,
+        said: Mapping[str, Any],
+        parts: PathParts,
+        retry: Mapping[str, Any],
+        at: tuple[PathParts, PathParts] | None = None,
+    ) -> None:
+        """The time-out and retries of `said`; `retry` is the rest of those, `at` is where both stand, if not at `parts`."""
+        of_timeout, of_retries = at or ((*parts, "timeoutMs"), (*parts, "retries"))
+        self.put("timeout", self.reading.span(said, "timeoutMs", parts), of_timeout)
+        retries = self.reading.count(said, "retries", parts)
+        if retries is not None:
+            self.put("retry", {"max_attempts": retries + 1, **retry}, of_retries)
 
 
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
@@ -214,7 +229,10 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
         if is_step_id(name):
             found[name] = name
             continue
-        stem = _UNSAFE.sub("-", _plain(name)).lstrip("_-")[:_LONGEST].rstrip("-") or "unnamed"
+        # `u` for `ü`: letters without their marks, where they have some.
+        apart = unicodedata.normalize("NFKD", name)
+        plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+        stem = _UNSAFE.sub("-", plain).lstrip("_-")[:_LONGEST].rstrip("-") or "unnamed"
         safe, number = stem, 1
         while safe in used:
             number += 1

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import shown
 from pixirnb.spec.problems import SpecProblem
-from pixirnb.spec.relay.agents import read_agents
-from pixirnb.spec.relay.custom_steps import CustomSteps
+from pixirnb.spec.relay.agents import Permissions, Team
 from pixirnb.spec.relay.folders import Folders
 from pixirnb.spec.relay.keys import ERRORS, SWARM, TOP, WORKFLOW
-from pixirnb.spec.relay.parser import RelayParser, safe_names
-from pixirnb.spec.relay.permissions import Permissions
+from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
 from pixirnb.spec.relay.steps import Steps
+from pixirnb.spec.relay.templates import CustomSteps
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import KIND_KEYS
 
@@ -94,135 +94,94 @@ def translate(value: Mapping[str, Any], surroundings: RelaySources | None = None
     around = surroundings or RelaySources()
     reading = RelayParser()
     reading.keys(value, (), TOP)
-    native: dict[str, Any] = {}
-    _head(reading, value, native)
-    delay, attempts = _errors(reading, value, native)
-    _swarm(reading, value, native, attempts, delay)
+    draft = Draft(reading, ())
+    _head(draft, value)
+    retry, attempts = _errors(draft, value)
+    _swarm(draft, value, {"max_attempts": attempts, **retry})
     folders = Folders(reading, around.variables)
     folders.declare(value)
     permissions = Permissions(reading)
     permissions.declare(value)
-    team = read_agents(reading, value, folders=folders, permissions=permissions, retry=delay)
+    team = Team(reading, folders, permissions, retry)
+    team.read(value)
     parts, workflow = _workflow(reading, value)
     if workflow is not None:
-        _of_workflow(reading, workflow, parts, native)
-        custom = CustomSteps(reading, around.custom_steps)
-        steps = Steps(reading, team, folders, permissions, custom, delay)
-        templates = steps.read(workflow, parts)
-        reading.moved["steps",] = (*parts, "steps")
-        if templates.inputs:
-            native["inputs"] = templates.inputs
-        native["steps"] = steps.native
-    if team.native:
-        native["agents"] = team.native
-    if folders.repos:
-        native["repos"] = folders.repos
+        _of_workflow(draft, workflow, parts)
+        steps = Steps(reading, team, CustomSteps(reading, around.custom_steps))
+        steps.read(workflow, parts)
+        draft.put("inputs", steps.inputs or None)
+        draft.native["steps"] = steps.native
+        draft.came("steps", at=(*parts, "steps"))
+    draft.put("agents", team.native or None)
+    draft.put("repos", folders.repos or None)
     folders.told_unused()
-    return Translation(_in_order(native), reading.moved, reading.mistakes, reading.notes)
+    native: dict[str, Any] = {key: draft.native[key] for key in _ORDER if key in draft.native}
+    return Translation(native, reading.moved, reading.mistakes, reading.notes)
 
 
 _ORDER: Final = (
-    "name",
-    "description",
-    "max_concurrency",
-    "on_failure",
-    "readiness",
-    "undeclared_writers",
-    "inputs",
-    "repos",
-    "defaults",
-    "agents",
-    "steps",
+    *("name", "description", "max_concurrency", "on_failure", "readiness", "undeclared_writers"),
+    *("inputs", "repos", "defaults", "agents", "steps"),
 )
 
 
-def _in_order(native: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: native[key] for key in _ORDER if key in native}
-
-
-def _head(reading: RelayParser, value: Mapping[str, Any], native: dict[str, Any]) -> None:
+def _head(draft: Draft, value: Mapping[str, Any]) -> None:
+    reading = draft.reading
     name = reading.needed(value, "name", ())
     safe = "unnamed"
     if name is not None:
         safe = safe_names([name])[name]
         reading.renamed(("name",), name, safe)
-    native["name"] = safe
+    draft.put("name", safe)
     version = value.get("version")
     if not isinstance(version, str):
-        reading.note(
-            "relay_differs",
-            ("version",) if "version" in value else (),
-            "the version is not a text, which its own runner refuses",
-            'write `version: "1.0"`',
-        )
+        message = "the version is not a text, which its own runner refuses"
+        fix = 'write `version: "1.0"`'
+        reading.note("relay_differs", ("version",) if "version" in value else (), message, fix)
     elif version.split(".")[0] != "1":
-        reading.note(
-            "relay_differs",
-            ("version",),
-            f"version {version:.20} is read as version 1",
-            "compare what the plan shows",
-        )
-    if description := reading.text(value, "description", ()):
-        native["description"] = description
+        message = f"version {version:.20} is read as version 1"
+        reading.note("relay_differs", ("version",), message, "compare what the plan shows")
+    draft.put("description", reading.text(value, "description", ()) or None)
     # Its own runner takes a clean end for success, and keeps nobody apart.
-    native |= {"readiness": "lenient", "undeclared_writers": "allow"}
+    draft.native |= {"readiness": "lenient", "undeclared_writers": "allow"}
 
 
-def _swarm(
-    reading: RelayParser,
-    value: Mapping[str, Any],
-    native: dict[str, Any],
-    attempts: int,
-    delay: Mapping[str, Any],
-) -> None:
+def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> None:
     """`swarm`, and with it what all steps share."""
+    reading = draft.reading
     if value.get("swarm") is None:
-        reading.note(
-            "relay_differs",
-            (),
-            "there is no `swarm`, which its own runner refuses",
-            "add `swarm: {pattern: dag}`",
-        )
+        message = "there is no `swarm`, which its own runner refuses"
+        reading.note("relay_differs", (), message, "add `swarm: {pattern: dag}`")
     swarm = reading.mapping(value, "swarm", ())
     reading.keys(swarm, ("swarm",), SWARM)
     most = reading.count(swarm, "maxConcurrency", ("swarm",))
-    if most is not None:
-        native["max_concurrency"] = most
-        reading.moved["max_concurrency",] = ("swarm", "maxConcurrency")
+    draft.put("max_concurrency", most, ("swarm", "maxConcurrency"))
     # Steps share the folder, as with its own runner: what an agent writes the next command finds.
-    defaults: dict[str, Any] = {"workspace": "shared"}
+    defaults = Draft(reading, ("defaults",), {"workspace": "shared"})
     timeout = reading.span(swarm, "timeoutMs", ("swarm",))
-    if timeout is not None:
-        defaults["timeout"] = timeout
-        reading.moved["defaults", "timeout"] = ("swarm", "timeoutMs")
-    if attempts > 1:
-        defaults["retry"] = {"max_attempts": attempts, **delay}
-        reading.moved["defaults", "retry"] = ("errorHandling", "maxRetries")
-    native["defaults"] = defaults
+    defaults.put("timeout", timeout, ("swarm", "timeoutMs"))
+    if retry["max_attempts"] > 1:
+        defaults.put("retry", dict(retry), ("errorHandling", "maxRetries"))
+    draft.put("defaults", defaults.native)
 
 
-def _errors(
-    reading: RelayParser, value: Mapping[str, Any], native: dict[str, Any]
-) -> tuple[dict[str, Any], int]:
-    """The delay of retries, and how many attempts a step has that does not say so itself."""
-    at: PathParts = ("errorHandling",)
+def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """What retries of all steps share, and how many attempts a step has that does not say so itself."""
+    reading, at = draft.reading, ("errorHandling",)
     if value.get("errorHandling") is None:
-        native["on_failure"] = "stop"
+        draft.put("on_failure", "stop")
         return {"delay": _DEFAULT_DELAY, "jitter": 0}, _DEFAULT_RETRIES + 1
     said = reading.mapping(value, "errorHandling", ())
     reading.keys(said, at, ERRORS)
     strategy = reading.needed(said, "strategy", at)
     if strategy is not None and strategy not in _STRATEGIES:
         reading.no_choice((*at, "strategy"), strategy, "no strategy", _STRATEGIES)
-    native["on_failure"] = "continue" if strategy == "continue" else "stop"
+    draft.put("on_failure", "continue" if strategy == "continue" else "stop")
     retries = reading.count(said, "maxRetries", at) or 0
     raw = reading.count(said, "retryDelayMs", at)
-    span = None if not raw else reading.span(said, "retryDelayMs", at)
-    delay = _DEFAULT_DELAY if raw is None else span or "0s"
-    retry: dict[str, Any] = {"delay": delay, "jitter": 0}
-    if raw is not None and raw > 300_000:
-        retry["max_delay"] = delay
-    return retry, retries + 1
+    delay = _DEFAULT_DELAY if raw is None else format_duration(raw) if raw else "0s"
+    longest = {"max_delay": delay} if raw is not None and raw > 300_000 else {}
+    return {"delay": delay, "jitter": 0, **longest}, retries + 1
 
 
 def _workflow(
@@ -239,37 +198,29 @@ def _workflow(
         return (), None
     found = [*reading.mappings(value, "workflows", ())]
     for parts, other in found[1:]:
-        reading.note(
-            "relay_differs",
-            parts,
-            f"only the first workflow is read, and {shown(other.get('name'))} is not the first",
-            "put it first, or into a file of its own",
+        message = (
+            f"only the first workflow is read, and {shown(other.get('name'))} is not the first"
         )
+        reading.note("relay_differs", parts, message, "put it first, or into a file of its own")
     return found[0] if found else ((), None)
 
 
-def _of_workflow(
-    reading: RelayParser, workflow: Mapping[str, Any], parts: PathParts, native: dict[str, Any]
-) -> None:
+def _of_workflow(draft: Draft, workflow: Mapping[str, Any], parts: PathParts) -> None:
+    reading, native = draft.reading, draft.native
     reading.keys(workflow, parts, WORKFLOW)
     reading.text(workflow, "name", parts)
-    description = reading.text(workflow, "description", parts)
-    if description:
-        above = native.get("description")
-        native["description"] = f"{above}\n\n{description}" if above else description
-    on_error = reading.text(workflow, "onError", parts)
+    texts = (native.get("description"), reading.text(workflow, "description", parts))
+    draft.put("description", "\n\n".join(filter(None, texts)) or None)
+    on_error, at = reading.text(workflow, "onError", parts), (*parts, "onError")
     if on_error in _LIKE_ON_ERROR:
-        native["on_failure"] = _LIKE_ON_ERROR[on_error]
-        reading.note(
-            "relay_differs",
-            (*parts, "onError"),
-            f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry",
-            "write `skip` to go on after a failure, `fail` to stop",
-        )
+        draft.put("on_failure", _LIKE_ON_ERROR[on_error])
+        message = f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry"
+        fix = "write `skip` to go on after a failure, `fail` to stop"
+        reading.note("relay_differs", at, message, fix)
     elif on_error is not None and on_error not in _ON_ERROR:
-        reading.no_choice((*parts, "onError"), on_error, "nothing to do on an error", _ON_ERROR)
+        reading.no_choice(at, on_error, "nothing to do on an error", _ON_ERROR)
     elif on_error is not None:
-        native["on_failure"] = _ON_ERROR[on_error]
+        draft.put("on_failure", _ON_ERROR[on_error])
     if not reading.items(workflow, "steps", parts):
         reading.wrong(
             "empty", (*parts, "steps"), "the workflow has no steps", "give `steps` something to do"

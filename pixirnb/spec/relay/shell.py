@@ -96,12 +96,16 @@ def _move(done: Settled, reference: Reference, place: str) -> None:
             return
         case _:
             reader, put = place, ""
-    if reader is not None:
-        where = place if reader in {place, "backticks"} else f"in code that `{reader}` reads"
-        done.refused.append((reference.text, where))
-        done.script = before + _GONE + after
-        return
-    done.script = before + put % _variable(done, reference) + after
+    if reader is None:
+        done.script = before + put % _variable(done, reference) + after
+    else:
+        is_place = reader in {place, "backticks"}
+        _refuse(done, reference, place if is_place else f"in code that `{reader}` reads")
+
+
+def _refuse(done: Settled, reference: Reference, place: str) -> None:
+    done.refused.append((reference.text, place))
+    done.script = done.script[: reference.start] + _GONE + done.script[reference.end :]
 
 
 def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None:
@@ -109,25 +113,21 @@ def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None
     script = done.script
     around = _heredoc(script, reference.start)
     if around is None:
-        done.refused.append((reference.text, "in a heredoc"))
-        done.script = script[: reference.start] + _GONE + script[reference.end :]
+        _refuse(done, reference, "in a heredoc")
         return
     mark, body, end = around
     reader = None if is_text else _word(script[: mark.start()])
     if reader is not None:
-        done.refused.append((reference.text, f"in code that `{reader}` reads"))
-        done.script = script[: reference.start] + _GONE + script[reference.end :]
+        _refuse(done, reference, f"in code that `{reader}` reads")
         return
     put = "${" + _variable(done, reference) + "}"
     head, tail = script[body : reference.start], script[reference.end : end]
-    written = mark["mark"]
-    bare = written.strip("'\"").removeprefix("\\")
-    if bare != written:
+    bare = _bare(mark)
+    if bare != mark["mark"]:
         if not re.fullmatch(r"[\w.@%+,-]+", bare):
-            done.refused.append((reference.text, "in a heredoc"))
-            done.script = script[: reference.start] + _GONE + script[reference.end :]
+            _refuse(done, reference, "in a heredoc")
             return
-        head, tail = _escaped(head), _escaped(tail)
+        head, tail = (re.sub(r"[\\$`]", r"\\\g<0>", text) for text in (head, tail))
     opening = script[: mark.start("mark")] + bare + script[mark.end("mark") : body]
     done.script = opening + head + put + tail + script[end:]
 
@@ -138,22 +138,18 @@ def _heredoc(script: str, at: int) -> tuple[re.Match[str], int, int] | None:
         body = script.find("\n", mark.end()) + 1
         if not 0 < body <= at:
             continue
-        bare = mark["mark"].strip("'\"").removeprefix("\\")
-        end = body
-        while end < len(script):
-            stop = script.find("\n", end)
-            stop = len(script) if stop < 0 else stop
-            line = script[end:stop]
-            if (line.lstrip("\t") if mark["tabs"] else line) == bare:
+        bare, end = _bare(mark), body
+        for line in script[body:].split("\n"):
+            if end >= len(script) or (line.lstrip("\t") if mark["tabs"] else line) == bare:
                 break
-            end = stop + 1
+            end += len(line) + 1
         if at < end:
             return mark, body, min(end, len(script))
     return None
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"[\\$`]", r"\\\g<0>", text)
+def _bare(mark: re.Match[str]) -> str:
+    return mark["mark"].strip("'\"").removeprefix("\\")
 
 
 def _reader(before: str, quote: str) -> str | None:
@@ -187,13 +183,9 @@ def _variable(done: Settled, reference: Reference) -> str:
         if text == reference.text:
             return name
     word = re.sub(r"[^A-Z0-9]", "_", reference.name.upper())
-    match reference.source:
-        case "step":
-            name = f"STEP_{word}_OUTPUT"
-        case "input":
-            name = f"INPUT_{word}"
-        case "run":
-            name = "RUN_ID"
+    name = {"step": f"STEP_{word}_OUTPUT", "input": f"INPUT_{word}", "run": "RUN_ID"}[
+        reference.source
+    ]
     free, number = name, 1
     while free in done.env or free in done.script:
         number += 1

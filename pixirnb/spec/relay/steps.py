@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.spec.expressions.references import BadReference, parse_references
-from pixirnb.spec.relay.agents import Team
+from pixirnb.spec.relay.agents import Hand, Team
 from pixirnb.spec.relay.checks import preflight_checks, read_check
-from pixirnb.spec.relay.custom_steps import CustomSteps
-from pixirnb.spec.relay.folders import Folders, normal
+from pixirnb.spec.relay.folders import normal, where
 from pixirnb.spec.relay.keys import PREFLIGHT, STEP
-from pixirnb.spec.relay.parser import RelayParser, safe_names
-from pixirnb.spec.relay.permissions import Permissions, RelayPermission
+from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
 from pixirnb.spec.relay.shell import settle
-from pixirnb.spec.relay.templates import Templates
+from pixirnb.spec.relay.templates import CustomSteps, Templates
 from pixirnb.spec.source_map import PathParts
 
 TYPES: Final = ("agent", "deterministic", "worktree", "integration", "waitFor")
@@ -53,14 +51,14 @@ _REFUSE: Final = 'echo "there is no branch $branch" >&2; exit 1'
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One step of the file, its definition put in."""
+    """One step of the file, its definition put in, and what becomes of it."""
 
     parts: PathParts
     name: str
-    id: str
     said: Mapping[str, Any]
     defined: frozenset[str]
     """Keys that stand in the definition of a custom step, and not in the file."""
+    draft: Draft
 
     def at(self, key: str) -> PathParts:
         """Where a key stands in the file."""
@@ -73,297 +71,200 @@ class Steps:
 
     reading: RelayParser
     team: Team
-    folders: Folders
-    permissions: Permissions
     custom: CustomSteps
-    retry: Mapping[str, Any]
-    """What `errorHandling` says of retries, without a number of attempts."""
     native: list[dict[str, Any]] = field(default_factory=list)
+    inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Declared because a template wants them."""
+    _ids: dict[str, str] = field(default_factory=dict)
+    """By the name in the file."""
+    _templates: Templates = field(init=False)
     _made: dict[str, str] = field(default_factory=dict)
     """Folders that worktree steps make, to the step's id."""
 
-    def read(self, workflow: Mapping[str, Any], parts: PathParts) -> Templates:
-        """Read preflight and steps into `native`; returns the templates with the inputs they need."""
+    def read(self, workflow: Mapping[str, Any], parts: PathParts) -> None:
+        """Read preflight and steps into `native`, and the inputs that their templates need."""
         found = self._named(workflow, parts)
-        ids = {step.name: step.id for step in found}
-        templates = Templates(self.reading, ids)
-        last = self._preflight(workflow, parts, templates, ids)
-        for step in found:
-            if step.said.get("type") == "worktree":
-                path = step.said.get("path")
-                made = path if isinstance(path, str) else f".worktrees/{step.name}"
-                self._made["/".join(normal(made))] = step.id
-        for step in found:
-            native = self._step(step, templates, ids)
-            if last is not None and not native.get("depends_on"):
-                native["depends_on"] = [last]
-            self.native.append(native)
-        return templates
+        self._ids = safe_names(name for _, name, _, _ in found)
+        self._templates = Templates(self.reading, self._ids, self.inputs)
+        for at, name, said, _ in found:
+            self.reading.renamed((*at, "name"), name, self._ids[name])
+            if said.get("type") == "worktree":
+                path = said.get("path")
+                made = path if isinstance(path, str) else f".worktrees/{name}"
+                self._made["/".join(normal(made))] = self._ids[name]
+        last = self._preflight(workflow, parts)
+        for at, name, said, defined in found:
+            draft = self._begun(self._ids[name], at)
+            self._step(_Step(at, name, said, defined, draft))
+            if last is not None and not draft.native.get("depends_on"):
+                draft.native["depends_on"] = [last]
 
-    def _named(self, workflow: Mapping[str, Any], parts: PathParts) -> list[_Step]:
-        """The steps that have a name of their own, with their ids."""
+    def _begun(self, id_: str, parts: PathParts) -> Draft:
+        draft = Draft(self.reading, ("steps", len(self.native)), {"id": id_})
+        draft.came(at=parts)
+        self.native.append(draft.native)
+        return draft
+
+    def _named(
+        self, workflow: Mapping[str, Any], parts: PathParts
+    ) -> list[tuple[PathParts, str, dict[str, Any], frozenset[str]]]:
+        """The steps that have a name of their own."""
         reading = self.reading
-        raw: list[tuple[PathParts, str, dict[str, Any], frozenset[str]]] = []
-        first: dict[str, int] = {}
+        found: dict[str, tuple[PathParts, str, dict[str, Any], frozenset[str]]] = {}
         for at, item in reading.mappings(workflow, "steps", parts):
             said, defined = self.custom.whole(item, at)
             reading.keys({key: said[key] for key in said if key not in defined}, at, STEP)
             name = reading.needed(said, "name", at)
-            place = at[-1]
-            assert isinstance(place, int)
-            if name is None:
-                continue
-            if name in first:
-                reading.wrong(
-                    "duplicate_id",
-                    (*at, "name"),
-                    f"`{name:.80}` is already the name of steps[{first[name]}]",
-                    "give it another name",
-                )
-                continue
-            first[name] = place
-            raw.append((at, name, said, defined))
-        ids = safe_names(name for _, name, _, _ in raw)
-        for at, name, _, _ in raw:
-            reading.renamed((*at, "name"), name, ids[name])
-        return [_Step(at, name, ids[name], said, defined) for at, name, said, defined in raw]
+            if name in found:
+                message = f"`{name:.80}` is already the name of steps[{found[name][0][-1]}]"
+                reading.wrong("duplicate_id", (*at, "name"), message, "give it another name")
+            elif name is not None:
+                found[name] = (at, name, said, defined)
+        return [*found.values()]
 
-    def _preflight(
-        self,
-        workflow: Mapping[str, Any],
-        parts: PathParts,
-        templates: Templates,
-        ids: Mapping[str, str],
-    ) -> str | None:
+    def _preflight(self, workflow: Mapping[str, Any], parts: PathParts) -> str | None:
         """Preflight checks as steps, one after the other; returns the last one's id."""
         reading = self.reading
         items = [*reading.mappings(workflow, "preflight", parts)]
         names = [f"preflight {number}" for number in range(1, len(items) + 1)]
-        safe = safe_names(names, ids.values())
+        safe = safe_names(names, self._ids.values())
         last: str | None = None
         for (at, item), name in zip(items, names, strict=True):
             reading.keys(item, at, PREFLIGHT)
-            own = ("steps", len(self.native))
-            reading.moved[own] = at
-            native: dict[str, Any] = {"id": safe[name]}
-            description = reading.text(item, "description", at)
-            if description:
-                native["description"] = description
-            command = reading.needed(item, "command", at)
-            where = (*at, "command")
-            native["run"] = self._settled(command or "true", where, templates, name, native)
-            reading.moved[*own, "run"] = where
-            native |= {"timeout": _PREFLIGHT_TIMEOUT, "retry": {"max_attempts": 1}}
+            draft = self._begun(safe[name], at)
+            draft.put("description", reading.text(item, "description", at) or None)
+            command = reading.needed(item, "command", at) or "true"
+            draft.put(
+                "run", self._settled(command, (*at, "command"), name, draft), (*at, "command")
+            )
+            draft.put("timeout", _PREFLIGHT_TIMEOUT)
+            draft.put("retry", {"max_attempts": 1})
             checks = preflight_checks(reading, item, at)
-            if checks:
-                native["verify"] = [check for check, _ in checks]
-                for place, (_, where) in enumerate(checks):
-                    reading.moved[*own, "verify", place] = where
-            if last is not None:
-                native["depends_on"] = [last]
+            draft.put("verify", [check for check, _ in checks])
+            for place, (_, there) in enumerate(checks):
+                draft.came("verify", place, at=there)
+            draft.put("depends_on", [last] if last is not None else None)
             last = safe[name]
-            self.native.append(native)
         return last
 
-    def _step(self, step: _Step, templates: Templates, ids: Mapping[str, str]) -> dict[str, Any]:
-        reading, said, parts = self.reading, step.said, step.parts
-        own: PathParts = ("steps", len(self.native))
-        reading.moved[own] = parts
-        reading.moved[*own, "id"] = (*parts, "name")
-        native: dict[str, Any] = {"id": step.id}
-        if description := reading.text(said, "description", parts):
-            native["description"] = description
-        depends_on = reading.texts(said, "dependsOn", parts)
-        if depends_on:
-            native["depends_on"] = [ids.get(name, name) for name in dict.fromkeys(depends_on)]
-            reading.moved[*own, "depends_on"] = (*parts, "dependsOn")
-        cwd = self._cwd(step)
+    def _step(self, step: _Step) -> None:
+        reading, said, parts, draft = self.reading, step.said, step.parts, step.draft
+        draft.came("id", at=(*parts, "name"))
+        draft.put("description", reading.text(said, "description", parts) or None)
+        depends_on = dict.fromkeys(reading.texts(said, "dependsOn", parts))
+        waits = [self._ids.get(name, name) for name in depends_on]
+        draft.put("depends_on", waits, (*parts, "dependsOn"))
+        cwd = self.team.folders.folder(said, parts)
+        cwd = None if cwd == "." else cwd
         kind = reading.text(said, "type", parts)
-        if kind is None:
-            kind = "agent"
-            if "command" in said and "agent" not in said:
-                reading.wrong(
-                    "missing_key",
-                    parts,
-                    "the step has a `command` and is of type agent, as every step that does not say its type",
-                    "add `type: deterministic`",
-                )
-                kind = ""
         match kind:
-            case "agent":
-                cwd = self._agent(native, step, own, templates, cwd)
+            case None if "command" in said and "agent" not in said:
+                message = "the step has a `command` and is of type agent, as every step that does not say its type"
+                reading.wrong("missing_key", parts, message, "add `type: deterministic`")
+            case None | "agent":
+                cwd = self._agent(step, cwd)
             case "deterministic":
-                self._deterministic(native, step, own, templates, cwd)
+                self._deterministic(step, cwd)
             case "worktree":
-                self._worktree(native, step, own, templates)
+                self._worktree(step)
             case "integration" | "waitFor":
-                reading.wrong(
-                    "relay_unsupported",
-                    step.at("type"),
-                    f"`type: {kind}` stands for {_UNSUPPORTED[kind]}: no step here can do that",
-                    "write the step as a command (type deterministic)",
+                message = (
+                    f"`type: {kind}` stands for {_UNSUPPORTED[kind]}: no step here can do that"
                 )
+                fix = "write the step as a command (type deterministic)"
+                reading.wrong("relay_unsupported", step.at("type"), message, fix)
             case "":
                 pass
             case _:
                 reading.no_choice(step.at("type"), kind, "no type of step", TYPES)
-        if "run" not in native and "task" not in native:
-            native["run"] = "true"  # a step with a mistake: it is looked at further, and never run
-        self._policies(native, step, own, templates, cwd)
-        return native
-
-    def _cwd(self, step: _Step) -> str | None:
-        cwd = self.folders.folder(step.said, step.parts)
-        return None if cwd == "." else cwd
-
-    def _agent(
-        self,
-        native: dict[str, Any],
-        step: _Step,
-        own: PathParts,
-        templates: Templates,
-        cwd: str | None,
-    ) -> str | None:
-        """Task and agent; returns the folder its checks look from."""
-        reading, said, parts = self.reading, step.said, step.parts
-        agent = reading.text(said, "agent", parts)
-        task = reading.needed(said, "task", parts)
-        hand = None if agent is None else self.team.hands.get(agent)
-        preface = "" if hand is None or not hand.preface else hand.preface + "\n\n"
-        native["task"] = templates.native(preface + (task or "none"), step.at("task"), step.name)
-        reading.moved[*own, "task"] = step.at("task")
-        if agent is not None:
-            # One that nobody declares may be a role in a file: the plan looks for it.
-            native["agent"] = agent if hand is None else hand.name
-            reading.moved[*own, "agent"] = step.at("agent")
-        if cwd is not None:
-            native["cwd"] = cwd
-            reading.moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in said else "cwd")
-        elif hand is not None and hand.cwd != ".":
-            cwd = hand.cwd
-        self._leave(native, step, own, None if hand is None else hand.leave, cwd)
-        return cwd
-
-    def _leave(
-        self,
-        native: dict[str, Any],
-        step: _Step,
-        own: PathParts,
-        of_agent: RelayPermission | None,
-        cwd: str | None,
-    ) -> None:
-        """What the step may write: as it says itself, else as its agent may."""
-        leave = of_agent or RelayPermission()
-        if step.said.get("permissions") is not None:
-            leave = self.permissions.of(step.said, step.parts, is_step=True)
-            if leave.posture is not None:
-                native["posture"] = leave.posture
-                self.reading.moved[*own, "posture"] = leave.access_at
-        if leave.writes:
-            native["write_set"] = leave.write_set(cwd)
-            self.reading.moved[*own, "write_set"] = leave.writes_at
-
-    def _deterministic(
-        self,
-        native: dict[str, Any],
-        step: _Step,
-        own: PathParts,
-        templates: Templates,
-        cwd: str | None,
-    ) -> None:
-        reading, said, parts = self.reading, step.said, step.parts
-        command = reading.needed(said, "command", parts) or "true"
-        where = step.at("command")
-        native["run"] = self._settled(command, where, templates, step.name, native)
-        reading.moved[*own, "run"] = where
-        if not reading.flag(said, "failOnError", parts, default=True):
-            native["run"] = _TOLERANT.format(command=native["run"].rstrip("\n"))
-            reading.note(
-                "relay_differs",
-                step.at("failOnError"),
-                "whatever this command exits with, the step counts as ready; how it ended is the last line of its output",
-                "take `failOnError` out where a failure matters",
-            )
-        if not reading.flag(said, "captureOutput", parts, default=True):
-            reading.note(
-                "relay_inert",
-                step.at("captureOutput"),
-                "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit",
-                "leave it, or take it out",
-            )
-        if cwd is None:
-            return
-        if any(cwd == made or cwd.startswith(f"{made}/") for made in self._made):
-            # It comes to be in the run: a plan would miss it.
-            native["run"] = f"cd {shlex.quote(cwd)} || exit 1\n" + native["run"]
-            return
-        native["cwd"] = cwd
-        reading.moved[*own, "cwd"] = (*parts, "workdir" if "workdir" in said else "cwd")
-
-    def _worktree(
-        self, native: dict[str, Any], step: _Step, own: PathParts, templates: Templates
-    ) -> None:
-        reading, said, parts = self.reading, step.said, step.parts
-        branch = reading.needed(said, "branch", parts) or "none"
-        path = reading.text(said, "path", parts) or f".worktrees/{step.name}"
-        base = reading.text(said, "baseBranch", parts) or "HEAD"
-        is_made = reading.flag(said, "createBranch", parts, default=True)
-        words = {
-            key: _word(templates.native(text, step.at(key), step.name))
-            for key, text in (("branch", branch), ("path", path), ("baseBranch", base))
-        }
-        create = _CREATE.format(base=words["baseBranch"]) if is_made else _REFUSE
-        native["run"] = _WORKTREE.format(branch=words["branch"], path=words["path"], create=create)
-        reading.moved[*own, "run"] = step.at("branch")
-
-    def _settled(
-        self, command: str, at: PathParts, templates: Templates, name: str, native: dict[str, Any]
-    ) -> str:
-        done = settle(templates.native(command, at, name))
-        for text, place in done.refused:
-            self.reading.wrong(
-                "quoted_reference",
-                at,
-                f"{text} stands {place}, where its value cannot be kept apart from what is written",
-                f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument",
-            )
-        if done.free:
-            self.reading.note(
-                "relay_differs",
-                at,
-                f"{done.free[0]} is one word here, whatever is in it; its own runner pastes the text in",
-                "where it is to be parted into words, assign it to a variable and use that without quotes",
-            )
-        if done.env:
-            native["env"] = {**native.get("env", {}), **done.env}
-        return done.script
-
-    def _policies(
-        self,
-        native: dict[str, Any],
-        step: _Step,
-        own: PathParts,
-        templates: Templates,
-        cwd: str | None,
-    ) -> None:
-        """Time-out, retries and check."""
-        reading, said, parts = self.reading, step.said, step.parts
-        timeout = reading.span(said, "timeoutMs", parts)
-        if timeout is not None:
-            native["timeout"] = timeout
-            reading.moved[*own, "timeout"] = step.at("timeoutMs")
-        retries = reading.count(said, "retries", parts)
-        if retries is not None:
-            native["retry"] = {"max_attempts": retries + 1, **self.retry}
-            reading.moved[*own, "retry"] = step.at("retries")
+        if draft.native.keys().isdisjoint(("run", "task")):
+            draft.put(
+                "run", "true"
+            )  # a step with a mistake: it is looked at further, and never run
+        of_policies = (step.at("timeoutMs"), step.at("retries"))
+        draft.policies(said, parts, self.team.retry, of_policies)
         check = read_check(reading, said, parts, cwd)
         if check is None:
             return
+        at = step.at("verification")
         if isinstance(check.get("command"), str):
-            at = (*step.at("verification"), "value")
-            check["command"] = self._settled(check["command"], at, templates, step.name, native)
-        native["verify"] = [check]
-        reading.moved[*own, "verify", 0] = step.at("verification")
+            check["command"] = self._settled(check["command"], (*at, "value"), step.name, draft)
+        draft.put("verify", [check])
+        draft.came("verify", 0, at=at)
+
+    def _agent(self, step: _Step, cwd: str | None) -> str | None:
+        """Task and agent; returns the folder its checks look from."""
+        reading, said, draft = self.reading, step.said, step.draft
+        agent = reading.text(said, "agent", step.parts)
+        task = reading.needed(said, "task", step.parts) or "none"
+        # One that nobody declares may be a role in a file: the plan looks for it.
+        hand = self.team.hands.get(agent or "", Hand(agent or ""))
+        whole = f"{hand.preface}\n\n{task}" if hand.preface else task
+        draft.put(
+            "task", self._templates.native(whole, step.at("task"), step.name), step.at("task")
+        )
+        draft.put("agent", None if agent is None else hand.name, step.at("agent"))
+        draft.put("cwd", cwd, where(said, step.parts))
+        if cwd is None and hand.cwd != ".":
+            cwd = hand.cwd
+        # What it may write: as it says itself, else as its agent may.
+        leave = hand.leave
+        if said.get("permissions") is not None:
+            leave = self.team.permissions.of(said, step.parts, is_step=True)
+            draft.put("posture", leave.posture, leave.access_at)
+        draft.put("write_set", leave.write_set(cwd), leave.writes_at)
+        return cwd
+
+    def _deterministic(self, step: _Step, cwd: str | None) -> None:
+        reading, said, draft = self.reading, step.said, step.draft
+        command, at = reading.needed(said, "command", step.parts) or "true", step.at("command")
+        run = self._settled(command, at, step.name, draft)
+        if not reading.flag(said, "failOnError", step.parts):
+            run = _TOLERANT.format(command=run.rstrip("\n"))
+            message = "whatever this command exits with, the step counts as ready; how it ended is the last line of its output"
+            fix = "take `failOnError` out where a failure matters"
+            reading.note("relay_differs", step.at("failOnError"), message, fix)
+        if not reading.flag(said, "captureOutput", step.parts):
+            message = "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit"
+            fix = "leave it, or take it out"
+            reading.note("relay_inert", step.at("captureOutput"), message, fix)
+        if cwd is not None and any(f"{cwd}/".startswith(f"{made}/") for made in self._made):
+            # It comes to be in the run: a plan would miss it.
+            run, cwd = f"cd {shlex.quote(cwd)} || exit 1\n{run}", None
+        draft.put("run", run, at)
+        draft.put("cwd", cwd, where(said, step.parts))
+
+    def _worktree(self, step: _Step) -> None:
+        reading, said, parts = self.reading, step.said, step.parts
+        texts = {
+            "branch": reading.needed(said, "branch", parts) or "none",
+            "path": reading.text(said, "path", parts) or f".worktrees/{step.name}",
+            "baseBranch": reading.text(said, "baseBranch", parts) or "HEAD",
+        }
+        is_made = reading.flag(said, "createBranch", parts)
+        words = {
+            key: _word(self._templates.native(text, step.at(key), step.name))
+            for key, text in texts.items()
+        }
+        create = _CREATE.format(base=words["baseBranch"]) if is_made else _REFUSE
+        run = _WORKTREE.format(branch=words["branch"], path=words["path"], create=create)
+        step.draft.put("run", run, step.at("branch"))
+
+    def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
+        done = settle(self._templates.native(command, at, name))
+        for text, place in done.refused:
+            message = (
+                f"{text} stands {place}, where its value cannot be kept apart from what is written"
+            )
+            fix = f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument"
+            self.reading.wrong("quoted_reference", at, message, fix)
+        if done.free:
+            message = f"{done.free[0]} is one word here, whatever is in it; its own runner pastes the text in"
+            fix = "where it is to be parted into words, assign it to a variable and use that without quotes"
+            self.reading.note("relay_differs", at, message, fix)
+        if done.env:
+            draft.put("env", {**draft.native.get("env", {}), **done.env})
+        return done.script
 
 
 def _word(text: str) -> str:

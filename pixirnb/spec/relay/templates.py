@@ -1,9 +1,11 @@
-"""Templates of a relay file, as references of ours: `{{steps.NAME.output}}`, caller variables, and braces that are only text.
+"""What stands between `{{` and `}}` in a relay file: references, as ours, and the parameters of custom steps.
 
 {{steps.NAME.output}}   {{ steps.ID.output }}
 {{name}} {{a.b}}        {{ inputs.name }}, declared as a required text
 {{run.id}}              {{ run.id }}
 any other `{{`          {{ inputs.open_braces }}, whose default is `{{`: text stays what it is
+
+`use: NAME` stands for a definition in `.relay/steps.yaml`, its `{{param}}` filled in.
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.fields import shown
+from pixirnb.spec.relay.keys import STEP
 from pixirnb.spec.relay.parser import RelayParser, safe_names
 from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.yaml.reader import read_yaml
 
 BRACES: Final = "open_braces"
 """The input that stands for two braces meant as text."""
@@ -23,6 +28,10 @@ BRACES: Final = "open_braces"
 _TEMPLATE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 _OUTPUT: Final = re.compile(r"steps\.([^{}|]+)\.output")
 _VARIABLE: Final = re.compile(r"\w[\w-]*(?:\.[\w-]+)*")
+DEFINITIONS: Final = ".relay/steps.yaml"
+"""Where definitions lie, below the workspace."""
+
+_PARAMETER: Final = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 
 
 @dataclass(slots=True)
@@ -32,7 +41,7 @@ class Templates:
     reading: RelayParser
     ids: Mapping[str, str]
     """Relay name of a step to its id."""
-    inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    inputs: dict[str, dict[str, Any]]
     """Declared because a template wants them."""
     _called: dict[str, str] = field(default_factory=dict)
 
@@ -56,24 +65,19 @@ class Templates:
         if output := _OUTPUT.fullmatch(bare):
             return self._output(output.group(1), inner, whole, parts)
         if bare in {"run.id", "step.name"}:
-            self.reading.note(
-                "relay_differs",
-                parts,
-                f"`{whole}` is filled in here, its own runner leaves it as it is",
-                "take it out where the text is meant as it stands",
-            )
+            said = f"`{whole}` is filled in here, its own runner leaves it as it is"
+            self._note(parts, said, "take it out where the text is meant as it stands")
             return "{{ run.id }}" if bare == "run.id" else step.replace("{{", "{ {")
         if _VARIABLE.fullmatch(bare) and not bare.startswith(("steps.", "step.", "run.")):
             return "{{ inputs." + self._input(bare, whole, parts) + " }}"
         if not bare.startswith((".", "-", "range", "if ", "end", "else", "with ", "json ")):
             # Those are templates of other programs, such as `docker inspect --format`: nothing to tell.
-            self.reading.note(
-                "relay_differs",
-                parts,
-                f"`{whole:.60}` is nothing that is filled in: it stays as it is, as with its own runner",
-                "write `{{steps.NAME.output}}`",
-            )
+            said = f"`{whole:.60}` is nothing that is filled in: it stays as it is, as with its own runner"
+            self._note(parts, said, "write `{{steps.NAME.output}}`")
         return self._braces() + whole[2:]
+
+    def _note(self, parts: PathParts, said: str, fix: str) -> None:
+        self.reading.note("relay_differs", parts, said, fix)
 
     def _output(self, name: str, inner: str, whole: str, parts: PathParts) -> str:
         known = self.ids.get(name) or self.ids.get(name.strip())
@@ -86,12 +90,8 @@ class Templates:
             )
             return "x"  # the mistake is told; the text around it is still looked at
         if inner != inner.strip():
-            self.reading.note(
-                "relay_differs",
-                parts,
-                f"`{whole:.100}` is filled in here, its own runner reads it only without blanks",
-                "take the blanks out",
-            )
+            said = f"`{whole:.100}` is filled in here, its own runner reads it only without blanks"
+            self._note(parts, said, "take the blanks out")
         return "{{ steps." + known + ".output }}"
 
     def _input(self, name: str, whole: str, parts: PathParts) -> str:
@@ -103,12 +103,8 @@ class Templates:
             self._called[name] = called
             self.inputs[called] = {"type": "string"}
             self.reading.moved["inputs", called] = parts
-            self.reading.note(
-                "relay_differs",
-                parts,
-                f"`{whole:.60}` is filled in from an input of the run, `{called}`",
-                f"give it: --input {called}=…",
-            )
+            said = f"`{whole:.60}` is filled in from an input of the run, `{called}`"
+            self._note(parts, said, f"give it: --input {called}=…")
         return called
 
     def _braces(self) -> str:
@@ -120,3 +116,82 @@ class Templates:
                 "description": "Two braces that are only text.",
             }
         return "{{ inputs." + BRACES + " }}"
+
+
+@dataclass(slots=True)
+class CustomSteps:
+    """The definitions there are, read once."""
+
+    reading: RelayParser
+    text: str | None
+    """The definitions as written; None where there is no such file."""
+    _known: dict[str, Any] | None = field(default=None)
+
+    def whole(
+        self, step: Mapping[str, Any], parts: PathParts
+    ) -> tuple[dict[str, Any], frozenset[str]]:
+        """A step with its definition put in, and the keys that come from there. Without `use` it is the step itself."""
+        name, at = self.reading.text(step, "use", parts), (*parts, "use")
+        defined = None if name is None else self._definition(name, at)
+        if defined is None:
+            return dict(step), frozenset()
+        items = defined.get("params")
+        params = {
+            item["name"]: item
+            for item in (items if isinstance(items, list) else [])
+            if isinstance(item, dict) and isinstance(item.get("name"), str)
+        }
+        values: dict[str, str] = {}
+        for key, param in params.items():
+            value = step.get(key, param.get("default"))
+            if value is None and param.get("required") is True:
+                said = f"the custom step `{name:.80}` needs `{key:.80}`"
+                self._wrong(at, said, f"add `{key:.80}:` to this step")
+            values[key] = "" if value is None else value if isinstance(value, str) else shown(value)
+        body = {
+            key: _filled(value, values)
+            for key, value in defined.items()
+            if key not in {"params", "name"}
+        }
+        own = {key for key in step if key in STEP.read or key in STEP.inert}
+        # What the format knows stands before what it does not: so it is told of.
+        kept = [
+            *(key for key in step if key in own),
+            *(key for key in step if key not in own | params.keys()),
+        ]
+        return {**body, **{key: step[key] for key in kept}}, frozenset(body) - own
+
+    def _wrong(self, at: PathParts, said: str, fix: str) -> None:
+        self.reading.wrong("relay_custom_step", at, said, fix)
+
+    def _definition(self, name: str, at: PathParts) -> dict[str, Any] | None:
+        if self._known is None:
+            if self.text is None:
+                said = f"there is no {DEFINITIONS} beside this file, and `use` names a step of it"
+                self._wrong(at, said, "put the definitions there, or write the step out")
+                return None
+            read = read_yaml(self.text)
+            wrong = read.mistakes[0] if read.mistakes else None
+            steps = read.value.get("steps") if isinstance(read.value, dict) else None
+            if wrong is not None or not isinstance(steps, dict):
+                why = "has no `steps` mapping" if wrong is None else wrong.message
+                line = "" if wrong is None or wrong.line is None else f", line {wrong.line}"
+                self._wrong(at, f"{DEFINITIONS}{line}: {why}", "mend that file")
+                return None
+            self._known = steps
+        defined = self._known.get(name)
+        if isinstance(defined, dict):
+            return defined
+        fix = did_you_mean(name, map(str, self._known), otherwise="define it there")
+        self._wrong(at, f"{DEFINITIONS} defines no step `{name:.80}`", fix)
+        return None
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _PARAMETER.sub(lambda found: values.get(found[1], found[0]), value)
+    if isinstance(value, dict):
+        return {key: _filled(item, values) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, values) for item in value]
+    return value

@@ -3,8 +3,8 @@
 Subclass `TreeContract`, say how a store is made, and pytest runs the rest. Beside it: how two trees differ and merge
 (`tree_merge.py`), and which files belong to one (`tree_belonging.py`).
 
-    class TestPlainTrees(TreeContract):
-        def make_store(self, folder, root): return PlainTrees(folder, root)
+    class TestGitTrees(TreeContract):
+        def make_store(self, folder, root): return GitTrees(folder, root)
 
 The class of the store is made anew in child processes as `CLASS(folder, root)`. `prepare_root` may make the root a repository.
 A store that passes sees what is there, touches nothing, and gives back what it saw.

@@ -359,17 +359,13 @@ class TreeMergeContract:
         assert b"line 0" in lines
         assert b"line 19" in lines
 
-    def test_lines_apart_are_merged_where_the_store_reads_lines(self, store: TreeStore) -> None:
+    def test_lines_apart_are_merged(self, store: TreeStore) -> None:
         ours = BASE | {"text": instead(b"line 2\n", b"ours\n")}
         theirs = BASE | {"text": instead(b"line 15\n", b"theirs\n")}
         found = self.merge(store, BASE, ours, theirs)
-        if store.method == "copy":
-            assert found.tree is None
-            assert [conflict.path for conflict in found.conflicts] == ["text"]
-        else:
-            assert found.tree is not None
-            both = LINES.replace(b"line 2\n", b"ours\n").replace(b"line 15\n", b"theirs\n")
-            assert held(store, found.tree)["text"] == (FILE, both)
+        assert found.tree is not None
+        both = LINES.replace(b"line 2\n", b"ours\n").replace(b"line 15\n", b"theirs\n")
+        assert held(store, found.tree)["text"] == (FILE, both)
 
     def test_a_merge_where_one_side_did_nothing_is_the_other(self, store: TreeStore) -> None:
         base = taken(store, BASE)

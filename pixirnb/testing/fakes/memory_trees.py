@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, Belonging, Merged, TreeChange, TreeEntry
@@ -22,8 +22,6 @@ _NOT_TAKEN: Final = (".git", ".pixirnb")
 
 class MemoryTrees:
     """A TreeStore of one process. `beside` is called with a word at each question: what others do meanwhile is done there."""
-
-    method: Literal["git", "copy"] = "copy"
 
     def __init__(self, root: Path) -> None:
         self.root = root

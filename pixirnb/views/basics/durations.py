@@ -1,29 +1,9 @@
-"""Spans and moments for people: `12 ms`, `1.2 s`, `1 m 05 s`, `1 h 02 m`; `2026-11-21 22:03:44`.
-
-They and run ids are all that differs between two runs of the same notebook. `STABLE` names the patterns that find them, so
-that a test of notebooks can blank them; `NBVAL_SANITIZE` is the same for nbval's `--nbval-sanitize-with`.
-"""
+"""Spans and moments for people: `12 ms`, `1.2 s`, `1 m 05 s`, `1 h 02 m`; `2026-11-21 22:03:44`."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
-
-STABLE: Final[tuple[tuple[str, str], ...]] = (
-    (r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}", "RUN"),
-    (r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", "TIME"),
-    (
-        r" *\b[0-9]+(?:\.[0-9])? (?:ms|s)\b| *\b[0-9]+ m [0-9]{2} s\b| *\b[0-9]+ h [0-9]{2} m\b",
-        " SPAN",
-    ),
-)
-"""Pattern and what to put in its place, in the order in which to apply them."""
-
-NBVAL_SANITIZE: Final = "".join(
-    f"[pixirnb{place}]\nregex: {pattern}\nreplace: {word}\n\n"
-    for place, (pattern, word) in enumerate(STABLE, 1)
-)
-"""The text of a sanitize file for nbval."""
 
 _MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})")
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pixirnb.wording import cut
+
 _SEEN: Final = 64_000
 """Characters looked at: what lies beyond is cut before any pattern runs, so that cleaning is linear."""
 
@@ -57,7 +59,12 @@ def spell_out(text: str, limit: int = 500) -> str:
 def line(text: object, limit: int = 200) -> str:
     """`plain(text)` on one line: runs of blanks and newlines become one blank."""
     shown = " ".join(plain(text, _SEEN).split())
-    return shown if len(shown) <= limit else shown[: max(0, limit - 1)].rstrip() + "…"
+    return cut(shown, limit)
+
+
+def quote_name(value: object, limit: int = 64) -> str:
+    """The same as a name in a sentence: `` `make` ``."""
+    return f"`{line(value, limit)}`"
 
 
 def plural(count: int, noun: str) -> str:

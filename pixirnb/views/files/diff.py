@@ -19,6 +19,7 @@ from pixirnb.views.basics.text_table import ROWS
 from pixirnb.views.basics.text_table import table as lined
 from pixirnb.views.files.changes import MODES, changes_phrase, count_of, mode_phrase, stat_row
 from pixirnb.views.files.patch_parser import Hunk, PatchedFile, parse_patch, rename_files
+from pixirnb.wording import join_names
 
 LINES: Final = 1_000
 """Lines of patches that are shown at once."""
@@ -131,9 +132,9 @@ def _asides(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _named(paths: Sequence[object], count: int) -> str:
-    shown = ", ".join(f"`{spell_out(str(path), _PATH)}`" for path in paths[:_LISTED])
-    more = count - min(len(paths), _LISTED)
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return join_names(
+        paths, _LISTED, lambda path: f"`{spell_out(str(path), _PATH)}`", count=count, group=","
+    )
 
 
 def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tuple[list[str], int]:

@@ -9,10 +9,11 @@ from pixirnb.history.file_state import taken_back
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.views.basics.sanitize import line, spell_out
+from pixirnb.views.basics.sanitize import line, quote_name, spell_out
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import clash_sentence, is_clashing
 from pixirnb.views.files.seams import open_first, seam_phrase
+from pixirnb.wording import join_names
 
 _LISTED: Final = 6
 _PATH: Final = 120
@@ -111,11 +112,10 @@ def _seams(step: PlannedStep, run: RunState) -> list[str]:
 
 
 def _names(names: Sequence[Any]) -> str:
-    told = ", ".join(f"`{line(name, 64)}`" for name in names[:_LISTED])
-    return f"{told} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else told
+    return join_names(names, _LISTED, quote_name, group=",")
 
 
 def _paths(paths: Sequence[Any], count: int) -> str:
-    told = ", ".join(f"`{spell_out(str(path), _PATH)}`" for path in paths[:_LISTED])
-    more = count - min(len(paths), _LISTED)
-    return f"{told} and {more:,} more" if more > 0 else told
+    return join_names(
+        paths, _LISTED, lambda path: f"`{spell_out(str(path), _PATH)}`", count=count, group=","
+    )

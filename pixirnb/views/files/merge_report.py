@@ -21,6 +21,7 @@ from pixirnb.views.files.conflicts import (
     conflict_rows,
 )
 from pixirnb.views.files.diff import entry_html, entry_lines
+from pixirnb.wording import join_names
 
 PREVIEWED: Final = 400
 """Lines of a preview's patch that are shown."""
@@ -198,5 +199,4 @@ def _leading_out(changes: Mapping[str, Any]) -> str:
 
 
 def _listed(steps: Sequence[object]) -> str:
-    shown = ", ".join(spell_out(str(step), 80) for step in steps[:6])
-    return f"{shown} and {len(steps) - 6:,} more" if len(steps) > 6 else shown or "no step"
+    return join_names(steps, 6, lambda step: spell_out(str(step), 80), group=",") or "no step"

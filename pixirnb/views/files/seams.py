@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pixirnb.views.basics.sanitize import line, plain, spell_out
 from pixirnb.views.files.conflicts import side_name
+from pixirnb.wording import join_names
 
 LISTED: Final = 40
 _PATHS: Final = 4
@@ -32,9 +33,10 @@ def seam_phrase(seam: Mapping[str, Any]) -> str:
     reason = seam.get("reason")
     why = _REASONS.get(reason, "") if isinstance(reason, str) else ""
     paths = _list(seam.get("paths"))
-    shown = ", ".join(spell_out(str(path), 120) for path in paths[:_PATHS])
-    more = _count(seam, paths) - min(len(paths), _PATHS)
-    files = f"{shown} and {more:,} more" if shown and more > 0 else shown
+    count = _count(seam, paths) if paths else 0
+    files = join_names(
+        paths, _PATHS, lambda path: spell_out(str(path), 120), count=count, group=","
+    )
     note = line(seam.get("note") or "", 300)
     told = ", ".join(part for part in (why, files) if part)
     return ": ".join(part for part in (between, told or note) if part) + (

@@ -16,6 +16,7 @@ from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import side_name
 from pixirnb.views.files.seams import seam_phrase
+from pixirnb.wording import join_names
 
 Data = Mapping[str, Any]
 
@@ -171,9 +172,7 @@ def _seam_resolved(data: Data) -> str:
 
 
 def _listed(names: Sequence[object], count: int | None = None) -> str:
-    shown = ", ".join(line(name, 80) for name in names[:4])
-    more = (len(names) if count is None else count) - min(len(names), 4)
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return join_names(names, 4, lambda name: line(name, 80), count=count, group=",")
 
 
 _TELLERS: Final[dict[str, Callable[[Data], str]]] = {

@@ -15,9 +15,10 @@ from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
-from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.sanitize import line, plural, quote_name
 from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
+from pixirnb.wording import join_names
 
 _LISTED: Final = 6
 _ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
@@ -283,5 +284,4 @@ def _is_active(run: RunState, step_id: str) -> bool:
 
 
 def _names(names: list[str]) -> str:
-    told = ", ".join(f"`{line(name, 64)}`" for name in names[:_LISTED])
-    return f"{told} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else told
+    return join_names(names, _LISTED, quote_name, group=",")

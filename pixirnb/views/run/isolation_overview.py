@@ -15,6 +15,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics import html_cards, text_table
 from pixirnb.views.basics.markup import code, text
 from pixirnb.views.basics.sanitize import line
+from pixirnb.wording import join_names
 
 LISTED: Final = 12
 _REPO_HEADS: Final = ("repository", "folder", "")
@@ -45,7 +46,8 @@ def copies(workflow: Workflow) -> Copies:
 def copies_lines(found: Copies, document: Mapping[str, Any]) -> list[str]:
     """For a terminal; `document` is that of the plan."""
     rows = [
-        f"  {' '.join(filter(None, (line(step, 64), what)))}: {_plain(names)}"
+        f"  {' '.join(filter(None, (line(step, 64), what)))}: "
+        + join_names(names, LISTED, lambda name: line(name, 64), group=",")
         for step, what, names in _sentences(found)
     ]
     repos = [[name, where, what] for name, where, what in _repos(document)]
@@ -80,10 +82,6 @@ def _sentences(found: Copies) -> list[tuple[str, str, Sequence[str]]]:
 def _head(step: str, what: str) -> str:
     """An id stays as it is written; only words of ours begin large."""
     return f"{code(step, 80)} {text(what)}" if step else text(what[:1].upper() + what[1:])
-
-
-def _plain(names: Sequence[str]) -> str:
-    return ", ".join(line(name, 64) for name in names[:LISTED]) + _more(names)
 
 
 def _more(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ escape sequences; nothing but a run's status `completed` reads as success.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pixirnb.planning.delegations import Delegation
 from pixirnb.views.basics.durations import moment, span
@@ -38,6 +38,8 @@ from pixirnb.views.run.delegations import delegation_lines
 from pixirnb.views.run.isolation_overview import Copies, copies_lines
 from pixirnb.views.run.resume_preview import forecast, sentence
 
+PROMPT_LIMIT: Final = 200_000
+"""Characters of a prompt that are shown."""
 _SMALL = 30
 """Steps up to which all of them are listed."""
 _ACTIONS = 8

@@ -22,6 +22,7 @@ from pixirnb.views.basics.phrases import reason_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import run_mark, step_mark
 from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.wording import join_names
 
 Update = dict[str, Any]
 
@@ -213,8 +214,7 @@ def _told(document: Mapping[str, Any], status: str) -> str:
     for key, what in kinds.items():
         names = _names(document.get(f"{key}_steps"))
         if names:
-            more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-            parts.append(f"- {what}: {', '.join(names[:20])}{more}")
+            parts.append(f"- {what}: {join_names(names, 20)}")
     ready = _names(document.get("usable_checkpoints"))
     if ready:
         parts.append(f"- ready: {', '.join(ready[:20])}")

@@ -19,7 +19,7 @@ from shutil import which
 from typing import Final
 
 from pixirnb.errors import Cannot
-from pixirnb.workspace.errors import OLDEST_GIT
+from pixirnb.planning.environment import OLDEST_GIT
 
 LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""

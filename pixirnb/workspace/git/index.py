@@ -14,10 +14,10 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import MOST_BYTES, TreeEntry, mark_of
-from pixirnb.workspace.errors import shown
+from pixirnb.workspace.errors import shown, unreadable
 from pixirnb.workspace.git.command import Git
 from pixirnb.workspace.git.diff import index_lines
-from pixirnb.workspace.git.listing import over_limit, unreadable
+from pixirnb.workspace.git.listing import over_limit
 
 _ATTEMPTS: Final = 3
 _YOUNG_NS: Final = 2 * 10**9

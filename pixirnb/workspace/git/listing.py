@@ -16,7 +16,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import LARGEST_FILE, MOST_FILES
-from pixirnb.workspace.errors import shown
+from pixirnb.workspace.errors import shown, unreadable
 from pixirnb.workspace.git.command import Git
 from pixirnb.workspace.git.user_repository import broken_error
 from pixirnb.workspace.rules import Rules
@@ -159,14 +159,4 @@ def over_limit(what: str) -> Cannot:
         f"the files cannot be isolated: {what}",
         fix="leave files out with `never_copy` or a .gitignore, or let the step use `workspace: shared`",
         code="snapshot_limit",
-    )
-
-
-def unreadable(path: str, root: Path, why: str) -> Cannot:
-    """The Cannot for a file or folder that may not be read."""
-    return Cannot(
-        f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
-        fix="make it readable, or leave it out with `never_copy` or a .gitignore",
-        code="snapshot_unreadable",
-        details={"path": path, "root": str(root), "why": why},
     )

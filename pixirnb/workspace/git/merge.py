@@ -35,7 +35,7 @@ def merge_trees(git: Git, base: str, ours: str, theirs: str) -> Merged:
     if base == ours:
         return Merged(theirs)
     was, one, two = (entries_of(git, tree) for tree in (base, ours, theirs))
-    agreed, against = merge_entries(was, one, two, lambda _: True)
+    agreed, against = merge_entries(was, one, two)
     lines = _Lines(git, [meeting for meeting in against if _is_of_files(meeting)])
     conflicts = []
     for meeting in against:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
-from pixirnb.workspace.git.listing import unreadable
+from pixirnb.workspace.errors import unreadable
 
 _CHUNK: Final = 1024 * 1024
 

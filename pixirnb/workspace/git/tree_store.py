@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, mark_of
@@ -23,6 +23,7 @@ from pixirnb.system.atomic_files import let_go, make_folders, put
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.folder_identity import Place, hold_folder, key_of, place_of
+from pixirnb.workspace.folder_walk import special_files
 from pixirnb.workspace.git import refs
 from pixirnb.workspace.git.borrow_objects import borrow
 from pixirnb.workspace.git.command import Git
@@ -41,15 +42,12 @@ from pixirnb.workspace.git.user_repository import (
 )
 from pixirnb.workspace.git.working_copy import lay_out, make_repository
 from pixirnb.workspace.rules import Rules
-from pixirnb.workspace.special_files import special_files
 
 MOST_LEFT: Final = 1000
 
 
 class GitTrees:
     """Keeps trees of one root in `folder`, which is made with the first of them."""
-
-    method: Literal["git", "copy"] = "git"
 
     def __init__(self, folder: Path, root: Path) -> None:
         """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""

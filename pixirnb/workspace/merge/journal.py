@@ -53,8 +53,6 @@ class Work:
     """Folders that are made for it, the outermost first."""
     folders: tuple[tuple[str, int], ...] = ()
     """Folders that may go with the last file in them, and their permission bits; the innermost first."""
-    method: str = ""
-    """How what came out is kept in the store of trees; empty where an earlier release did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,6 @@ def _document(work: Work, path: Path) -> dict[str, Any]:
         "root": str(work.root),
         "from_here": os.path.relpath(work.root, os.path.realpath(path.parent)),
         "staging": work.staging,
-        "method": work.method,
         "ops": [
             [op.name, op.path, _of_entry(op.before), _of_entry(op.after), op.mark]
             for op in work.ops
@@ -189,7 +186,6 @@ def _journal(document: dict[str, Any], path: Path) -> Journal:
             ),
             made=tuple(work["made"]),
             folders=tuple((path, bits) for path, bits in work["folders"]),
-            method=work.get("method", ""),
         )
         for work in document["works"]
     )

@@ -113,7 +113,7 @@ def plan_work(store: TreeStore, root: Path, changes: Sequence[TreeChange], stagi
     innermost = sorted(seen.folders.items(), key=lambda item: item[0].count("/"), reverse=True)
     outermost = sorted(seen.made, key=lambda path: path.count("/"))
     made, folders = tuple(outermost), tuple(innermost)
-    return Work(root, staging, tuple(seen.ops), made, folders, store.method)
+    return Work(root, staging, tuple(seen.ops), made, folders)
 
 
 def laid_out(store: TreeStore, work: Work) -> Work:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.basics.durations import NBVAL_SANITIZE, STABLE, moment, span
+from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.text_table import width
 from pixirnb.views.run.mimebundle import mimebundle
+from tests.views.blanking import blanked
 from tests.views.view_samples import PARTIAL_LOOKS, RELEASE, RUN, edges_of, plan, release
 
 
@@ -84,12 +83,6 @@ def test_moments_are_shown_to_the_second() -> None:
     assert moment(None) == moment("<script>") == ""
 
 
-def blanked(text: str) -> str:
-    for pattern, word in STABLE:
-        text = re.sub(pattern, word, text)
-    return text
-
-
 @given(st.lists(st.integers(0, 10_000_000), min_size=23, max_size=23), st.integers(0, 10_000_000))
 def test_two_runs_look_the_same_once_ids_times_and_spans_are_blanked(
     spans: list[int], whole: int
@@ -107,11 +100,6 @@ def test_two_runs_look_the_same_once_ids_times_and_spans_are_blanked(
     assert first["run_id"] == RUN
     for mime in ("text/plain", "text/html"):
         assert blanked(views[0][mime]) == blanked(views[1][mime])
-
-
-def test_the_sanitize_file_names_every_pattern() -> None:
-    assert NBVAL_SANITIZE.count("regex: ") == len(STABLE)
-    assert all(pattern in NBVAL_SANITIZE for pattern, _ in STABLE)
 
 
 def test_wide_letters_take_two_columns() -> None:

@@ -19,11 +19,9 @@ from pixirnb.protocols.trees import EXECUTABLE, FILE, Belonging
 from pixirnb.testing.contracts.tree_merge import LINES, held
 from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository, only_on_path
-from pixirnb.workspace import choose_store
-from pixirnb.workspace.choose_store import forget_run, tree_store
-from pixirnb.workspace.copies.tree_store import PlainTrees
 from pixirnb.workspace.git.refs import GRACE_S
 from pixirnb.workspace.git.tree_store import GitTrees
+from pixirnb.workspace.stores_by_root import forget_run, tree_store
 
 PLAIN = Belonging()
 TREE = {"a": (FILE, b"a\n"), "b/c": (EXECUTABLE, b"c\n"), "text": (FILE, LINES)}
@@ -268,7 +266,7 @@ def test_each_root_has_a_store_of_its_own_under_all_its_names(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("version", [None, "git version 2.37.1", "git version 2.38.0 (Apple)"])
-def test_without_a_git_that_is_new_enough_files_are_copied(
+def test_without_a_git_that_is_new_enough_there_is_no_store(
     tmp_path: Path, version: str | None
 ) -> None:
     programs = tmp_path / "programs"
@@ -277,11 +275,13 @@ def test_without_a_git_that_is_new_enough_files_are_copied(
         (programs / "git").write_text(f"#!/bin/sh\necho '{version}'\n")
         (programs / "git").chmod(0o755)
     (tmp_path / "root").mkdir()
-    with_git = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
     with only_on_path(programs):
-        without = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
-    assert isinstance(with_git, GitTrees)
-    assert isinstance(without, PlainTrees) == (version is None or "2.37" in version)
+        if version is not None and "2.38" in version:
+            tree_store(tmp_path / "state", tmp_path / "root")
+            return
+        with pytest.raises(Cannot) as told:
+            tree_store(tmp_path / "state", tmp_path / "root")
+    assert (told.value.code, told.value.fix) == ("git_missing", "Install git 2.38 or later.")
 
 
 def test_a_git_that_cannot_be_started_now_is_not_taken_for_none(tmp_path: Path) -> None:
@@ -293,11 +293,10 @@ def test_a_git_that_cannot_be_started_now_is_not_taken_for_none(tmp_path: Path) 
     (tmp_path / "root").mkdir()
     with only_on_path(programs):
         with program.open("a"), pytest.raises(Cannot) as refused:  # ETXTBSY while someone writes it
-            choose_store.tree_store(tmp_path / "state", tmp_path / "root")
+            tree_store(tmp_path / "state", tmp_path / "root")
         assert refused.value.code == "tree_store_unusable"
         assert refused.value.message.startswith("git could not start: ")
-        later = choose_store.tree_store(tmp_path / "state", tmp_path / "root")
-    assert isinstance(later, GitTrees)
+        tree_store(tmp_path / "state", tmp_path / "root")
 
 
 def test_a_git_that_outlives_its_owner_is_waited_for(store: GitTrees, tmp_path: Path) -> None:

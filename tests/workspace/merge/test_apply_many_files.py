@@ -12,14 +12,13 @@ import pytest
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import FILE, Belonging
 from pixirnb.testing.repositories import make_repository
-from pixirnb.workspace.copies.tree_store import PlainTrees
 from pixirnb.workspace.git.tree_store import GitTrees
 from pixirnb.workspace.merge.apply import Part, apply, lock_roots
 
 PLAIN = Belonging()
 
 
-def merged(store: GitTrees | PlainTrees, tmp_path: Path, count: int) -> None:
+def merged(store: GitTrees, tmp_path: Path, count: int) -> None:
     """Change `count` files of the root by way of a given folder and a merge."""
     for number in range(count):
         (store.root / f"{number}").write_text("before\n")
@@ -51,12 +50,9 @@ def test_it_starts_no_git_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert lines[0] == lines[1]
 
 
-@pytest.mark.parametrize("kind", [GitTrees, PlainTrees])
-def test_files_that_are_flushed_at_once_are_what_was_wanted(
-    tmp_path: Path, kind: type[GitTrees | PlainTrees]
-) -> None:
+def test_files_that_are_flushed_at_once_are_what_was_wanted(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "root", {"a": (FILE, b"a\n")})
-    merged(kind(tmp_path / "store", root), tmp_path, 130)
+    merged(GitTrees(tmp_path / "store", root), tmp_path, 130)
     assert all(
         (root / str(number)).read_text() == f"after {number} of 130\n" for number in range(130)
     )

@@ -25,7 +25,6 @@ from pixirnb.testing.generators.tree_strategies import (
     read_back,
     trees,
 )
-from pixirnb.workspace.copies.tree_store import PlainTrees
 from pixirnb.workspace.git.tree_store import GitTrees
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over, lock_roots
 
@@ -39,7 +38,6 @@ Made = Callable[[Path, Path], TreeStore]
 STORES: dict[str, Made] = {
     "memory": lambda _, root: MemoryTrees(root),
     "git": GitTrees,
-    "plain": PlainTrees,
 }
 
 

@@ -1,4 +1,4 @@
-"""Git comes and goes between two processes of a run: each tree is read where the log says that it is kept."""
+"""Git comes and goes between two processes of a run, and a run may be of a release that did without it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pixirnb.errors import Cannot
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.trees import Checkout, Layer, MergeInput, Merging
 from pixirnb.testing.repositories import make_repository, only_on_path
-from pixirnb.workspace.choose_store import forget_run, tree_store
 from pixirnb.workspace.local_files import LocalFiles
+from pixirnb.workspace.stores_by_root import forget_run, tree_store
 
 RUN = "r-1"
 
@@ -49,14 +49,13 @@ class Ground:
         (given.workspace / path).write_text(text)
         taken = files.take(given)
         files.drop(given)
-        return Layer(step, 1, ".", given.base["."], taken.trees["."], taken.methods["."])
+        return Layer(step, 1, ".", given.base["."], taken.trees["."])
 
     def merged(self, name: str, *layers: Layer) -> dict[str, Any]:
         """Bring changes back, as the log names it."""
 
         def describe(merging: Merging) -> dict[str, Any]:
-            root = {"root": ".", "method": merging.taken.methods["."]}
-            root |= {"before": merging.before["."], "after": merging.after["."]}
+            root = {"root": ".", "before": merging.before["."], "after": merging.after["."]}
             return {"merge": name, "roots": [root]}
 
         files = self.files()
@@ -77,98 +76,96 @@ def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
 
 
-def test_what_was_captured_without_git_goes_on_without_it_once_git_is_there(ground: Ground) -> None:
-    with only_on_path(ground.nothing):
-        one = ground.captured("one", "a.txt", "2\n")
-    assert one.method == "copy"
-    two = ground.captured("two", "b.txt", "b\n", layers=(one,))
-    beside = ground.captured("beside", "c.txt", "c\n", kept={".": {"one": "copy"}})
-    assert (two.method, beside.method) == ("copy", "copy")
-    merge = ground.merged("m1", one, two, beside)
-    assert (ground.flow / "a.txt").read_text() == "2\n"
-    assert merge["roots"][0]["method"] == "copy"
-    ground.undone(merge)
-    assert (ground.flow / "a.txt").read_text() == "1\n"
-    assert not (ground.flow / "c.txt").exists()
-    assert ground.captured("fresh", "d.txt", "d\n").method == "git"
-
-
-def test_what_git_keeps_is_asked_of_git_by_name_and_nothing_is_changed(ground: Ground) -> None:
+def test_without_git_nothing_is_given_merged_or_taken_back_and_git_is_asked_for(
+    ground: Ground,
+) -> None:
     one = ground.captured("one", "a.txt", "2\n")
     merge = ground.merged("m1", one)
     with only_on_path(ground.nothing):
-        for order in (
-            MergeInput(RUN, "two.1", (".",), (one,)),
-            MergeInput(RUN, "two.1", (".",), kept={".": {"one": "git"}}),
+        for ask in (
+            lambda: ground.captured("two", "b.txt", "b\n"),
+            lambda: ground.captured("two", "b.txt", "b\n", layers=(one,)),
+            lambda: ground.merged("m2", one),
+            lambda: ground.undone(merge),
         ):
             with pytest.raises(Cannot) as told:
-                ground.files().give(order)
-            assert told.value.code == "git_missing"
-            assert "`one`" in told.value.message
-            assert "2.38" in told.value.fix
-            assert f"`resume {RUN} --from one`" in told.value.fix
-        with pytest.raises(Cannot) as told:
-            ground.files().undo(MergeInput(RUN, "m9", (".",)), merge, lambda _: {})
-        assert (told.value.code, told.value.details["steps"]) == ("git_missing", ["m1"])
-        assert "resume" not in told.value.fix
-        # Run again, it has nothing of git's to build on, and its files are copied; also where others are git's still.
-        beside = ground.captured("one", "a.txt", "3\n", kept={".": {"two": "git"}}, is_anew=True)
-        assert beside.method == "copy"
-        again = ground.captured("one", "a.txt", "3\n")
-        assert again.method == "copy"
+                ask()
+            assert (told.value.code, told.value.fix) == (
+                "git_missing",
+                "Install git 2.38 or later.",
+            )
+    assert sorted(path.name for path in ground.flow.glob("*.txt")) == ["a.txt"]
     assert (ground.flow / "a.txt").read_text() == "2\n"
     ground.undone(merge)
     assert (ground.flow / "a.txt").read_text() == "1\n"
 
 
-def test_where_an_old_log_names_both_each_is_read_where_it_is_and_they_are_not_mixed(
-    ground: Ground,
-) -> None:
+def test_without_git_what_a_shared_step_writes_is_seen(ground: Ground) -> None:
+    (ground.flow / "sub" / "node_modules").mkdir(parents=True)
+    (ground.flow / "sub" / "node_modules" / "x").write_text("")
+    (ground.flow / "sub" / "link").symlink_to("nowhere")
+    (ground.flow / "id_rsa").write_text("secret")
     with only_on_path(ground.nothing):
-        one = ground.captured("one", "a.txt", "2\n")
+        files = ground.files()
+        before = files.marks((".",))
+        assert sorted(path for _, path in before) == ["a.txt", "sub/link"]
+        (ground.flow / "a.txt").write_text("2\n")
+        after = files.marks((".",))
+    assert [path for path in after if before[path] != after[path]] == [(".", "a.txt")]
+    (ground.flow / "sub").rename(ground.flow / "gone")
+    assert sorted(path for _, path in files.marks((".",))) == ["a.txt", "gone/link"]
+
+
+def test_a_folder_that_cannot_be_read_is_no_folder_without_changes(ground: Ground) -> None:
+    with only_on_path(ground.nothing), pytest.raises(Cannot) as told:
+        LocalFiles(ground.state, Roots.of(str(ground.flow / "gone"), {})).marks((".",))
+    assert told.value.code == "snapshot_unreadable"
+
+
+def test_what_an_earlier_release_kept_as_copies_is_named_with_what_to_do(ground: Ground) -> None:
+    kept = "tree:" + "5" * 64
+    one = Layer("one", 1, ".", kept, "tree:" + "d" * 64)
     two = ground.captured("two", "b.txt", "b\n")
-    assert (one.method, two.method) == ("copy", "git")
-    with pytest.raises(Cannot) as told:
-        ground.merged("m1", one, two)
-    assert (told.value.code, told.value.details["steps"]) == ("trees_mixed", ["one"])
-    assert f"`resume {RUN} --from one`" in told.value.fix
-    assert sorted(path.name for path in ground.flow.glob("*.txt")) == ["a.txt"]
-    merges = [ground.merged("m1", one), ground.merged("m2", two)]
-    assert (ground.flow / "a.txt").read_text() + (ground.flow / "b.txt").read_text() == "2\nb\n"
-    for merge in reversed(merges):
-        ground.undone(merge)
-    assert (ground.flow / "a.txt").read_text() == "1\n"
+    for ask in (
+        lambda: ground.captured("three", "c.txt", "c\n", layers=(two, one)),
+        lambda: ground.merged("m1", two, one),
+    ):
+        with pytest.raises(Cannot) as told:
+            ask()
+        assert (told.value.code, told.value.details["steps"]) == ("tree_missing", ["one"])
+        assert "`one` changed was kept as copies" in told.value.message
+        assert told.value.fix == f"Run that step again: `resume {RUN} --from one`."
     assert not (ground.flow / "b.txt").exists()
-    again = ground.captured("one", "a.txt", "3\n", kept={".": {"two": "git"}})
-    ground.merged("m3", again, two)
-
-
-def test_a_fork_keeps_the_trees_of_both(ground: Ground) -> None:
-    with only_on_path(ground.nothing):
-        one = ground.captured("one", "a.txt", "2\n")
-    two = ground.captured("two", "b.txt", "b\n")
-    for layer in (one, two):
-        ground.files().adopt("r-2", {(".", layer.method): [layer.base, layer.left]})
+    with pytest.raises(Cannot) as told:
+        ground.undone({"merge": "m1", "roots": [{"root": ".", "before": kept, "after": kept}]})
+    assert told.value.code == "tree_missing"
+    assert told.value.message.startswith("What m1 changed was kept as copies")
+    assert told.value.fix == "Take the changes back by hand."
+    ground.files().adopt("r-2", {".": [one.base, two.base, two.left, one.left]})
     forget_run(ground.state, RUN)
-    for layer in (one, two):
-        store = tree_store(ground.state, ground.flow, layer.method)
-        assert "a.txt" in store.entries(layer.left)
+    assert "b.txt" in tree_store(ground.state, ground.flow).entries(two.left)
+
+
+def test_what_an_earlier_release_kept_as_copies_goes_with_its_last_run(ground: Ground) -> None:
+    folder = ground.state / "trees" / "0f-copy"
+    for run in ("r-1", "r-2"):
+        (folder / "kept" / f"of-{run}").mkdir(parents=True)
+        (folder / "kept" / f"of-{run}" / "name").write_text("{}")
+    (folder / "objects").mkdir()
+    with only_on_path(ground.nothing):
+        forget_run(ground.state, "r-1")
+        assert [path.name for path in (folder / "kept").iterdir()] == ["of-r-2"]
+        forget_run(ground.state, "r-2")
+    assert not folder.exists()
 
 
 def test_without_git_a_run_is_forgotten_that_git_keeps_nothing_of(ground: Ground) -> None:
     ground.captured("one", "a.txt", "2\n")
     with only_on_path(ground.nothing):
-        order = MergeInput("r-2", "one.1", (".",))
-        files = ground.files()
-        given = files.give(order)
-        assert isinstance(given, Checkout)
-        kept = files.take(given).trees["."]
         forget_run(ground.state, "r-2")
         with pytest.raises(Cannot) as told:
             forget_run(ground.state, RUN)
         assert told.value.code == "git_missing"
-    with pytest.raises(Cannot):
-        tree_store(ground.state, ground.flow, "copy").entries(kept + "0")
     forget_run(ground.state, RUN)
     refs = (ground.state / "trees").glob("*/git/refs/pixirnb/**/*")
     assert [path for path in refs if path.is_file()] == []
@@ -196,12 +193,8 @@ def killed(ground: Ground, layer: Layer) -> Path:
 
 
 @pytest.mark.parametrize("is_staging_lost", [False, True])
-def test_half_a_merge_is_taken_back_by_the_store_it_was_begun_with(
-    ground: Ground, *, is_staging_lost: bool
-) -> None:
-    with only_on_path(ground.nothing):
-        layer = ground.captured("one", "a.txt", "2\n")
-        staging = killed(ground, layer)
+def test_half_a_merge_is_taken_back_by_the_store(ground: Ground, *, is_staging_lost: bool) -> None:
+    staging = killed(ground, ground.captured("one", "a.txt", "2\n"))
     if is_staging_lost:
         shutil.rmtree(staging)
     assert ground.files().unrecorded(RUN) == []

@@ -1,1 +1,0 @@
-"""Trees of files kept by copies, where there is no git."""
