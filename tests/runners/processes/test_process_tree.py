@@ -307,7 +307,7 @@ spared.wait()
 
 
 def test_what_a_spared_tree_begins_while_others_are_ended_is_spared(tmp_path: Path) -> None:
-    here = str(Path(process_tree.__file__).parents[2])
+    here = str(Path(process_tree.__file__).parents[3])
     env = {**os.environ, "PYTHONPATH": here}
     subprocess.run([sys.executable, "-c", ENDS, LOOP], cwd=tmp_path, env=env, check=True)
     assert not (tmp_path / "ended").exists()

@@ -448,7 +448,7 @@ for _ in range(20_000):
         pass
 over.set()
 """
-    here = str(Path(progress.__file__).parents[2])
+    here = str(Path(progress.__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
