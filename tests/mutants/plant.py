@@ -105,7 +105,9 @@ def bugs() -> list[Bug]:
 def _env(folder: str) -> dict[str, str]:
     """The environment in which the package is the copy in `folder`, and all else is this checkout."""
     path = os.pathsep.join((folder, str(CHECKOUT)))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    # Safe: a program that a test starts with `python -c` must not find the checkout, where it stands, before the copy.
+    safe = {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": path, **safe}
 
 
 def planted(bug: Bug, folder: Path) -> None:
