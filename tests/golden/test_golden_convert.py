@@ -9,7 +9,7 @@ from pixirnb import api
 from pixirnb.spec.loader import load_text
 
 HERE = Path(__file__).parent
-RELAY = HERE.parent / "spec/relay_files/release.yaml"
+RELAY = HERE.parent / "spec/relay/relay_files/release.yaml"
 
 
 def test_the_document_of_convert_is_what_it_was() -> None:
