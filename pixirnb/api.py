@@ -1,6 +1,8 @@
-"""What `import pixirnb` offers: load, plan, start, run, resume, open_run, runs. Wires floors together, decides nothing.
+"""The public API of `import pixirnb`: load, plan, start, run, resume, open_run, runs.
 
-A workflow may come as a path, as YAML text, as a dict or as a `Workflow`.
+Connects floors, decides nothing.
+
+A workflow may be a path, as YAML text, as a dict or as a `Workflow`.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ engine().delegate = (
 )  # whoever starts a run comes by here, and no floor below may know the tools
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
-"""How a run can end."""
+"""Statuses in which a run can end."""
 
 
 @gc_pause.gc_paused()
@@ -59,9 +61,20 @@ def load(
     workspace: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
 ) -> Workflow:
-    """Read a workflow, with the roles it names. Raises InvalidSpec with every mistake at once, those of paths included.
+    """Read a workflow, with the roles it names.
 
-    `functions` are sources of notebook functions, as for `plan`.
+    Args:
+        source: a path, YAML text, a mapping or a `Workflow`.
+        workspace: folder to work in; by default that of the file.
+        functions: sources of notebook functions, as for `plan`.
+
+    Raises:
+        InvalidSpec: every mistake at once, in paths too.
+
+    Example:
+        >>> workflow = pixirnb.load({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+        >>> [step.id for step in workflow.steps]
+        ['hello']
     """
     return require_valid(read(source, workspace), workspace, functions)
 
@@ -73,18 +86,27 @@ def plan(
     workspace: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
 ) -> PlanReport:
-    """What a run would do; runs nothing. Raises InvalidSpec only where the text is no workflow at all.
+    """Return what a run would do; runs nothing.
 
-    `functions` are sources of notebook functions (`{":name": text}`); by default those the workflow brings along and
-    those of `__main__`.
+    Args:
+        source: a path, YAML text, a mapping or a `Workflow`.
+        workspace: folder to work in; by default that of the file.
+        functions: sources of notebook functions (`{":name": text}`); by default those of the workflow and of `__main__`.
+
+    Raises:
+        InvalidSpec: the text is not a workflow at all; other mistakes are in `errors` of the report.
+
+    Example:
+        >>> pixirnb.plan({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}).waves
+        (('hello',),)
     """
     loaded = read(source, workspace)
     workflow = loaded.workflow or require_valid(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
-    found = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
-    if not found.ok:
+    preview = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
+    if not preview.ok:
         require(loaded)  # raises what is wrong with the text; what is wrong around it is reported
-    return found
+    return preview
 
 
 @gc_pause.gc_paused()
@@ -98,20 +120,37 @@ def start(
     listeners: Sequence[Listener] = (),
     attended: bool = False,
 ) -> Run:
-    """Start a run in the background and return at once. Raises InvalidSpec, InvalidArguments, StateUnusable.
+    """Start a run in the background and return at once.
 
-    `attended`: a person stays who can be asked for permissions while it runs.
+    Args:
+        source: a path, YAML text, a mapping or a `Workflow`.
+        inputs: values for the workflow's inputs, by name.
+        workspace: folder to work in; by default that of the file.
+        state: state folder; by default the nearest `.pixirnb`.
+        functions: sources of notebook functions, as for `plan`.
+        listeners: called with all news of the run, on the engine's thread.
+        attended: a person can be asked for permissions while it runs.
+
+    Raises:
+        InvalidSpec: the workflow has mistakes.
+        InvalidArguments: an input is wrong.
+        StateUnusable: the state folder cannot be used.
+
+    Example:
+        >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+        >>> run.wait().status
+        'completed'
     """
     loaded = read(source, workspace)
-    # Its plan, below, refuses what else is wrong.
+    # The plan below reports all other mistakes.
     workflow = loaded.workflow or require_valid(loaded, workspace, functions)
-    place = workspace_of(workflow, workspace)
-    store = store_of(place, state)
+    folder = workspace_of(workflow, workspace)
+    store = store_of(folder, state)
     known = notebook_functions(workflow) if functions is None else functions
     live = launch.launch_start(
         workflow,
         inputs or {},
-        workspace=place,
+        workspace=folder,
         store=store,
         sources=known,
         listeners=listeners,
@@ -128,9 +167,21 @@ def run(
     state: str | Path | None = None,
     attended: bool = False,
 ) -> RunOutcome:
-    """Run a workflow to rest and return its outcome, whatever it is. An interrupt ends the run and is raised on.
+    """Run a workflow to its end and return its outcome, success or not. An interrupt ends the run and is re-raised.
 
-    `attended`: somebody answers permissions meanwhile, from another thread or process.
+    Args:
+        source: a path, YAML text, a mapping or a `Workflow`.
+        inputs: values for the workflow's inputs, by name.
+        workspace: folder to work in; by default that of the file.
+        state: state folder; by default the nearest `.pixirnb`.
+        attended: permissions are answered meanwhile, from another thread or process.
+
+    Raises:
+        InvalidSpec, InvalidArguments, StateUnusable: as for `start`.
+
+    Example:
+        >>> pixirnb.run({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}).status
+        'completed'
     """
     started = start(source, inputs, workspace=workspace, state=state, attended=attended)
     return wait(started)
@@ -154,13 +205,36 @@ def resume(
     listeners: Sequence[Listener] = (),
     attended: bool = False,
 ) -> Run:
-    """Continue a run in the background. A completed, unchanged run is a no-op that says so (`Run.is_no_op`).
+    """Continue a run in the background. For a completed, unchanged run it does nothing (`Run.is_no_op`).
 
-    `checkpoint` leaves the run as it is and starts a new one from that place of it (the Run returned has an id of its own).
-    `attended`: a person stays who can be asked for permissions. `recover`: a damaged log is kept aside from its first line that
-    does not hold, and the run goes on from what is before it; what followed may run again, as `log_recovered` warns.
+    Args:
+        run_id: id of the run, or the path of its folder.
+        spec: an edited workflow to continue with, instead of the pinned one.
+        inputs: inputs to change, by name.
+        checkpoint: leave the run as it is and start a new one from this checkpoint; the returned Run has its own id.
+        from_: rerun this step and everything after it.
+        only: rerun this step alone.
+        until: stop after this step.
+        take_over: take the run over from an owner that is known to be gone.
+        recover: set a damaged log aside from its first invalid line, and continue before it; the steps after it may run
+            again, as the event `log_recovered` warns.
+        workspace: folder whose state folder has the run.
+        state: state folder; by default the nearest `.pixirnb`.
+        functions: sources of notebook functions, as for `plan`.
+        listeners: called with all news of the run, on the engine's thread.
+        attended: a person can be asked for permissions.
 
-    Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments.
+    Raises:
+        UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments: nothing was started.
+
+    Example:
+        >>> demo = {"name": "demo", "inputs": {"ok": {"type": "string", "default": "false"}},
+        ...         "steps": [{"id": "try", "run": "{{ inputs.ok }}"}]}
+        >>> run = pixirnb.start(demo)
+        >>> run.wait().status
+        'failed'
+        >>> pixirnb.resume(run.id, inputs={"ok": "true"}).wait().status
+        'completed'
     """
     store, run_id = locate_run(run_id, workspace=workspace, state=state)
     if checkpoint is not None:
@@ -202,7 +276,24 @@ def plan_resume(
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
 ) -> Forecast:
-    """What `resume` would do with each step, and why: a list of `ResumeStep`; runs nothing. Raises as `resume`."""
+    """Return what `resume` would do with each step, and why; runs nothing.
+
+    Args:
+        run_id: id of the run, or the path of its folder. All other arguments as for `resume`.
+
+    Returns:
+        A list of `ResumeStep`, one for each step.
+
+    Raises:
+        UnknownRun, LogDamaged, InvalidSpec, InvalidArguments: as for `resume`.
+
+    Example:
+        >>> demo = {"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}
+        >>> run = pixirnb.start(demo)
+        >>> _ = run.wait()
+        >>> [(step["step_id"], step["action"]) for step in pixirnb.plan_resume(run.id)]
+        [('hello', 'reuse')]
+    """
     store, run_id = locate_run(run_id, workspace=workspace, state=state)
     edit = _edit(spec, inputs, functions)
     reading = store.read(run_id)
@@ -212,14 +303,29 @@ def plan_resume(
         reading = LogContents(reading.events)
     if checkpoint is not None:
         reading = LogContents(history_at(reading, checkpoint))
-    found = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
-    return Forecast(found.preview(), run_id)
+    preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
+    return Forecast(preview.preview(), run_id)
 
 
 def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
-    """Open a run by id, or by the path of its folder wherever it was moved. Raises UnknownRun."""
+    """Open a run by its id or its folder, for reading and for requests.
+
+    Args:
+        run_id: id of the run, or the path of its folder, which may have been moved.
+        workspace: folder whose state folder has the run.
+        state: state folder; by default the nearest `.pixirnb`.
+
+    Raises:
+        UnknownRun: the state folder has no such run.
+
+    Example:
+        >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+        >>> _ = run.wait()
+        >>> pixirnb.open_run(run.id).value("hello")
+        'hello'
+    """
     return load_run(*locate_run(run_id, workspace=workspace, state=state))
 
 
@@ -229,13 +335,27 @@ def runs(
     state: str | Path | None = None,
     limit: int | None = None,
 ) -> Rows:
-    """The runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each."""
+    """Return the runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each.
+
+    Args:
+        workspace: folder whose state folder is listed.
+        state: state folder; by default the nearest `.pixirnb`.
+        limit: maximum number of runs; None for all.
+
+    Raises:
+        StateUnusable: the state folder cannot be used.
+
+    Example:
+        >>> _ = pixirnb.run({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+        >>> pixirnb.runs(limit=1)[0]["workflow"]
+        'demo'
+    """
     store = store_of(workspace_of(None, workspace), state)
     return Rows(list_runs(store, row_of_live(store), limit=limit))
 
 
 def wait(running: Run) -> RunOutcome:
-    """Block until a run comes to rest. KeyboardInterrupt ends the run, lets it record that, and is raised on."""
+    """Block until a run comes to rest. KeyboardInterrupt ends the run, records that, and is re-raised."""
     try:
         return running.wait()
     except KeyboardInterrupt:
@@ -246,10 +366,27 @@ def wait(running: Run) -> RunOutcome:
 
 
 def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
-    """The outcome, unless the run ended as anything but `completed` or one of `statuses`; then an error.
+    """Return the outcome if the run ended as `completed` or one of `statuses`, else raise.
 
-    For a cell or a script that must not go on otherwise: `pixirnb.expect(await run)`, `pixirnb.expect(await run, "partial")`.
-    Raises RunNotCompleted (RunInterrupted), InvalidArguments for a status that no run can end as.
+    For a cell or a script that must not go on otherwise: `pixirnb.expect(await run)`, `pixirnb.expect(await run,
+    "partial")`.
+
+    Args:
+        outcome: the outcome of a run.
+        statuses: further accepted statuses.
+
+    Raises:
+        RunNotCompleted: the run ended otherwise; RunInterrupted if it was interrupted.
+        InvalidArguments: no run can end with such a status.
+
+    Example:
+        >>> failed = pixirnb.run({"name": "demo", "steps": [{"id": "fail", "run": "exit 3"}]})
+        >>> pixirnb.expect(failed)
+        Traceback (most recent call last):
+        ...
+        pixirnb.errors.RunNotCompleted: ...
+        >>> pixirnb.expect(failed, "failed").status
+        'failed'
     """
     if unknown := [status for status in statuses if status not in ENDS]:
         raise InvalidArguments(
@@ -272,16 +409,16 @@ def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
 
 
 def _first_cause(outcome: RunOutcome) -> str:
-    """The step to look at first and what came of it, for a line that may be all that a log of a night's job keeps."""
+    """Return the first step to look at and its error, as one line for a log."""
     if outcome.status in {"running", "interrupted"}:
         return ""
     asks = outcome.status == "needs_orchestrator"
-    wanted = {"needs_orchestrator"} if asks else {"failed", "partial"}
-    step = next((step for step in outcome.steps if step.checkpoint_status in wanted), None)
-    told = "" if step is None else why(step.document(), 200)
-    if step is None or not told:
+    statuses = {"needs_orchestrator"} if asks else {"failed", "partial"}
+    step = next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
+    reason = "" if step is None else why(step.document(), 200)
+    if step is None or not reason:
         return ""
-    return f" `{step.step_id}`: {told}" + ("" if told[-1] in ".?!…" else ".")
+    return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")
 
 
 def _edit(
@@ -297,7 +434,7 @@ def _edit(
 def locate_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> tuple[FileStore, str]:
-    """The store and the id of a run that is named by its id, or by the path of its folder wherever it was moved."""
+    """Return the store and the id of a run, given by its id or by the path of its folder."""
     if not isinstance(run_id, str | Path):
         raise InvalidArguments(
             f"A {type(run_id).__name__} does not name a run.",
@@ -306,17 +443,17 @@ def locate_run(
     path = Path(run_id)
     if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
         return store_of(workspace_of(None, workspace), state), str(run_id)
-    return FileStore.around(path.resolve())
+    return FileStore.of_folder(path.resolve())
 
 
 def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:
-    """What makes the row of a run that somebody drives now, from its id."""
+    """Return a function that makes the row of a live run from its id."""
     return partial(_row_of_live, store)
 
 
 def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
-    found = load_run(store, run_id)
-    state, outcome = found.state, found.outcome
+    opened = load_run(store, run_id)
+    state, outcome = opened.state, opened.outcome
     return {
         "run_id": run_id,
         "workflow": state.workflow,

@@ -31,29 +31,29 @@ EXIT_INTERRUPTED: Final = 130
 
 
 def sentence(text: str) -> str:
-    """A message as a sentence: it begins with a capital, where it begins with a word, and ends with a stop."""
+    """Return a message as a sentence: capitalised if it begins with a word, and with a full stop."""
     first, space, rest = text.partition(" ")
-    begun = first[:1].upper() + first[1:] if first.isalpha() else first
-    return begun + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
+    head = first[:1].upper() + first[1:] if first.isalpha() else first
+    return head + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake or warning in a workflow, with the place it stands."""
+    """One error or warning in a workflow, with its position."""
 
     code: str
-    """Stable and snake_case; users and tests match on it."""
+    """Stable, in snake_case; users and tests match on it."""
     path: str
-    """Where in the spec, e.g. `steps[2].depends_on[0]`; empty for the whole document."""
+    """Position in the spec, e.g. `steps[2].depends_on[0]`; empty for the whole document."""
     message: str
-    """What is wrong, one sentence."""
+    """The problem, in one sentence."""
     fix: str = ""
-    """What to do next, one sentence."""
+    """The next action for the author, in one sentence."""
     line: int | None = None
-    """1-based line of the text, where there is text."""
+    """1-based line of the text; None without a text."""
 
     def document(self) -> dict[str, Any]:
-        """Its JSON, as in every list of errors and warnings."""
+        """Return the problem as JSON, as in every list of errors and warnings."""
         return {
             "code": self.code,
             "path": self.path,
@@ -63,15 +63,23 @@ class Problem:
         }
 
     def sentence(self) -> str:
-        """One line for a person: place, what, fix."""
-        place = f"line {self.line}: " if self.line is not None else ""
+        """Return one line for a person: position, message, fix."""
+        position = f"line {self.line}: " if self.line is not None else ""
         where = f"{self.path}: " if self.path else ""
-        return f"{place}{where}{self.message}" + (f" → {self.fix}" if self.fix else "")
+        return f"{position}{where}{self.message}" + (f" → {self.fix}" if self.fix else "")
 
 
 @dataclass(eq=False)
 class PixirnbError(Exception):
-    """Raised when pixirnb must tell a user that something did not happen, and why."""
+    """Raised when pixirnb must tell a user that something did not happen, and why.
+
+    Example:
+        >>> try:
+        ...     pixirnb.load({"name": "demo", "stops": []})
+        ... except pixirnb.PixirnbError as error:
+        ...     print(error.code)
+        invalid_spec
+    """
 
     message: str
     fix: str = ""
@@ -86,11 +94,11 @@ class PixirnbError(Exception):
         return f"{self.code}: {self.message}" + (f"\n→ {self.fix}" if self.fix else "")
 
     def sentences(self) -> str:
-        """What happened and what to do, for a text that goes on."""
+        """Return message and fix as sentences for running text."""
         return " ".join(sentence(part) for part in (self.message, self.fix) if part)
 
     def document(self) -> dict[str, Any]:
-        """What `--json` prints instead of an answer."""
+        """Return the JSON that `--json` prints instead of an answer."""
         return {
             "ok": False,
             "error": {
@@ -111,7 +119,7 @@ class InvalidSpec(PixirnbError):
     code: str = "invalid_spec"
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    """What else there is to mend in the same text, and would not have kept it from running."""
+    """Warnings about the same text, which alone would not have kept the workflow from running."""
 
     exit_code = EXIT_INVALID
 
@@ -122,7 +130,7 @@ class InvalidSpec(PixirnbError):
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
-        """The error JSON, with every problem in `details.errors`; `details.warnings` where there are some."""
+        """Return the error as JSON, with every problem in `details.errors` and the warnings, if any, in `details.warnings`."""
         document = PixirnbError.document(self)
         document["error"]["details"] = {
             **self.details,

@@ -1,6 +1,6 @@
-"""Names of things: which strings may be ids, and how a run's id is built.
+"""Identifiers: which strings are valid, and how a run's id is built.
 
-Ids become file names, HTML text and shell environment tags, so they are an allow-list, not an escape.
+Ids become file names, HTML text and shell environment tags, so valid characters are listed, not escaped.
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ import re
 from typing import Final
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""A step, workflow, agent, phase, repo or input name. `@` and `.` stay unused: for_each and attempts need them."""
+"""Name of a step, workflow, agent, phase, repo or input. `@` and `.` stay unused: for_each and attempts need them."""
 
 RUN_ID: Final = re.compile(r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}")
-"""Sorts by time: `r-20261121-220344-7f3akq`."""
+"""Run ids, which sort by time: `r-20261121-220344-7f3akq`."""
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def is_step_id(text: str) -> bool:
-    """Whether `text` may name a step (or agent, phase, repo, input, workflow)."""
+    """Return whether `text` may name a step (or agent, phase, repo, input, workflow)."""
     return STEP_ID.fullmatch(text) is not None
 
 
 def is_run_id(text: str) -> bool:
-    """Whether `text` has the shape of a run id; says nothing about whether the run exists."""
+    """Return whether `text` has the shape of a run id; the run need not exist."""
     return RUN_ID.fullmatch(text) is not None
 
 
 def is_attempt_name(text: str) -> bool:
-    """Whether `text` has the shape of an attempt's name, `make.2`: what sessions are called."""
+    """Return whether `text` has the shape of an attempt's name, `make.2`; sessions are named so."""
     step, dot, number = text.rpartition(".")
     return bool(dot) and is_step_id(step) and number.isascii() and number.isdigit()
 
@@ -36,19 +36,19 @@ def is_attempt_name(text: str) -> bool:
 def run_id(stamp: str, entropy: bytes) -> str:
     """Build a run id from a `YYYYmmddHHMMSS[ffffff]` UTC stamp and at least 3 random bytes.
 
-    Half of its tail is the fraction of the second, so that ids sort by time to a 32,768th of one.
+    Half of its tail is the fraction of the second, so that ids sort by time with a resolution of 1/32,768 s.
     """
     fraction = int(stamp[14:20].ljust(6, "0")) * 32**3 // 1_000_000
-    places = [fraction // 1024, fraction // 32, fraction, *entropy[:3]]
-    tail = "".join(_ALPHABET[place % 32] for place in places)
+    digits = [fraction // 1024, fraction // 32, fraction, *entropy[:3]]
+    tail = "".join(_ALPHABET[digit % 32] for digit in digits)
     return f"r-{stamp[:8]}-{stamp[8:14]}-{tail}"
 
 
 def attempt_name(step: str, attempt: int) -> str:
-    """The name of one attempt, unique in a run: `make.2`. Output logs and child sessions bear it."""
+    """Return the name of one attempt, unique in a run: `make.2`. Output logs and child sessions are named so."""
     return f"{step}.{attempt}"
 
 
 def attempt_tag(run_id: str, step: str, attempt: int) -> str:
-    """What every process of an attempt bears as its tag: `r-…/make.2`."""
+    """Return the tag of every process of an attempt: `r-…/make.2`."""
     return f"{run_id}/{attempt_name(step, attempt)}"

@@ -1,10 +1,10 @@
-"""What a step returned, as bytes and back: text, JSON, npy and Parquet for anyone; a signed pickle for everything else.
+"""Codec for the values of steps: text, JSON, npy and Parquet for anyone; a signed pickle for everything else.
 
     encode(object) ──▶ StoredValue (+ bytes for a blob) ──▶ decode(stored, bytes) == object
 
-Nothing is changed on the way: JSON is used only where it gives back exactly what was put in, so a tuple, an `int` subclass or a
-dict with other keys than strings becomes a pickle. A pickle can run code when it is loaded; it is loaded only where its
-signature, made with this user's key, still holds, or where the caller says `trust=True`. Source: contract.md §3.
+No value changes on the way: JSON is used only if it returns exactly the same value, so a tuple, an `int` subclass or
+a dict with other keys than strings becomes a pickle. A pickle can run code when it is loaded; it is loaded only if
+its signature, made with this user's key, is valid, or the caller passes `trust=True`. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pixirnb.system.atomic_files import keep_names, let_go
 from pixirnb.system.retry_interrupted import retry_eintr
 
 INLINE_LIMIT: Final = 16 * 1024
-"""Bytes of text or JSON that may stand in the log itself; anything larger is a blob."""
+"""Maximum number of bytes of text or JSON in the log itself; anything larger is a blob."""
 
 _KEY_BYTES: Final = 32
 _CHUNK: Final = 1024 * 1024
@@ -40,9 +40,9 @@ class Unserialisable(Exception):
 
 
 def encode(value: object) -> tuple[StoredValue, bytes | None]:
-    """How `value` is stored, and its bytes where they belong in a blob (None: all of it is in the StoredValue).
+    """Return `value` in its stored form, and its bytes if they belong in a blob (None: all of it is in the StoredValue).
 
-    A pickle comes back unsigned: `sign` it where the user's key may be read. Raises Unserialisable.
+    A pickle is unsigned: `sign` it where the user's key may be read. Raises Unserialisable.
     """
     if value is None:
         return {"format": "none"}, None
@@ -54,7 +54,7 @@ def encode(value: object) -> tuple[StoredValue, bytes | None]:
 
 
 def sign(stored: StoredValue, data: bytes | None, key: bytes) -> StoredValue:
-    """`stored` with the signature of its bytes, if it is a pickle; else unchanged."""
+    """Sign the bytes of `stored` if it is a pickle; else return it unchanged."""
     if stored["format"] != "pickle" or data is None:
         return stored
     return {**stored, "signature": _signature(data, key)}
@@ -63,11 +63,11 @@ def sign(stored: StoredValue, data: bytes | None, key: bytes) -> StoredValue:
 def decode(
     stored: StoredValue, data: bytes | None = None, key: bytes | None = None, *, trust: bool = False
 ) -> Any:
-    """The object back. `data` is the blob where there is one; `key` is needed for pickles only.
+    """Return the object. `data` is the blob, if there is one; `key` is needed for pickles only.
 
     Raises:
-        Cannot: code `value_not_trusted`, for a pickle whose signature does not hold; code `value_unreadable`, where
-            what would read it is not installed or the bytes are not what was written.
+        Cannot: code `value_not_trusted`, for a pickle without a valid signature; code `value_unreadable`, if the package
+            for it is not installed or the bytes are damaged.
     """
     form = stored["format"]
     if form == "none":
@@ -89,7 +89,7 @@ def decode(
 
 
 def sign_file(stored: StoredValue, path: Path, key: bytes) -> StoredValue:
-    """As `sign`, for bytes in a file that may be larger than memory."""
+    """Sign bytes in a file that may be larger than memory, like `sign`."""
     if stored["format"] != "pickle":
         return stored
     hashed = _keyed(key)
@@ -100,20 +100,20 @@ def sign_file(stored: StoredValue, path: Path, key: bytes) -> StoredValue:
 
 
 def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
-    """Whether `decode` would load it without `trust=True`; loads nothing."""
+    """Return whether `decode` would load it without `trust=True`; loads nothing."""
     if stored["format"] != "pickle":
         return True
     return data is not None and _is_signed(stored, data, key)
 
 
 def config_folder() -> Path:
-    """The user's own folder, which need not be there: `pixirnb` in the config folder."""
+    """Return the user's own folder, which may be missing: `pixirnb` in the config folder."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "pixirnb"
 
 
 def user_key() -> bytes:
-    """This user's signing key, made on first use: `pixirnb/key` in the config folder, readable by its owner alone.
+    """Return this user's signing key, made on first use: `pixirnb/key` in the config folder, readable by its owner alone.
 
     Raises StateUnusable when it cannot be made or is not this user's own.
     """
@@ -141,7 +141,7 @@ def user_key() -> bytes:
 
 
 def known_key() -> bytes | None:
-    """This user's signing key where there is one; makes none, and never raises."""
+    """Return this user's signing key, or None; makes none, and never raises."""
     try:
         return user_key() if (config_folder() / "key").exists() else None
     except (OSError, StateUnusable):
@@ -149,7 +149,7 @@ def known_key() -> bytes | None:
 
 
 def _make_key(path: Path) -> None:
-    """Whole or not at all, and the first of two makers wins: written aside, then linked into place."""
+    """Make the key completely or not at all; the first of two makers wins: written to a temporary file, then linked."""
     retry_eintr(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f"key.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -174,7 +174,7 @@ def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue,
 
 
 def _utf8(text: str) -> bytes | None:
-    """None for lone surrogates, which a log would have to replace."""
+    """Return UTF-8; None for lone surrogates, which a log would have to replace."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -182,7 +182,10 @@ def _utf8(text: str) -> bytes | None:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether JSON gives back exactly this. Walks without recursion: depth is the author's, and cycles end in `_json`."""
+    """Return whether JSON returns exactly this value.
+
+    Walks without recursion: users decide the depth, cycles end in `_json`.
+    """
     queue: list[object] = [value]
     seen: set[int] = set()
     while queue:
@@ -237,7 +240,9 @@ def _npy(value: object) -> tuple[StoredValue, bytes] | None:
 
 
 def _parquet(value: object) -> tuple[StoredValue, bytes] | None:
-    """Frames that survive the round trip: what Parquet would change (other labels, attrs, objects) is pickled instead."""
+    """Return a frame as Parquet if the round trip is exact; frames that it would change (other labels, attrs,
+    objects) are pickled.
+    """
     arrow, pandas = sys.modules.get("pyarrow"), sys.modules.get("pandas")
     is_table = type(value) is getattr(arrow, "Table", ())
     if not is_table and type(value) is not getattr(pandas, "DataFrame", ()):
@@ -304,7 +309,7 @@ def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: boo
 
 
 def _on_its_own(value: Any) -> Any:
-    """A figure that pyplot made is among pyplot's open figures again once it is loaded; there, a cell would draw it twice."""
+    """Remove a loaded figure from pyplot's open figures, so that a cell does not draw it twice."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None and isinstance(value, pyplot.Figure):
         pyplot.close(value)
@@ -313,8 +318,8 @@ def _on_its_own(value: Any) -> Any:
 
 def _is_signed(stored: StoredValue, data: bytes, key: bytes) -> bool:
     # As bytes: a stranger's text need not be ASCII, and only such texts can be compared.
-    said = str(stored.get("signature", "")).encode("utf-8", "surrogatepass")
-    return hmac.compare_digest(said, _signature(data, key).encode())
+    signature = str(stored.get("signature", "")).encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(signature, _signature(data, key).encode())
 
 
 def _signature(data: bytes, key: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Pieces of sentences that every floor says."""
+"""Parts of sentences for every floor."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ def join_names(
     count: int | None = None,
     group: Literal["", ","] = "",
 ) -> str:
-    """The first `limit` of some names and how many more there are: `a, b and 3 more`.
+    """Return the first `limit` of some names and the number of the others: `a, b and 3 more`.
 
-    `show`: how a name is written. `count`: of all, where `names` are only the first. `group`: stands between thousands.
+    `show` writes a name. `count`: of all, if `names` are only the first. `group`: separator of thousands.
     """
-    told = ", ".join(map(show, names[:limit]))
+    shown = ", ".join(map(show, names[:limit]))
     more = (len(names) if count is None else count) - min(len(names), limit)
-    return f"{told} and {more:{group}} more" if more > 0 else told
+    return f"{shown} and {more:{group}} more" if more > 0 else shown
 
 
 def cut(text: str, limit: int) -> str:
-    """`text`, or what of it and `…` have room in `limit` characters."""
+    """Return `text`, or its beginning and `…` in at most `limit` characters."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
 def on_one_line(text: str) -> str:
-    """What can be printed of `text`, with one blank wherever there is something else."""
+    """Return the printable characters of `text`, with a single blank in place of all others."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

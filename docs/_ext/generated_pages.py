@@ -22,6 +22,7 @@ import verb_help
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
 MARK: Final = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 GENERATORS: Final[dict[str, Callable[[Path], str]]] = {
@@ -75,6 +76,14 @@ def without_fields(
     return None
 
 
+def sections(
+    _app: Sphinx, what: str, _name: str, _object: Any, _options: Any, lines: list[str]
+) -> None:
+    """Set `Args`, `Raises` and `Example` as lists; a sentence beneath an attribute has none."""
+    if what not in {"attribute", "property"}:
+        lines[:] = GoogleDocstring(lines, Config(), what=what).lines()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_lexer("python", cell_lexer.CellLexer)
@@ -82,6 +91,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_lexer("ipythontb", TextLexer)  # errors here are sentences, and look like no traceback
     app.connect("builder-inited", copy)
     app.connect("autodoc-process-signature", without_fields)
+    app.connect("autodoc-process-docstring", sections)
     app.connect("env-get-outdated", follow)
     app.connect("source-read", fill)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

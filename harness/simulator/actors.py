@@ -20,6 +20,7 @@ from harness.simulator.witness import Witness
 from pixirnb import value_codec
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import (
+    AgentEvent,
     AgentWork,
     Ended,
     Output,
@@ -27,7 +28,6 @@ from pixirnb.protocols.work import (
     Report,
     ShellWork,
     Started,
-    Told,
 )
 from pixirnb.runners.checks import JSON_PROBLEMS
 from pixirnb.runners.output.printed import contains, first_match, json_problems
@@ -130,9 +130,9 @@ class Actor:
         """An agent calls a tool, asks to be allowed others, and takes no for an answer; its end, if that is one."""
         if not isinstance(job.work, AgentWork) or job.ask is None:
             return None
-        job.emit(Told("tool_call", {"call_id": "c0", "name": "look", "args": {}}))
+        job.emit(AgentEvent("tool_call", {"call_id": "c0", "name": "look", "args": {}}))
         if not behaviour.get("stubborn"):
-            job.emit(Told("tool_result", {"call_id": "c0", "ok": True, "output": "seen"}))
+            job.emit(AgentEvent("tool_result", {"call_id": "c0", "ok": True, "output": "seen"}))
         for number, wish in enumerate(behaviour.get("asks") or (), start=1):
             if wish in job.work.granted:
                 continue

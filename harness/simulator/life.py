@@ -199,7 +199,7 @@ class _Player:
                 workspace=WORKSPACE,
                 store=self.store,
                 sources={},
-                place=place,
+                environment=place,
             )
         said = act.get("flags") or {}
         selection = Selection(said.get("from"), said.get("only"), said.get("until"))
@@ -208,7 +208,7 @@ class _Player:
         if act["form"] == "fork":
             name = self.records.checkpoint(run_id, int(act.get("pick", 0)))
             return prepare.prepare_fork(
-                self.store, run_id, name, edit=edit, selection=selection, place=place
+                self.store, run_id, name, edit=edit, selection=selection, environment=place
             )
         request = None
         if act["form"] == "decide":
@@ -221,7 +221,7 @@ class _Player:
             selection=selection,
             request=request,
             recover="damage" in act,
-            place=place,
+            environment=place,
         )
 
     def _record(self, act: Document, run_id: str) -> None:
@@ -234,9 +234,9 @@ class _Player:
         else:
             request = self._decision(act, run_id)
             self.witness.count("decisions not resumed")
-        prepare.record(self.store, run_id, request, place=self._place())
+        prepare.record(self.store, run_id, request, environment=self._place())
         if act.get("twice"):
-            prepare.record(self.store, run_id, request, place=self._place())
+            prepare.record(self.store, run_id, request, environment=self._place())
             self.witness.count("said twice")
         self.records.audit(run_id, None)
 
@@ -247,7 +247,10 @@ class _Player:
         said = merging(act, plan, is_undo=bool(act.get("undo")))
         self.witness.count("merges at rest")
         prepare.merge(
-            self.store, run_id, Request(f"r{self.asked}", "merge", said, BY), place=self._place()
+            self.store,
+            run_id,
+            Request(f"r{self.asked}", "merge", said, BY),
+            environment=self._place(),
         )
         self.records.audit(run_id, None)
 
@@ -302,7 +305,7 @@ class _Player:
     def _rival(self, run_id: str) -> None:
         self.witness.count("rivals")
         try:
-            prepare.prepare_resume(self.store, run_id, place=self._place())
+            prepare.prepare_resume(self.store, run_id, environment=self._place())
         except HeldByAnother:
             return
         except Cannot as error:
@@ -336,7 +339,7 @@ class _Player:
             self._answer_all(run_id)
             self._between({}, run_id)
             try:
-                course = prepare.prepare_resume(self.store, run_id, place=self._place())
+                course = prepare.prepare_resume(self.store, run_id, environment=self._place())
             except PixirnbError as error:
                 self.witness.breach("taken_up", f"a plain resume was refused: {error.code} {error}")
                 return

@@ -56,7 +56,7 @@ class Succession:
         await asyncio.sleep(after)
         heir, around = self.born(), self.owner.around
         try:
-            course = prepare.prepare_resume(around.store, self.run_id, place=self.place(heir))
+            course = prepare.prepare_resume(around.store, self.run_id, environment=self.place(heir))
         except (UnknownRun, HeldByAnother):
             return None  # nothing was on disk yet, or it is driven already
         if course is None:

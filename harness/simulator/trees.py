@@ -262,10 +262,10 @@ class SimulatedFiles:
         trees, side, now = self.shelf.trees, order.sides, self.shelf.trees[start].get(path)
         if isinstance(side, Mapping):
             side = side.get(path)
-        said_of = order.said_of if side else order.held
-        if said_of is not None:
+        decided_on = order.decided_on if side else order.held
+        if decided_on is not None:
             # A word of before is about the file as it was then.
-            then = trees.get(said_of.get(layer.root, ""))
+            then = trees.get(decided_on.get(layer.root, ""))
             if then is None or then.get(path) != now:
                 return False
         seen = order.seen.get(layer.root)

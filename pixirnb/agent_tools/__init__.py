@@ -1,1 +1,1 @@
-"""The tool surface: what agents are offered, inside a session and from outside through MCP. Decides nothing by itself."""
+"""The tools offered to agents, inside a session and from outside through MCP. Decides nothing by itself."""

@@ -1,6 +1,6 @@
-"""Staying with a run that a tool started, and ending it when its agent is gone.
+"""Waiting for a run that a tool started, and its end when the agent is gone.
 
-Runs on any loop, the engine's too, so nothing here blocks: what does is done in a thread.
+Runs on any loop, the engine's too, so nothing here blocks: blocking calls run in a thread.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pixirnb.operations.run import Run
 
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.2
-"""How often the log of a run is looked at that another process drives."""
+"""Seconds between checks of the log of a run that another process drives."""
 _ENDING_S: Final = 30.0
-"""How long a run may take to end and record that; its steps have five seconds to do so politely."""
+"""Seconds that a run may take to end and record that; its steps have five seconds to end politely."""
 
 
 async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool) -> dict[str, Any]:
-    """Wait for a run to come to rest, or for as long as its agent wants to; the outcome's document.
+    """Wait for a run to come to rest, or for as long as its agent requests; return the outcome's document.
 
-    A run that is `ours`, started or continued by this call, is ended when the agent goes, and, where it ends what it started,
-    when it stops waiting. What becomes of it is told to the agent's session.
+    A run that `is_ours`, started or continued by this call, is ended when the agent goes, and, if the agent ends its
+    runs, when it stops waiting. The result is reported to the agent's session.
     """
     limit = asker.patience_s if wait_s is None else wait_s
     if is_ours:
@@ -39,13 +39,13 @@ async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool)
         if is_ours:
             with anyio.CancelScope(shield=True):
                 await _ended(run)
-                await _said(asker, run)
+                await _reported_outcome(asker, run)
         raise
-    return await _said(asker, run) if is_ours else await in_thread(_document, run)
+    return await _reported_outcome(asker, run) if is_ours else await in_thread(_document, run)
 
 
 async def _until_rest(run: Run) -> None:
-    """Until nobody drives it any more, here or elsewhere."""
+    """Wait until the run has no owner any more, here or elsewhere."""
     if run.live is not None:
         await _gone(run.live)
         return
@@ -72,8 +72,8 @@ async def _gone(live: LiveRun) -> None:
         await anyio.sleep(_TICK_S)
 
 
-async def _said(asker: Asker, run: Run) -> dict[str, Any]:
-    """The outcome, told to the session as well."""
+async def _reported_outcome(asker: Asker, run: Run) -> dict[str, Any]:
+    """Return the outcome, and report it to the session."""
     document = await in_thread(_document, run)
     status = str(document["status"])
     event = "detached" if status == "running" else "finished"

@@ -1,4 +1,4 @@
-"""Who asks for a tool, and what follows from that: mode, depth, and the runs it has no say in. Source: contract.md §7."""
+"""The caller of a tool, and its limits: mode, depth, and the runs it may not control. Source: contract.md §7."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 
 MAX_DEPTH: Final = 1
-"""Agents of runs at this depth or deeper may not start runs: a run that a person started is at 0."""
+"""Maximum depth: agents of runs at this depth or deeper may not start runs; a run that a person started is at 0."""
 _MODES: Final = ("read_only", "ask", "auto")
 _LINEAGE: Final = 16
 
 
-def _nobody_hears(_kind: str, _data: dict[str, Any]) -> None:
+def _ignore(_kind: str, _data: dict[str, Any]) -> None:
     return
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """An agent, and where it stands."""
+    """An agent, and its position in runs."""
 
     workspace: Path
     store: FileStore
     permission_mode: str
     by: str
-    """How the record names it where its word counts."""
+    """Its name in the record of its decisions."""
     parent: Parent | None = None
-    """The attempt it is; None for an agent outside any run."""
+    """Its attempt; None for an agent outside any run."""
     depth: int = 0
-    """Of its run; 0 outside of any."""
+    """Depth of its run; 0 outside of any."""
     is_permitted: bool = False
-    """What it asks for now was allowed by whoever may: a person, or its mode."""
+    """True if a person or its mode has allowed the current call."""
     ends_what_it_started: bool = True
-    """A run it does not wait for any more is ended; otherwise it goes on, and can be looked at."""
+    """True if a run that it stops waiting for is ended; otherwise that run goes on, and can be inspected."""
     patience_s: float | None = None
-    """How long it waits for a run unless it says so; None: to the end."""
-    tell: Callable[[str, dict[str, Any]], None] = _nobody_hears
-    """Keeps what became of a run it delegated to, in its session."""
+    """Seconds it waits for a run by default; None: to the end."""
+    tell: Callable[[str, dict[str, Any]], None] = _ignore
+    """Records the result of a delegated run in its session."""
     started: set[str] = field(default_factory=set)
-    """Runs it started outside of any run: nothing else says that they are its own."""
+    """Runs it started outside of any run: no other record shows that they are its own."""
 
     @property
     def run_id(self) -> str | None:
-        """The run it works in."""
+        """Return the run it works in."""
         return None if self.parent is None else self.parent["run_id"]
 
     def require_permission(self, tool: Tool, args: Mapping[str, Any]) -> None:
-        """Raise Cannot (`permission_denied`) where its mode does not let it change anything."""
+        """Raise Cannot (`permission_denied`) if its mode allows no change."""
         if not is_mutation(tool, args):
             return
         if self.permission_mode == "read_only":
@@ -73,7 +73,7 @@ class Asker:
             )
 
     def require_depth(self) -> None:
-        """Raise Cannot (`depth_exceeded`) where its run was itself delegated."""
+        """Raise Cannot (`depth_exceeded`) if its run was itself delegated."""
         if self.depth >= MAX_DEPTH:
             raise Cannot(
                 f"An agent of a delegated run may not start runs (depth {self.depth}, at most {MAX_DEPTH}).",
@@ -83,7 +83,7 @@ class Asker:
             )
 
     def require_modes(self, workflow: Workflow) -> None:
-        """Raise Cannot (`permission_exceeds`) where agents of a workflow would be allowed more than it is."""
+        """Raise Cannot (`permission_exceeds`) if agents of a workflow would be allowed more than it is."""
         most = _MODES.index(self.permission_mode)
         for name, agent in workflow.agents.items():
             if agent.permission_mode is not None and _MODES.index(agent.permission_mode) > most:
@@ -95,7 +95,7 @@ class Asker:
                 )
 
     def require_other(self, run_id: str, *, deciding: bool) -> None:
-        """Raise Cannot where a run is its own, or one that its own came from."""
+        """Raise Cannot if a run is its own, or an ancestor of its own."""
         if run_id not in self._lineage():
             return
         if deciding:
@@ -113,7 +113,7 @@ class Asker:
         )
 
     def require_delegated(self, run_id: str) -> None:
-        """Raise Cannot (`decision_by_agent`) where a run was started by anybody else, UnknownRun where there is none."""
+        """Raise Cannot (`decision_by_agent`) if it did not start a run, UnknownRun if the run does not exist."""
         if not self.has_delegated(run_id):
             raise Cannot(
                 f"You did not start {run_id}: its decisions are a person's, or those of who did.",
@@ -123,7 +123,7 @@ class Asker:
             )
 
     def has_delegated(self, run_id: str) -> bool:
-        """Whether it started that run: an attempt of its step did, or this connection. Raises UnknownRun."""
+        """Return whether it started that run: an attempt of its step did, or this connection. Raises UnknownRun."""
         parent = fold(self.store.read(run_id).events).parent
         if run_id in self.started:
             return True
@@ -132,14 +132,14 @@ class Asker:
         return all(parent.get(key) == self.parent[key] for key in ("run_id", "step"))
 
     def _lineage(self) -> list[str]:
-        """Its run, and the runs that one came from."""
-        found: list[str] = []
+        """Return its run, and the ancestors of that."""
+        ancestors: list[str] = []
         run_id = self.run_id
-        while run_id is not None and run_id not in found and len(found) < _LINEAGE:
-            found.append(run_id)
+        while run_id is not None and run_id not in ancestors and len(ancestors) < _LINEAGE:
+            ancestors.append(run_id)
             try:
                 parent = fold(self.store.read(run_id).events).parent
             except UnknownRun:
                 break  # it was pruned: what came before it is over
             run_id = None if parent is None else str(parent.get("run_id"))
-        return found
+        return ancestors

@@ -1,10 +1,10 @@
-"""The tools that agents are offered, as data: name, what each says of itself, what it takes, whether it changes anything.
+"""The tools that agents are offered, as data: name, description, parameters, whether it changes anything.
 
     SURFACE       for an agent that is a step of a run
     OUTSIDE       for one that is not, through `pixirnb mcp`: there the run has to be named
 
-A tool that mutates is ruled by the agent's permission mode: `read_only` denies, `ask` asks, `auto` runs. A dry run changes
-nothing. Source: contract.md §7, docs/reference/tools.md.
+The agent's permission mode decides about a tool that mutates: `read_only` denies, `ask` asks, `auto` runs. A dry run
+changes nothing. Source: contract.md §7, docs/reference/tools.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Tool:
     mutates: bool = False
 
     def definition(self) -> dict[str, Any]:
-        """As agents are offered it."""
+        """Return the tool as agents are offered it."""
         return {
             "name": self.name,
             "description": self.description,
@@ -157,10 +157,10 @@ OUTSIDE: Final = tuple(_NAMED_CHECKPOINT if tool is CHECKPOINT_SAVE else tool fo
 
 
 def definitions(tools: Sequence[Tool] = SURFACE) -> tuple[dict[str, Any], ...]:
-    """Tools as agents are offered them: `{name, description, parameters, mutates}` each."""
+    """Return tools as agents are offered them: `{name, description, parameters, mutates}` each."""
     return tuple(tool.definition() for tool in tools)
 
 
 def is_mutation(tool: Tool, args: Mapping[str, Any]) -> bool:
-    """Whether this use of it would change anything."""
+    """Return whether this call would change anything."""
     return tool.mutates and args.get("dry_run") is not True

@@ -1,4 +1,4 @@
-"""The tool surface as an engine hands it to the agents of its runs: `protocols.ports.Delegate`, from above."""
+"""The tools as an engine offers them to the agents of its runs: `protocols.ports.Delegate`, implemented above the engine."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OFFERED: Final = definitions(SURFACE)
 
 
 class SurfaceDelegate:
-    """Carries out what agents ask of the tool surface."""
+    """Executes agents' calls of the tools."""
 
     definitions = _OFFERED
 
     async def __call__(self, tool: str, args: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """See `protocols.ports.Delegate`."""
+        """Execute a call. See `protocols.ports.Delegate`."""
         result = await use(tool, args, _asker(caller))
         return result.document()
 
 
 def _asker(caller: Caller) -> Asker:
-    """The agent of an attempt. In `ask` mode it has asked before it calls; what may only read is held to that here as well."""
+    """Return the agent of an attempt. In `ask` mode it has asked before it calls; a read-only agent is limited here too."""
     parent: Parent = {
         "run_id": caller.run_id,
         "step": caller.step,
@@ -35,10 +35,10 @@ def _asker(caller: Caller) -> Asker:
         "session_id": caller.session_id,
         "depth": caller.depth,
     }
-    place = caller.workspace
+    workspace = caller.workspace
     return Asker(
-        workspace=place,
-        store=store_of(place, None) if caller.state is None else FileStore(caller.state),
+        workspace=workspace,
+        store=store_of(workspace, None) if caller.state is None else FileStore(caller.state),
         permission_mode=caller.permission_mode,
         by=f"agent {caller.session_id} of {caller.run_id}",
         parent=parent,

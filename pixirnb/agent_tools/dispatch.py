@@ -1,4 +1,4 @@
-"""Where a tool is asked for: the arguments are checked, the agent's rights are, and it is done or refused. Never raises."""
+"""Dispatch of tool calls: checks the arguments and the agent's rights, then executes or refuses. Never raises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DONE_BY: Final[Mapping[str, Callable[[Mapping[str, Any], Asker], Awaitable[Resu
 
 
 async def use(name: str, args: Any, asker: Asker, tools: Sequence[Tool] = SURFACE) -> Result:
-    """Do what a tool is asked for. Only a cancellation comes through."""
+    """Execute a tool call. Only a cancellation is raised."""
     try:
         tool = find_tool(name, tools)
         given = validate_arguments(tool, args)
@@ -36,7 +36,7 @@ async def use(name: str, args: Any, asker: Asker, tools: Sequence[Tool] = SURFAC
 
 
 def find_tool(name: str, tools: Sequence[Tool] = SURFACE) -> Tool:
-    """The tool of that name. Raises InvalidArguments (`unknown_tool`)."""
+    """Return the tool of that name. Raises InvalidArguments (`unknown_tool`)."""
     for tool in tools:
         if tool.name == name:
             return tool

@@ -1,4 +1,4 @@
-"""The tools that only look: `inspect_run`, `diagnose_run`. What they show of a run is bounded, and marked as data."""
+"""The tools that only read: `inspect_run`, `diagnose_run`. Their output is limited, and marked as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL: Final = 4_000
 
 
 async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
-    """How a run stands, now or after waiting for it; or one of its steps."""
+    """Return the state of a run, now or after waiting for it; or of one of its steps."""
     run = await in_thread(load_run, asker.store, args["run_id"])
     step, wait_s = args.get("step"), args.get("max_wait_s", 0)
     document = await attend(run, asker, wait_s=wait_s, is_ours=False)
@@ -30,21 +30,21 @@ async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
 
 
 async def diagnose_run(args: Mapping[str, Any], asker: Asker) -> Result:
-    """What speaks against a run."""
-    found = await in_thread(diagnose, asker.store, args["run_id"])
-    document = found.document()
+    """Return the problems of a run."""
+    diagnosis = await in_thread(diagnose, asker.store, args["run_id"])
+    document = diagnosis.document()
     return ok_result(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
 
 
 def _step(run: Run, step: str, document: dict[str, Any]) -> Result:
-    found = next((each for each in document["steps"] if each["step_id"] == step), None)
-    if found is None:
+    entry = next((each for each in document["steps"] if each["step_id"] == step), None)
+    if entry is None:
         raise InvalidArguments(
             f"{run.id} has no step `{step}`.",
             fix="Its steps: " + ", ".join(each["step_id"] for each in document["steps"][:8]) + ".",
             code="unknown_step",
         )
     output, why = run.output(step), list(run.explain(step))
-    told = {**found, "explained": why, "output_tail": output[-_TAIL:]}
-    text = step_text(run.id, str(document["status"]), found, why, output)
-    return ok_result(text, {"run_id": run.id, "status": document["status"], "step": told})
+    details = {**entry, "explained": why, "output_tail": output[-_TAIL:]}
+    text = step_text(run.id, str(document["status"]), entry, why, output)
+    return ok_result(text, {"run_id": run.id, "status": document["status"], "step": details})

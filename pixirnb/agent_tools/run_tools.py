@@ -1,4 +1,6 @@
-"""The tools that make runs go: `run_workflow`, `resume_workflow`, `decide_step`, and the checkpoint of one's own run."""
+"""The tools that start and continue runs: `run_workflow`, `resume_workflow`, `decide_step`, and the checkpoint of
+one's own run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ Args = Mapping[str, Any]
 
 
 async def run_workflow(args: Args, asker: Asker) -> Result:
-    """Start a run and stay with it, or with `dry_run` say what it would do."""
+    """Start a run and wait for it, or with `dry_run` return what it would do."""
     if args.get("dry_run") is True:
         plan = await in_thread(_planned, args, asker)
         return ok_result(plan_text(plan.document()), plan.document())
@@ -45,7 +47,7 @@ async def run_workflow(args: Args, asker: Asker) -> Result:
 
 
 async def resume_workflow(args: Args, asker: Asker) -> Result:
-    """Go on with a run, or with `dry_run` say what would become of each step."""
+    """Resume a run, or with `dry_run` return the action for each step."""
     run_id = args["run_id"]
     selection = Selection(args.get("from"), args.get("only"), args.get("until"))
     if args.get("dry_run") is True:
@@ -64,7 +66,7 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
 
 
 async def decide_step(args: Args, asker: Asker) -> Result:
-    """Record a decision of the agent's on a run it started, and stay with the run as it goes on."""
+    """Record a decision of the agent on a run it started, and wait for the run."""
     run_id = args["run_id"]
     await in_thread(_require_other, run_id, asker, True)
     await in_thread(asker.require_delegated, run_id)
@@ -88,7 +90,7 @@ async def save_checkpoint(args: Args, asker: Asker) -> Result:
 
 
 def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
-    """The workflow an agent hands in, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
+    """Return the workflow that an agent passes, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
     if ("workflow" in args) == ("file" in args):
         raise InvalidArguments(
             "A workflow is given either inline or by its file.",
@@ -96,14 +98,14 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
             details={"reason": "argument_wrong" if "file" in args else "argument_missing"},
         )
     if "file" not in args:
-        # A text is never taken for a path here: what may be read is for `file` to say.
+        # Text is never a path here: `file` is the argument for files.
         loaded = adopt_roles(
-            loader.load(args["workflow"], around=surroundings(asker.workspace)), asker.workspace
+            loader.load(args["workflow"], context=surroundings(asker.workspace)), asker.workspace
         )
         return require_valid(loaded, asker.workspace), asker.workspace
-    place = asker.workspace.resolve()
-    path = (place / args["file"]).resolve()
-    if not path.is_relative_to(place):
+    folder = asker.workspace.resolve()
+    path = (folder / args["file"]).resolve()
+    if not path.is_relative_to(folder):
         raise InvalidArguments(
             f"`{args['file']}` leads out of the workspace.",
             fix="Name a file in the workspace, or give the workflow inline.",
@@ -113,22 +115,22 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
 
 
 def _planned(args: Args, asker: Asker) -> PlanReport:
-    workflow, place = _written(args, asker)
+    workflow, folder = _written(args, asker)
     if asker.permission_mode != "read_only":  # who may start nothing may still see what would be
         asker.require_modes(workflow)
-    found = report(workflow, survey(workflow, place, notebook_functions(workflow)))
-    if not found.ok:
-        raise refusal(found.errors, workflow.places.source)
-    return found
+    preview = report(workflow, survey(workflow, folder, notebook_functions(workflow)))
+    if not preview.ok:
+        raise refusal(preview.errors, workflow.source_map.source)
+    return preview
 
 
 def _begun(args: Args, asker: Asker) -> Run:
-    workflow, place = _written(args, asker)
+    workflow, folder = _written(args, asker)
     asker.require_modes(workflow)
     live = launch.launch_start(
         workflow,
         args.get("inputs", {}),
-        workspace=place,
+        workspace=folder,
         store=asker.store,
         sources=notebook_functions(workflow),
         parent=asker.parent,
@@ -147,7 +149,7 @@ def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
 
 
 def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
-    """The run, and whether this call is what makes it go on."""
+    """Return the run, and whether this call continues it."""
     run = load_run(asker.store, args["run_id"])
     was_driven = run.is_live_here
     value, note = args.get("value"), args.get("note", "")

@@ -1,14 +1,14 @@
-"""What the tools of agents answer, as text. An agent believes what it reads, so this says only what is so.
+"""Results of agents' tools as text. An agent believes its input, so every sentence must be true.
 
-    outcome_text(document)         how a run stands; `completed` is said of a completed run and of nothing else
+    outcome_text(document)         state of a run; only a completed run is called `completed`
     step_text(run_id, …)           one step of it, its evidence, the end of its output
-    plan_text(document)            what a dry run found
-    resumption_text(document)      what a resume would do
-    refusal_text(document)         why nothing was done, every problem and warning with its place and its fix
-    truncate_document(document)    a document cut down to what fits, which says what was cut
+    plan_text(document)            result of a dry run
+    resumption_text(document)      actions of a resume
+    refusal_text(document)         reason of a refusal, every problem and warning with its position and its fix
+    truncate_document(document)    a document shortened to fit, with a list of the cuts
 
-Whatever came out of a run is quoted as data. Where a run is not completed, what its steps say of themselves is left out of the
-overview as far as it speaks of completion: there it would be read as being about the run. Source: contract.md §4, §7.
+All output of a run is quoted as data. In the overview of an incomplete run, summaries of steps that mention
+completion are left out: a reader would apply them to the run. Source: contract.md §4, §7.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _STANDS: Final = {
     "needs_orchestrator": "waits for a decision",
 }
 _STEPS: Final = 40
-"""Steps that are listed; the rest are counted."""
+"""Maximum number of listed steps; the others are counted."""
 _QUOTED: Final = 12
-_SAID: Final = 300
+_SUMMARY_LIMIT: Final = 300
 _OUTPUT: Final = 4_000
 _LISTED: Final = 100
 _TEXT: Final = 2_000
@@ -46,9 +46,9 @@ _LEFT_OUT: Final = "(left out: it claims to be finished; inspect_run shows it)"
 
 
 def outcome_text(document: Mapping[str, Any], *, may_decide: bool = True) -> str:
-    """How a run stands or ended: status, steps, what they said (quoted), what can be done next.
+    """Return the state of a run: status, steps, their summaries (quoted), next actions.
 
-    `may_decide`: its steps are for the reader to decide, not for a person alone.
+    `may_decide`: the reader may decide its steps, not a person alone.
     """
     is_ok = document.get("ok") is True and document.get("status") == "completed"
     parts = [_headline(document, is_ok=is_ok), _steps(document), _words(document, is_ok=is_ok)]
@@ -60,33 +60,33 @@ def outcome_text(document: Mapping[str, Any], *, may_decide: bool = True) -> str
 def step_text(
     run_id: str, status: str, step: Mapping[str, Any], explained: Sequence[str], output: str
 ) -> str:
-    """One step of a run: how it stands, and, as data, why, its checks, its value and the end of its output."""
+    """Return one step of a run: its state, and, as data, the reasons, its checks, its value and the end of its output."""
     name = line(step.get("step_id"), 80)
-    found = [f"Step `{name}` of {line(run_id, 60)}, which {_STANDS.get(status, 'stands unclear')}:"]
-    found[0] += f" {_standing(step)}."
+    lines = [f"Step `{name}` of {line(run_id, 60)}, which {_STANDS.get(status, 'stands unclear')}:"]
+    lines[0] += f" {_standing(step)}."
     checkpoint = step.get("checkpoint") or {}
-    said = [*explained]
+    quoted = [*explained]
     error = step.get("error") or {}
     if error:
-        said.append(f"error {error.get('kind', '')}: {error.get('message', '')}")
-    said += [f"check {_check(check)}" for check in checkpoint.get("verification") or []]
-    said += [f"limitation: {text}" for text in checkpoint.get("known_limitations") or []]
+        quoted.append(f"error {error.get('kind', '')}: {error.get('message', '')}")
+    quoted += [f"check {_check(check)}" for check in checkpoint.get("verification") or []]
+    quoted += [f"limitation: {text}" for text in checkpoint.get("known_limitations") or []]
     if step.get("summary"):
-        said.append(f"summary: {step['summary']}")
+        quoted.append(f"summary: {step['summary']}")
     produced = checkpoint.get("produced") or {}
     if produced.get("value") is not None:
-        said.append(f"value: {shown(produced['value'], limit=_TEXT)}")
-    if said:
-        found.append(quote(f"step {name}", plain("\n".join(said), 4 * _TEXT)))
+        quoted.append(f"value: {shown(produced['value'], limit=_TEXT)}")
+    if quoted:
+        lines.append(quote(f"step {name}", plain("\n".join(quoted), 4 * _TEXT)))
     if output:
         is_cut = len(output) > _OUTPUT
         head = f"the end of the output of step {name}" if is_cut else f"the output of step {name}"
-        found.append(quote(head, plain(output[-_OUTPUT:], _OUTPUT)))
-    return "\n\n".join(found)
+        lines.append(quote(head, plain(output[-_OUTPUT:], _OUTPUT)))
+    return "\n\n".join(lines)
 
 
 def plan_text(document: Mapping[str, Any]) -> str:
-    """A dry run: what would happen. Nothing was started, and it says so first."""
+    """Return a dry run. The text begins with the fact that nothing was started."""
     waves = document.get("waves") or []
     name = line(document.get("workflow"), 80)
     count = sum(len(wave) for wave in waves)
@@ -99,21 +99,21 @@ def plan_text(document: Mapping[str, Any]) -> str:
         rows.append(f"and {len(waves) - _STEPS:,} more waves")
     parts.append("\n".join(rows))
     agents = document.get("agents") or {}
-    told = [f"agent `{line(who, 80)}`: {_listed(steps)}" for who, steps in agents.items() if steps]
-    parts.append("\n".join(told[:_STEPS]))
+    lines = [f"agent `{line(who, 80)}`: {_listed(steps)}" for who, steps in agents.items() if steps]
+    parts.append("\n".join(lines[:_STEPS]))
     serialized = document.get("serialized") or []
-    told = [
+    lines = [
         f"`{line(each.get('step'), 80)}` waits for `{line(each.get('after'), 80)}`: they conflict"
         for each in serialized[:_STEPS]
     ]
-    parts.append("\n".join(told))
+    parts.append("\n".join(lines))
     warnings = document.get("warnings") or []
     parts.append("\n".join(f"warning: {_problem(problem)}" for problem in warnings[:_STEPS]))
     return "\n\n".join(part for part in parts if part)
 
 
 def resumption_text(document: Mapping[str, Any]) -> str:
-    """A resume's dry run: each step with what would become of it, and why."""
+    """Return a resume's dry run: each step with its action and the reason."""
     steps = document.get("steps") or []
     rows = [f"Nothing was started. A resume of {line(document.get('run_id'), 60)} would:"]
     for step in steps[:_STEPS]:
@@ -129,7 +129,7 @@ def resumption_text(document: Mapping[str, Any]) -> str:
 
 
 def refusal_text(document: Mapping[str, Any]) -> str:
-    """Why nothing was done: code, sentence, fix, and each problem and warning of a workflow with its place."""
+    """Return the reason of a refusal: code, sentence, fix, and each problem and warning of a workflow with its position."""
     error = document.get("error") or {}
     details = error.get("details") or {}
     reason = details.get("reason")
@@ -139,21 +139,21 @@ def refusal_text(document: Mapping[str, Any]) -> str:
     rows = [f"{code}: {line(error.get('message'), _TEXT)}"]
     if error.get("fix"):
         rows.append(f"→ {line(error['fix'], _TEXT)}")
-    for found, mark in ((details.get("errors"), ""), (details.get("warnings"), "warning: ")):
-        told = [each for each in found or [] if isinstance(each, Mapping)]
-        rows += [f"- {mark}{_problem(each)}" for each in told[:_STEPS]]
-        if len(told) > _STEPS:
+    for problems, mark in ((details.get("errors"), ""), (details.get("warnings"), "warning: ")):
+        lines = [each for each in problems or [] if isinstance(each, Mapping)]
+        rows += [f"- {mark}{_problem(each)}" for each in lines[:_STEPS]]
+        if len(lines) > _STEPS:
             rows.append(
-                f"and {plural(len(told) - _STEPS, 'more warning' if mark else 'more problem')}"
+                f"and {plural(len(lines) - _STEPS, 'more warning' if mark else 'more problem')}"
             )
     return "\n".join(rows)
 
 
 def truncate_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with long lists and texts cut; `cut` then names what was, as `path: length`."""
+    """Return the document with long lists and texts cut; `cut` then names the cuts, as `path: length`."""
     cut: list[str] = []
-    found: dict[str, Any] = _cut(dict(document), "", cut)
-    return {**found, "cut": cut} if cut else found
+    truncated: dict[str, Any] = _cut(dict(document), "", cut)
+    return {**truncated, "cut": cut} if cut else truncated
 
 
 def _headline(document: Mapping[str, Any], *, is_ok: bool) -> str:
@@ -180,42 +180,42 @@ def _steps(document: Mapping[str, Any]) -> str:
 
 
 def _standing(step: Mapping[str, Any]) -> str:
-    """The one word others may go by, and the raw end only where it says why."""
+    """Return the status of a step for others, with the raw end only if it gives the reason."""
     status = step.get("checkpoint_status")
     if status is None:
         raw = step.get("subagent_status")
         return "running" if raw == "running" else "not settled"
-    told = line(status, 40)
+    lines = line(status, 40)
     if status == "held":
         why = held_phrase(step.get("held_by"), attempt=step.get("attempt"))
-        return f"{told}, {why}" if why else told
+        return f"{lines}, {why}" if why else lines
     raw = step.get("subagent_status")
     if status in {"failed", "partial"} and raw in {"timed_out", "interrupted", "cancelled"}:
         limit = span(step["timeout_ms"]) if raw == "timed_out" and step.get("timeout_ms") else ""
-        told += f" ({line(raw, 40)}{f', limit {limit}' if limit else ''})"
-    return told
+        lines += f" ({line(raw, 40)}{f', limit {limit}' if limit else ''})"
+    return lines
 
 
 def _words(document: Mapping[str, Any], *, is_ok: bool) -> str:
-    """What steps say of themselves and why they ended, as data."""
+    """Return the steps' summaries and errors, as data."""
     rows: list[str] = []
     left = 0
     for step in document.get("steps") or []:
         error = step.get("error") or {}
-        said = f"{error.get('kind', '')}: {error.get('message', '')}" if error else ""
-        said = said or str(step.get("summary") or "")
-        if not said.strip():
+        summary = f"{error.get('kind', '')}: {error.get('message', '')}" if error else ""
+        summary = summary or str(step.get("summary") or "")
+        if not summary.strip():
             continue
         if len(rows) >= _QUOTED:
             left += 1
             continue
-        told = line(said, _SAID)
-        if not is_ok and _CLAIM.search(told):
-            told = _LEFT_OUT
+        lines = line(summary, _SUMMARY_LIMIT)
+        if not is_ok and _CLAIM.search(lines):
+            lines = _LEFT_OUT
         name = line(step.get("step_id"), 80)
-        rows.append(f"{name}: {told}")
+        rows.append(f"{name}: {lines}")
         for text in ((step.get("checkpoint") or {}).get("known_limitations") or [])[:3]:
-            limitation = line(text, _SAID)
+            limitation = line(text, _SUMMARY_LIMIT)
             if is_ok or not _CLAIM.search(limitation):
                 rows.append(f"{name}: limitation: {limitation}")
     if left:
@@ -224,8 +224,8 @@ def _words(document: Mapping[str, Any], *, is_ok: bool) -> str:
 
 
 def _reasons(document: Mapping[str, Any]) -> str:
-    told = [reason_phrase(reason) for reason in (document.get("reasons") or [])[:_STEPS]]
-    return f"Why: {'; '.join(told)}." if told else ""
+    lines = [reason_phrase(reason) for reason in (document.get("reasons") or [])[:_STEPS]]
+    return f"Why: {'; '.join(lines)}." if lines else ""
 
 
 def _usable(document: Mapping[str, Any]) -> str:
@@ -242,7 +242,7 @@ def _next(document: Mapping[str, Any], may_decide: bool) -> str:
 
 
 def _action(action: Mapping[str, Any], document: Mapping[str, Any], may_decide: bool) -> str:
-    """An action as the tool that does it; what only a person can do says so."""
+    """Return an action as the tool for it; an action for a person only is marked so."""
     run, step = document.get("run_id"), action.get("step")
     match action.get("action"):
         case "decide_step" if may_decide:
@@ -264,15 +264,15 @@ def _action(action: Mapping[str, Any], document: Mapping[str, Any], may_decide: 
 
 
 def _problem(problem: Mapping[str, Any]) -> str:
-    place = line(problem.get("path") or "", 120)
+    position = line(problem.get("path") or "", 120)
     fix = f" → {line(problem['fix'], 400)}" if problem.get("fix") else ""
-    at = f"{place}: " if place else ""
+    at = f"{position}: " if position else ""
     return f"{at}{line(problem.get('code'), 60)}: {line(problem.get('message'), 400)}{fix}"
 
 
 def _check(check: Mapping[str, Any]) -> str:
     verdict = "passed" if check.get("passed") is True else "did not pass"
-    return f"{line(check.get('check'), 80)} {verdict}: {shown(check.get('evidence'), limit=_SAID)}"
+    return f"{line(check.get('check'), 80)} {verdict}: {shown(check.get('evidence'), limit=_SUMMARY_LIMIT)}"
 
 
 def _listed(names: Sequence[Any]) -> str:

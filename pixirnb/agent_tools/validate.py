@@ -1,4 +1,4 @@
-"""What an agent hands in, held to the tool's schema: every mistake at once, each with its place."""
+"""Validation of an agent's arguments against the tool's schema: every mistake at once, each with its position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
 
 
 def validate_arguments(tool: Tool, args: Any) -> dict[str, Any]:
-    """The arguments, as a mapping. Raises InvalidArguments with a `details.reason`, and each problem in `details.errors`."""
+    """Return the arguments, as a mapping.
+
+    Raises InvalidArguments with a `details.reason`, and each problem in `details.errors`.
+    """
     if not isinstance(args, Mapping):
         raise InvalidArguments(
             f"`{tool.name}` takes a mapping of arguments, not {_typed(args)}.",
@@ -29,18 +32,18 @@ def validate_arguments(tool: Tool, args: Any) -> dict[str, Any]:
             fix="Flatten them.",
             details={"reason": "argument_wrong"},
         )
-    found = [
+    problems = [
         problem
         for error in validator(tool.parameters).iter_errors(dict(args))
         for problem in _problems(error, tool)
     ]
-    if found:
+    if problems:
         raise InvalidArguments(
-            f"`{tool.name}` cannot be used like this: {found[0].message}",
-            fix=found[0].fix,
+            f"`{tool.name}` cannot be used like this: {problems[0].message}",
+            fix=problems[0].fix,
             details={
-                "reason": found[0].code,
-                "errors": [problem.document() for problem in found],
+                "reason": problems[0].code,
+                "errors": [problem.document() for problem in problems],
             },
         )
     return dict(args)
@@ -53,15 +56,15 @@ def _problems(error: ValidationError, tool: Tool) -> list[Problem]:
         return [_strange(str(name), tool) for name in error.instance if name not in known]
     if error.validator == "required" and isinstance(error.instance, Mapping):
         missing = [name for name in tool.parameters["required"] if name not in error.instance]
-        said = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
-        return [Problem("argument_missing", path, said, f"It takes {_names(tool)}.")]
+        message = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
+        return [Problem("argument_missing", path, message, f"It takes {_names(tool)}.")]
     argument = tool.parameters["properties"].get(str(error.absolute_path[0]), {})
     fix = f"{str(argument.get('description', '')).partition('. ')[0].rstrip('.')}."
-    said = error.message
+    message = error.message
     if error.validator == "type":
-        wanted = _wanted(error.validator_value)
-        said, fix = f"{_typed(error.instance)}, not {wanted}.", f"Give {wanted}. {fix}"
-    return [Problem("argument_wrong", path, f"`{path}`: {said}"[:400], fix)]
+        expected = _expected(error.validator_value)
+        message, fix = f"{_typed(error.instance)}, not {expected}.", f"Give {expected}. {fix}"
+    return [Problem("argument_wrong", path, f"`{path}`: {message}"[:400], fix)]
 
 
 _TYPES: Final = {
@@ -75,14 +78,14 @@ _TYPES: Final = {
 }
 
 
-def _wanted(types: Any) -> str:
-    """What a schema asks for, in words."""
+def _expected(types: Any) -> str:
+    """Return the types of a schema in words."""
     names = types if isinstance(types, list) else [types]
     return " or ".join(str(_TYPES.get(name, name)) for name in names)
 
 
 def _typed(value: object) -> str:
-    """What a value is, in the same words."""
+    """Return the type of a value in words."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""`pixirnb VERB …`: the console script, and the one question that needs nothing else to be loaded."""
+"""The console script `pixirnb VERB …`, and `--version`, which needs nothing else to be loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pixirnb.errors import EXIT_INTERRUPTED
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """Run the console script."""
     try:
         if "--json" in sys.argv[1:]:
             _keep_stdout_for_the_document()
@@ -25,7 +25,7 @@ def main() -> NoReturn:
 
 
 def _keep_stdout_for_the_document() -> None:
-    """What a step in a thread starts, or writes past Python, has our descriptor 1: let that be stderr's."""
+    """Redirect descriptor 1 to stderr, for processes of steps in threads and output past Python."""
     with contextlib.suppress(OSError):  # one of the two is closed: there is nothing to mix
         document = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")
         os.dup2(2, 1)
@@ -33,13 +33,13 @@ def _keep_stdout_for_the_document() -> None:
 
 
 def perform(tokens: Sequence[str]) -> int:
-    """One command, start to end; its exit code."""
+    """Perform one command; return its exit code."""
     if list(tokens) == ["--version"]:
         from pixirnb.system.version import release
 
         sys.stdout.write(f"{release()}\n")
         return 0
-    # Half a second's worth of modules: whoever asks for the version does not wait for them.
+    # These modules take half a second to load: `--version` does not wait for them.
     from pixirnb.cli import command
 
     return command.perform(tokens)

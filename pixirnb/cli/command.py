@@ -1,7 +1,7 @@
-"""One command line: parses, performs, shows, and says by its exit code what came of it. Source: contract.md §9.
+"""One command line: parse, perform, show, and return the exit code. Source: contract.md §9.
 
 With `--json` stdout carries exactly one JSON document, error or answer; everything else goes to stderr. An interrupt
-(Ctrl-C, or a polite SIGTERM) ends the run in good order first: its log says so, and it can be resumed.
+(Ctrl-C, or a polite SIGTERM) ends the run in good order first: its log records it, and it can be resumed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def perform(tokens: Sequence[str]) -> int:
-    """One command, start to end; its exit code."""
+    """Perform one command; return its exit code."""
     screen = Screen(is_json="--json" in tokens)
     # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
     aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()
@@ -45,14 +45,14 @@ def perform(tokens: Sequence[str]) -> int:
         with aside:
             return _perform(tokens, screen)
     except Unheard:
-        # Whoever read our output has gone, or the disk behind it is full; there is nobody left to tell.
+        # The reader of our output has gone, or the disk is full; an error could not be shown either.
         for stream in (sys.stdout, sys.stderr):
             _forget(stream)
         return EXIT_CANNOT
 
 
 def _forget(stream: TextIO | None) -> None:
-    """Let what a stream still holds go nowhere if it cannot go where it should."""
+    """Discard the buffer of a stream that cannot be written."""
     if stream is None:
         return
     try:
@@ -85,12 +85,12 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
 
 
 def _is_attended() -> bool:
-    """Whether a person sits at the terminal: one can say `pixirnb approve` in another."""
+    """Return whether a person is at the terminal: one can run `pixirnb approve` in another."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _farewell() -> None:
-    """End what is live and let it record that. It is bounded, so that a third Ctrl-C need not, and must not, tear it."""
+    """End live runs and let them record that. Limited in time, so that a third Ctrl-C is not needed and cannot break it."""
     kept = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_POLITE)}
     engine().close()
     for number, handler in kept.items():
@@ -109,7 +109,7 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
 
 
 def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
-    """Stay with a run to its rest; an interrupt ends it and is its outcome."""
+    """Wait for a run to its rest; an interrupt ends it and is its outcome."""
     run = underway.run
     screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
     try:

@@ -1,4 +1,4 @@
-"""What the command line prints, and where: answers on stdout, everything said along the way on stderr under `--json`."""
+"""Output of the command line: answers on stdout, everything else on stderr under `--json`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from pixirnb.views.run.mimebundle import unsafe_reason
 from pixirnb.views.run.smoke import smoke_text
 from pixirnb.views.session.session_view import session_text
 
-"""Characters of a prompt that are printed; tasks may be long."""
+"""Maximum number of characters of a printed prompt; tasks may be long."""
 
 
 class Unheard(Exception):
-    """What was said could not be written: the reader is gone, or the disk behind it is full."""
+    """Raised when output could not be written: the reader is gone, or the disk is full."""
 
 
 class Screen:
@@ -40,23 +40,23 @@ class Screen:
         self.is_json = is_json
         self.out = out or sys.stdout or io.StringIO()  # closed before we began: None
         self.say: Callable[[str], None] | None = None
-        """Where lines of progress go while something live is on the terminal; None: straight out."""
+        """Prints lines of progress while something live is on the terminal; None: directly."""
         self.ask: Callable[[str], None] | None = None
-        """The same for what a person is asked, which stays on stderr."""
+        """Prints questions to a person meanwhile, which stay on stderr."""
         self.err = err or sys.stderr or io.StringIO()
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person watches stderr."""
+        """Return whether a person watches stderr."""
         return self.err.isatty()
 
     @property
     def _is_painted(self) -> bool:
-        """Whether colours mean something to whoever reads stdout."""
+        """Return whether the reader of stdout understands colours."""
         return self.out.isatty() and not os.environ.get("NO_COLOR")
 
     def answer(self, answer: Answer) -> None:
-        """The answer: the document itself under `--json`, else as text."""
+        """Print the answer: the document itself under `--json`, else as text."""
         if self.is_json:
             self._write(self.out, _json(answer.document))
             return
@@ -64,32 +64,32 @@ class Screen:
             self._write(self.out, line)
 
     def error(self, document: Mapping[str, Any]) -> None:
-        """An error, in one or two lines; the document on stdout under `--json`."""
+        """Print an error, in one or two lines; the document on stdout under `--json`."""
         if self.is_json:
             self._write(self.out, _json(document))
         else:
             self._write(self.err, text.error_text(document))
 
     def note(self, sentence: str) -> None:
-        """Something said along the way."""
+        """Print a remark."""
         self._write(self.err, plain(sentence))
 
-    def said(self, line: str) -> None:
-        """A line of a run's progress or output."""
+    def progress_line(self, line: str) -> None:
+        """Print a line of a run's progress or output."""
         if self.say is not None and not self.is_json:
             self.say(line)
         else:
             self._write(self.err if self.is_json else self.out, line)
 
-    def asked(self, line: str) -> None:
-        """A line that somebody has to answer."""
+    def question(self, line: str) -> None:
+        """Print a line that needs an answer."""
         if self.ask is not None:
             self.ask(line)
         else:
             self._write(self.err, line)
 
     def event(self, event: Event) -> None:
-        """One event of a followed log."""
+        """Print one event of a followed log."""
         self._write(self.out, event_line(event))
 
     def _write(self, stream: TextIO, line: str) -> None:
@@ -103,12 +103,12 @@ class Screen:
 
 
 def _json(document: Any) -> str:
-    """A document as it is printed, by the one encoder that indents and is not slow: Python's own takes five times as long."""
+    """Return a document as it is printed, by the fast encoder that indents: Python's own takes five times as long."""
     return to_json(document, indent=2, inf_nan_mode="constants").decode()
 
 
 def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
-    """The outcome with its next actions as commands instead of cells."""
+    """Return the outcome with its next actions as commands instead of cells."""
     actions = [_command_of(action) for action in document["next_actions"]]
     return {**document, "next_actions": actions}
 
@@ -116,13 +116,13 @@ def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
 def _diagnosis_for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
     if "runs" in document:
         return {**document, "runs": [_diagnosis_for_a_shell(run) for run in document["runs"]]}
-    found = [
+    findings = [
         finding
         if finding["next_action"] is None
         else {**finding, "next_action": _command_of(finding["next_action"])}
         for finding in document["findings"]
     ]
-    return {**document, "findings": found}
+    return {**document, "findings": findings}
 
 
 def _command_of(action: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
         case "prompt":
             return [plain(document["prompt"], text.PROMPT_LIMIT)]
         case "outcome":
-            told = text.outcome_text(_for_a_shell(document), command="pixirnb")
-            return [*notes, told, *([""] * bool(endings)), *endings]
+            text_lines = text.outcome_text(_for_a_shell(document), command="pixirnb")
+            return [*notes, text_lines, *([""] * bool(endings)), *endings]
         case "resume":
             return [text.resume_text(document), *notes]
         case "runs":
@@ -157,8 +157,8 @@ def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
             return ["\n".join(text.steps_lines([document])), *notes, *endings, *shown]
         case "log":
             damage = document.get("damage")
-            found = [event_line(Event(**event)) for event in document["events"]]
-            return [*found, *([f"! {damage['message']}"] if damage else [])]
+            event_lines = [event_line(Event(**event)) for event in document["events"]]
+            return [*event_lines, *([f"! {damage['message']}"] if damage else [])]
         case "acp":
             return [_json(document)]
         case "session":

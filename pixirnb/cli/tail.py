@@ -1,6 +1,8 @@
-"""A run while it runs, in a terminal (one live line, output above it) or in a pipe (plain lines). Source: contract.md §9.
+"""The live output of a run, in a terminal (one live line, output above it) or in a pipe (plain lines).
 
-What an agent asks a person is printed to whoever can answer it, tailed or not.
+Source: contract.md §9.
+
+Permission requests of agents are printed if a person can answer, tailed or not.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from pixirnb.views.session.permissions import request_line
 
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25
-_TOLD: Final = frozenset(
+_SHOWN: Final = frozenset(
     {
         "step_scheduled",
         "checkpoint_decided",
@@ -42,9 +44,9 @@ _TOLD: Final = frozenset(
         "warning_raised",
     }
 )
-"""Recorded events worth a line; the rest is in the log."""
-_BESIDE: Final = 4
-"""Columns of the live line that the spinner and the last one, which some terminals wrap at, take."""
+"""Recorded events that get a line; the others are only in the log."""
+_MARGIN: Final = 4
+"""Columns of the live line for the spinner, and for the last column, at which some terminals wrap."""
 
 
 class Tail:
@@ -54,14 +56,14 @@ class Tail:
         self._screen = screen
         self._news = NewsQueue()
         self._partial: dict[tuple[str, str], str] = {}
-        self._asked: set[str] = set()
+        self._shown_requests: set[str] = set()
 
     def hear(self, news: News) -> None:
-        """A listener: keeps the news for `attend`."""
+        """Keep the news for `attend`; a listener."""
         self._news.put(news)
 
     def attend(self, run: Run, *, is_tailed: bool, is_attended: bool = False) -> None:
-        """Print what happens until the run comes to rest; what agents ask, where a person is there (`is_attended`)."""
+        """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`)."""
         assert run.live is not None
         if self._screen.is_terminal:
             from rich.console import Console
@@ -73,14 +75,14 @@ class Tail:
                 console.print(Text(words), soft_wrap=True)
 
             def live(document: Mapping[str, Any]) -> Text:
-                room = max(10, console.width - _BESIDE)
-                told = Text(progress_line(document, room))
-                told.truncate(room, overflow="ellipsis")  # wide letters take two columns
-                return told
+                room = max(10, console.width - _MARGIN)
+                progress = Text(progress_line(document, room))
+                progress.truncate(room, overflow="ellipsis")  # wide letters take two columns
+                return progress
 
             self._screen.ask = above
             if self._screen.out.isatty():
-                # One terminal shows both: what is said goes above the live line, never through it.
+                # One terminal shows both: output goes above the live line, never through it.
                 self._screen.say = above
             with console.status(live(run.outcome.document()), spinner="dots") as status:
                 self._watch(
@@ -119,16 +121,16 @@ class Tail:
                 self._ask(run, document)
 
     def _ask(self, run: Run, document: Mapping[str, Any]) -> None:
-        """Once for each request, from how the run stands and not from news: one may have waited since before we came."""
+        """Print each request once, from the state of the run, not from news: one may have waited since before we came."""
         actions = [action for step in document["steps"] for action in step["next_actions"]]
         waiting = {action["cell"] for action in actions if action["action"] == "approve_request"}
-        if waiting <= self._asked:
+        if waiting <= self._shown_requests:
             return  # the state is folded anew for whoever asks: only where there is something to say
-        self._asked |= waiting
-        for asked in run.state.open_permissions():
-            if asked["request_id"] not in self._asked:
-                self._asked.add(asked["request_id"])
-                self._screen.asked(request_line(asked))
+        self._shown_requests |= waiting
+        for request in run.state.open_permissions():
+            if request["request_id"] not in self._shown_requests:
+                self._shown_requests.add(request["request_id"])
+                self._screen.question(request_line(request))
 
     def _print(self, *, is_tailed: bool) -> None:
         while not self._news.empty():
@@ -136,8 +138,8 @@ class Tail:
             if not is_tailed:
                 continue
             if isinstance(news, Event):
-                if news.kind in _TOLD or news.data.get("event") == DECIDED:
-                    self._screen.said(event_line(news))
+                if news.kind in _SHOWN or news.data.get("event") == DECIDED:
+                    self._screen.progress_line(event_line(news))
             else:
                 self._live(news)
 
@@ -149,13 +151,19 @@ class Tail:
             case t if t == STEP_OUTPUT:
                 self._output(news.step, str(news.data["stream"]), str(news.data["chunk"]))
             case t if t == STEP_HEARTBEAT:
-                self._screen.said(f"[{news.step}] still running; last output {age_s} s ago")
+                self._screen.progress_line(
+                    f"[{news.step}] still running; last output {age_s} s ago"
+                )
             case t if t == STEP_STALLED:
-                self._screen.said(f"[{news.step}] seems stalled: no sign of life for {idle_s} s")
+                self._screen.progress_line(
+                    f"[{news.step}] seems stalled: no sign of life for {idle_s} s"
+                )
             case t if t == STEP_PROGRESS:
                 fraction = news.data.get("fraction")
                 share = "" if fraction is None else f"{fraction:.0%} "
-                self._screen.said(f"[{news.step}] {share}{plain(str(news.data['message']))}")
+                self._screen.progress_line(
+                    f"[{news.step}] {share}{plain(str(news.data['message']))}"
+                )
             case _:
                 pass
 
@@ -174,4 +182,4 @@ class Tail:
             self._say(step, rest)
 
     def _say(self, step: str, line: str) -> None:
-        self._screen.said(f"[{step}] {plain(line.rstrip(chr(13)))}")
+        self._screen.progress_line(f"[{step}] {plain(line.rstrip(chr(13)))}")

@@ -19,10 +19,10 @@ from pixirnb.planning.plan import PlannedStep
 from pixirnb.planning.prompts.compose import (
     PromptInput,
     Upstream,
+    additional_paths,
     brief_of,
     compose,
     fill_task,
-    paths_beside,
     quoted_failure,
 )
 from pixirnb.planning.roots import WORKSPACE
@@ -118,7 +118,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         prompt=compose(brief),
         actions=_actions(step, state, agent),
         session=session,
-        additional_paths=tuple(place.looked_at(path) for path in paths_beside(step)),
+        additional_paths=tuple(place.looked_at(path) for path in additional_paths(step)),
         roots=folders,
         surface=surface,
     )
@@ -186,7 +186,7 @@ class _Sources:
         source, _, rest = given.name.partition(".")
         name, _, part = rest.partition(".")
         is_output = source == "steps" and part.startswith("output")
-        return replace(given, place=self._place(name)) if is_output else given
+        return replace(given, location=self._place(name)) if is_output else given
 
     def _text(self, name: str, state: StepState) -> str:
         stored = stored_output(state)

@@ -41,6 +41,7 @@ from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import (
+    AgentEvent,
     AgentWork,
     Ended,
     Output,
@@ -50,7 +51,6 @@ from pixirnb.protocols.work import (
     RunnerEvent,
     ShellWork,
     Started,
-    Told,
     Work,
     WorkRefused,
 )
@@ -322,7 +322,7 @@ class _Performance:
                 self._publish(
                     STEP_PROGRESS, {"fraction": None, "message": f"tool {data.get('name')}"}
                 )
-            case Told(kind, data):
+            case AgentEvent(kind, data):
                 self._tell(kind, data)
 
     def _stir(self, event: RunnerEvent) -> None:

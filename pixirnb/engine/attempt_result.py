@@ -26,7 +26,7 @@ from pixirnb.runners.checks import (
     NOT_READ,
     Nested,
     find_schema_problems,
-    problems_found,
+    function_problems,
     too_large,
 )
 from pixirnb.runners.output.mask import Mask
@@ -125,7 +125,7 @@ async def check_payload(
         if not printed.is_offered:
             return Payload(schema_id, provenance, [too_large(printed)], value, is_parsed)
         if printed.path is not None:
-            found = await problems_found(
+            found = await function_problems(
                 JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
             )
             return Payload(schema_id, provenance, found, value, is_parsed=not found)

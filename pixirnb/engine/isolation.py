@@ -266,7 +266,7 @@ def order_of(
         tuple(roots),
         tuple(layer for event in captured for layer in layers_of(event["step"], event)),
         sides=word.sides or None,
-        said_of=word.said_of,
+        decided_on=word.decided_on,
         held=word.held,
         seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
         solved={} if clash is None else _solved(clash.get("solved") or ()),

@@ -278,7 +278,7 @@ class ConflictResolution:
     clash: Mapping[str, Any] | None = None
     """The `merge_conflicted`: what was edited since is solved; None: nothing was met, or it is out of date."""
     sides: Sides = None
-    said_of: Mapping[str, str] | None = None
+    decided_on: Mapping[str, str] | None = None
     """By root: the user's files that a side was named for. It counts where they are still so; None: it was said just now."""
     held: Mapping[str, str] | None = None
     """By root: the user's files that a person said are right as they are. Edits count where they are still so; None: now."""

@@ -1,1 +1,1 @@
-"""What can be done with a run: start, resume, fork, merge, inspect, prune."""
+"""Operations on runs: start, resume, fork, merge, inspect, prune."""

@@ -1,4 +1,4 @@
-"""What speaks against a run. Changes nothing, runs nothing.
+"""Diagnosis of a run. Changes nothing, runs nothing.
 
 Source: contract.md §7 (diagnostics).
 """
@@ -25,17 +25,17 @@ from pixirnb.runners.processes.orphans import find_strays
 from pixirnb.runners.processes.process_tree import is_alive
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.file_store import FileStore
-from pixirnb.store.run_inspection import look_around
+from pixirnb.store.run_inspection import inspect_run
 from pixirnb.workspace.merge.recovery import tell_unfinished
 
 _NOTICED_MS: Final = 5000
-"""The owner of a run notices within this that a process of it is gone."""
+"""Milliseconds within which the owner of a run notices that a process of it is gone."""
 
 
 def diagnose(
     store: FileStore, run_id: str, *, now_ns: Callable[[], int] = time.time_ns
 ) -> Diagnosis:
-    """What speaks against a run. Changes nothing, runs nothing. Raises UnknownRun where there is no folder of that name."""
+    """Return the problems of a run. Changes nothing, runs nothing. Raises UnknownRun if its folder does not exist."""
     try:
         folder = store.folder(run_id)
     except UnknownRun:
@@ -48,11 +48,11 @@ def diagnose(
             damage = reading.damage
             return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
         summary = summarize(run_id, reading, PlanCache())
-        around = look_around(folder, reading, now_ns=now_ns())
-        around = replace(
-            around,
-            sessions=_with_children(summary.run, around),
-            strays=() if around.is_held else _strays(summary.run),
+        context = inspect_run(folder, reading, now_ns=now_ns())
+        context = replace(
+            context,
+            sessions=_with_children(summary.run, context),
+            strays=() if context.is_held else _strays(summary.run),
             untrusted=_untrusted(store.blobs(run_id), summary),
             unfinished=tell_unfinished(
                 store.state / "merges", run_id, [each["merge"] for each in summary.run.merges]
@@ -65,30 +65,30 @@ def diagnose(
     except PixirnbError as error:
         return unreadable(run_id, error.code, error.message, error.fix)
     except OSError as error:
-        said = error.strerror or str(error)
-        return unreadable(run_id, "state_unusable", f"{error.filename or folder}: {said}.")
-    return Diagnosis(run_id, findings(summary.plan, summary.run, summary.outcome, around))
+        reason = error.strerror or str(error)
+        return unreadable(run_id, "state_unusable", f"{error.filename or folder}: {reason}.")
+    return Diagnosis(run_id, findings(summary.plan, summary.run, summary.outcome, context))
 
 
 def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any]:
-    """Every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
-    found = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
+    """Return every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
+    diagnoses = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
     order = ("blocked", "ready_with_warnings", "ready")
-    worst = next((s for s in order if any(d.status == s for d in found)), "ready")
-    return {"status": worst, "runs": [each.document() for each in found]}
+    worst = next((s for s in order if any(d.status == s for d in diagnoses)), "ready")
+    return {"status": worst, "runs": [each.document() for each in diagnoses]}
 
 
 def _strays(run: RunState) -> tuple[int, ...]:
-    """Processes of a run's steps that nobody owns."""
+    """Return processes of a run's steps that have no owner."""
     return tuple(find_strays(run.run_id, run.owners))
 
 
-def _with_children(run: RunState, around: DiagnosisInput) -> tuple[SeenSession, ...]:
-    """The sessions, with what became of the processes of those that are under way in a run that is driven here."""
-    if around.standing != "live":
-        return around.sessions
+def _with_children(run: RunState, context: DiagnosisInput) -> tuple[SeenSession, ...]:
+    """Return the sessions, with the state of the processes of active ones in a run of this process."""
+    if context.standing != "live":
+        return context.sessions
     return tuple(
-        replace(session, is_process_gone=_is_gone(run, session)) for session in around.sessions
+        replace(session, is_process_gone=_is_gone(run, session)) for session in context.sessions
     )
 
 
@@ -96,14 +96,14 @@ def _is_gone(run: RunState, session: SeenSession) -> bool:
     state = run.steps.get(session.step)
     if state is None or state.stage != "running" or state.attempt != session.attempt:
         return False
-    # The log was read a moment ago: what ended just now is being recorded.
+    # The log was read a moment ago: an end since then is being recorded.
     is_old = (session.silent_ms or 0) >= _NOTICED_MS
     return is_old and state.pid is not None and not is_alive(state.pid)
 
 
 def _untrusted(blobs: FileBlobs, summary: RunSummary) -> tuple[str, ...]:
-    """Ready steps whose value is a pickle that would not be loaded here. Makes no key."""
-    found, key = [], value_codec.known_key()
+    """Return ready steps whose value is a pickle that would not be loaded here. Makes no key."""
+    steps, key = [], value_codec.known_key()
     for step_id, state in summary.run.steps.items():
         stored = cast("StoredValue", stored_output(state))
         if state.checkpoint_status != "checkpoint_ready" or stored["format"] != "pickle":
@@ -112,5 +112,5 @@ def _untrusted(blobs: FileBlobs, summary: RunSummary) -> tuple[str, ...]:
         if blobs.fault(digest) is not None:
             continue  # lost: that is a finding of its own
         if key is None or not value_codec.is_trusted(stored, blobs.get(digest), key):
-            found.append(step_id)
-    return tuple(found)
+            steps.append(step_id)
+    return tuple(steps)

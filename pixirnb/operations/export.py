@@ -1,4 +1,4 @@
-"""A run as one file: a zip that opens elsewhere, or a page to look at."""
+"""Export of a run as one file: a zip that opens elsewhere, or a page to look at."""
 
 from __future__ import annotations
 

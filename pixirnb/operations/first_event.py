@@ -1,4 +1,4 @@
-"""The beginning of a log: waited for where a run is only just given to its process, required where a run is to be read."""
+"""The beginning of a log: waited for while a run starts, required when a run is read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pixirnb.store.file_store import FileStore
 
 _LOOK_S: Final = 0.01
 _PATIENCE_S: Final = 5.0
-"""How long a run that is held may take to show its first event."""
+"""Seconds that an owned run may take until its first event."""
 
 
 def read_started(store: FileStore, run_id: str) -> LogContents:
-    """A reading of a run; of one that is just starting, with its first event. Raises UnknownRun, StateUnusable."""
-    # Id and lock are there a moment before the first event is on disk: who looks from elsewhere waits for it.
+    """Read a run; if it is just starting, with its first event. Raises UnknownRun, StateUnusable."""
+    # Id and lock exist a moment before the first event is on disk: readers elsewhere wait for it.
     patience = time.monotonic() + _PATIENCE_S
     while True:
         reading = store.read(run_id)
@@ -28,7 +28,7 @@ def read_started(store: FileStore, run_id: str) -> LogContents:
 
 
 def require_beginning(run_id: str, events: Sequence[Event]) -> None:
-    """Raise LogDamaged for a history that lost its beginning, or never had one."""
+    """Raise LogDamaged for a history without its beginning."""
     if not events or events[0].kind != "run_started":
         raise LogDamaged(
             f"the log of {run_id} cannot be read from its beginning.",

@@ -1,4 +1,4 @@
-"""What a fork takes over of the run it goes on from, so that it stands alone: blobs, sessions, trees.
+"""The data that a fork copies from its run, so that it is independent: blobs, sessions, trees.
 
 Source: contract.md §6; docs/adr/0011-a-fork-carries-its-history.md.
 """
@@ -20,7 +20,7 @@ _NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
 
 def copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
     """Copy every blob that a forked history names."""
-    for digest in sorted({found for event in history for found in _digests(event.data)}):
+    for digest in sorted({named for event in history for named in _digests(event.data)}):
         try:
             path = theirs.path(digest)
             if path is None:
@@ -32,7 +32,7 @@ def copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
 
 
 def _digests(data: Any) -> Iterator[str]:
-    """Every blob that an event names."""
+    """Yield every blob that an event names."""
     if isinstance(data, dict):
         named = (data[key] for key in _NAMES_OF_BLOBS if isinstance(data.get(key), str))
         yield from (digest for digest in named if digest.startswith("b2:"))
@@ -44,7 +44,10 @@ def _digests(data: Any) -> Iterator[str]:
 
 
 def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[Event]) -> None:
-    """Copy the sessions of attempts that ended in a forked history; of a damaged one what is sound. Raises LogWriteFailed."""
+    """Copy the sessions of attempts that ended in a forked history; of a damaged one the valid part.
+
+    Raises LogWriteFailed.
+    """
     ended = [event.data for event in history if event.kind == "attempt_ended"]
     for session_id in dict.fromkeys(data["session_id"] for data in ended if data.get("session_id")):
         try:
@@ -58,7 +61,7 @@ def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[E
 
 
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:
-    """Merges of the history that were taken back later: the user's files are one, and do not hold them any more."""
+    """Return merges of the history that were undone later: the user's files do not contain them any more."""
     standing = {e.data["merge"] for e in history if e.kind == "merge_applied"}
     return [
         EventDraft("merge_applied", {**event.data, "request_id": None})
@@ -68,7 +71,7 @@ def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[Even
 
 
 def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:
-    """Keep the trees that a forked history names; what is lost already is told by the step that needs it."""
+    """Keep the trees that a forked history names; a lost tree is reported by the step that needs it."""
     trees: dict[str, list[str]] = {}
     for event in history:
         if event.kind in {"workspace_captured", "merge_applied", "merge_conflicted"}:

@@ -1,7 +1,7 @@
 """A run's picture for print and slides: DOT, laid out by Graphviz, as an SVG, PNG or PDF file.
 
-The pictures of the notebook are our own and need nothing; this one needs the program `dot`. The file is there whole or not at
-all, and replaces the one before it: a cell that is run again writes the same file again.
+The pictures of the notebook are our own and need nothing; this one needs the program `dot`. The file is written
+completely or not at all, and replaces an earlier one, so that a cell can be run again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from pixirnb.system.atomic_files import let_go
 from pixirnb.views.basics.sanitize import line
 
 RESOLUTION: Final[dict[str, int | None]] = {".svg": None, ".png": 200, ".pdf": None}
-"""What can be written, by suffix; dots an inch where there are dots."""
+"""File formats by suffix, with their dots an inch, if any."""
 
 
 def publish(target: str | Path, source: Callable[[int | None], str]) -> Path:
-    """Write the picture that `source` gives as DOT, for so many dots an inch, into the file `target`; its path.
+    """Write a picture into the file `target`; return its path.
+
+    `source` makes the DOT text for a number of dots an inch.
 
     Raises InvalidArguments (`picture_format`), Cannot (`dot_missing`, `picture_failed`, `file_unwritable`).
     """
@@ -51,9 +53,9 @@ def _drawn(source: str, form: str) -> bytes:
             code="dot_missing",
         ) from error
     except graphviz.CalledProcessError as error:
-        said = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
+        lines = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
         raise _failed(
-            f"it ended with {error.returncode}" + (f": {said[-1]}" if said else "")
+            f"it ended with {error.returncode}" + (f": {lines[-1]}" if lines else "")
         ) from error
     except OSError as error:
         raise _failed(error.strerror or str(error)) from error
@@ -62,9 +64,9 @@ def _drawn(source: str, form: str) -> bytes:
     return drawn
 
 
-def _failed(said: str) -> Cannot:
+def _failed(message: str) -> Cannot:
     return Cannot(
-        f"Graphviz could not draw the picture: {line(said, 300)}.",
+        f"Graphviz could not draw the picture: {line(message, 300)}.",
         fix="Try `dot -V` in a terminal, or another suffix; run.to_svg() needs no Graphviz.",
         code="picture_failed",
     )
@@ -81,9 +83,9 @@ def _write(path: Path, data: bytes) -> None:
             let_go(aside)
             raise
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+        message = getattr(error, "strerror", None) or str(error)
         raise Cannot(
-            f"{path} could not be written: {said}.",
+            f"{path} could not be written: {message}.",
             fix="Name a file in a folder that is there and can be written.",
             code="file_unwritable",
             details={"path": str(path)},

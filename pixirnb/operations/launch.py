@@ -1,6 +1,6 @@
-"""Hands courses to the engine of this process, and warns runs that may write the same files of each other.
+"""Launches prepared runs on the engine of this process, and warns runs that may write the same files.
 
-launch_start(…) launch_resume(…) launch_fork(…)   a run made ready and driven in the background
+launch_start(…) launch_resume(…) launch_fork(…)   a run prepared and driven in the background
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
 
 _NEIGHBOURS: Final = 32
-"""So many of the newest runs are looked at for one that another process drives in the same workspace."""
+"""Number of the newest runs checked for one that another process drives in the same workspace."""
 
 
 def launch_start(
@@ -49,15 +49,15 @@ def launch_start(
     parent: Parent | None = None,
     is_attended: bool = False,
 ) -> LiveRun:
-    """Start a new run in the background. Raises as `operations.prepare.first`, and LogWriteFailed.
+    """Start a new run in the background. Raises as `operations.prepare.prepare_start`, and LogWriteFailed.
 
-    `parent`: the agent that starts it; `is_attended`: a person is there to be asked for permissions.
+    `parent`: the agent that starts it; `is_attended`: a person can be asked for permissions.
     """
     agent_limit(os.environ)  # a mistake in it is told before anything is made
-    course = prepare.prepare_start(
+    prepared = prepare.prepare_start(
         workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
     )
-    return _launch(store, course, listeners, is_attended=is_attended)
+    return _launch(store, prepared, listeners, is_attended=is_attended)
 
 
 def launch_resume(
@@ -73,13 +73,13 @@ def launch_resume(
     listeners: Sequence[Listener] = (),
     is_attended: bool = False,
 ) -> LiveRun | None:
-    """Resume a run in the background; None when there is nothing to do. `stop`: take it up only to end it.
+    """Resume a run in the background; None when there is nothing to do. `stop`: resume it only to end it.
 
-    Raises as `operations.prepare.further`.
+    Raises as `operations.prepare.prepare_resume`.
     """
     agent_limit(os.environ)
     _refuse_copy(store, run_id)
-    course = prepare.prepare_resume(
+    prepared = prepare.prepare_resume(
         store,
         run_id,
         edit=edit,
@@ -88,9 +88,9 @@ def launch_resume(
         take_over=take_over,
         recover=recover,
     )
-    if course is None:
+    if prepared is None:
         return None
-    return _launch(store, course, listeners, stop, is_attended=is_attended)
+    return _launch(store, prepared, listeners, stop, is_attended=is_attended)
 
 
 def launch_fork(
@@ -103,23 +103,23 @@ def launch_fork(
     listeners: Sequence[Listener] = (),
     is_attended: bool = False,
 ) -> LiveRun:
-    """Start a new run from a named checkpoint of another, in the background. Raises as `operations.prepare.forked`."""
+    """Start a new run from a named checkpoint of another, in the background. Raises as `operations.prepare.prepare_fork`."""
     agent_limit(os.environ)
-    course = prepare.prepare_fork(store, run_id, checkpoint, edit=edit, selection=selection)
-    _copy_outputs(store.folder(run_id), course.log.folder, course.run)
-    return _launch(store, course, listeners, is_attended=is_attended)
+    prepared = prepare.prepare_fork(store, run_id, checkpoint, edit=edit, selection=selection)
+    _copy_outputs(store.folder(run_id), prepared.log.folder, prepared.run)
+    return _launch(store, prepared, listeners, is_attended=is_attended)
 
 
 def _launch(
     store: FileStore,
-    course: PreparedRun,
+    prepared: PreparedRun,
     listeners: Sequence[Listener],
     stop: RunStop | None = None,
     *,
     is_attended: bool,
 ) -> LiveRun:
-    plan, log, run = course.plan, course.log, course.run
-    drafts = list(course.opening)
+    plan, log, run = prepared.plan, prepared.log, prepared.run
+    drafts = list(prepared.opening)
     others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
     workspace = run.workspace or drafts[0].data.get("workspace")
     for other in others:
@@ -135,15 +135,15 @@ def _launch(
     inbox = None
     if log.folder is not None:
         inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
-    stop = course.stop or stop
+    stop = prepared.stop or stop
     return engine().launch(
         plan,
         log,
         run,
         drafts,
-        course.place,
+        prepared.folders,
         listeners,
-        files=course.files,
+        files=prepared.files,
         stop=stop,
         inbox=inbox,
         is_attended=is_attended,
@@ -151,7 +151,7 @@ def _launch(
 
 
 def _refuse_copy(store: FileStore, run_id: str) -> None:
-    """Of two folders that bear one id this process drives one at a time. Raises HeldByAnother."""
+    """Refuse a second folder with the id of a run that this process drives. Raises HeldByAnother."""
     live = engine().find(run_id)
     if live is None or live.ended.is_set() or live.scheduler.log.folder == store.folder(run_id):
         return
@@ -163,7 +163,7 @@ def _refuse_copy(store: FileStore, run_id: str) -> None:
 
 
 def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) -> bool:
-    """Whether another process drives that run in the same workspace, with writers that overlap ours."""
+    """Return whether another process drives that run in the same workspace, with overlapping writers."""
     try:
         if live_owner(store.folder(run_id)) is None:
             return False
@@ -174,14 +174,14 @@ def _is_in_the_way(store: FileStore, run_id: str, workspace: str, plan: Plan) ->
 
 
 def _copy_outputs(source: Path, target: Path | None, run: RunState) -> None:
-    """What the attempts of a forked history printed, for people to read: a fork stands alone."""
+    """Copy the printed output of a forked history, for people to read: a fork is independent."""
     if target is None:
         return
     for step, state in run.steps.items():
         for attempt in range(1, state.attempt + 1):
             name = f"{attempt_name(step, attempt)}.log"
-            found = source / "output" / name
-            if found.is_file() and not found.is_symlink():
+            result = source / "output" / name
+            if result.is_file() and not result.is_symlink():
                 copied = target / "output" / name
-                shutil.copyfile(found, copied)
+                shutil.copyfile(result, copied)
                 copied.chmod(0o600)

@@ -1,4 +1,4 @@
-"""What a merge of a run came to, or would come to, read from its record."""
+"""Reports of merges, done or previewed, read from the record of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from pixirnb.workspace.merge.recovery import unfinished_merges
 
 
 def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> MergeReport:
-    """What became of a request: the events that bear its id; none where there was nothing to do. `sides`: as it was asked."""
+    """Return the result of a merge request, from the events with its id; empty if there was nothing to do.
+
+    `sides`: as requested.
+    """
     run, blobs = record.state, record.store.blobs(record.id)
     for merge in run.merges:
         if merge.get("request_id") == request_id:
@@ -42,35 +45,37 @@ def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> Mer
 
 
 def refuse_unfinished(record: RunRecord) -> None:
-    """Raise Cannot (`merge_unfinished`) where a dead process left a merge of the run half done, or unrecorded."""
+    """Raise Cannot (`merge_unfinished`) if a dead process left a merge of the run incomplete, or unrecorded."""
     folder = record.store.folder(record.id)
     known = {merge["merge"] for merge in record.state.merges}
     merges = folder.parent.parent / "merges"
     if unfinished_merges(merges, record.id, known) and live_owner(folder) is None:
-        # Asked again: who was at it may have come to an end in between.
+        # Checked again: the process that did the merge may have ended meanwhile.
         known = {merge["merge"] for merge in record.state.merges}
         refuse_unfinished_merges(merges, record.id, known)
 
 
-def preview_merge(record: RunRecord, wish: MergeRequest | None) -> MergeReport:
-    """What a merge would come to. The user's files are looked at and not touched. Raises Cannot."""
-    if wish is None or (wish.undoes is None and not wish.steps):
+def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeReport:
+    """Return the result of a merge without doing it. Reads the user's files only. Raises Cannot."""
+    if request is None or (request.undoes is None and not request.steps):
         return MergeReport(record.id, "nothing", [], preview=True)
     run, plan = record.state, record.compiled()
-    steps = list(wish.steps)
-    if wish.undoes is not None:
-        steps = next(list(m["steps"]) for m in run.merges if m["merge"] == wish.undoes)
+    steps = list(request.steps)
+    if request.undoes is not None:
+        steps = next(list(m["steps"]) for m in run.merges if m["merge"] == request.undoes)
     roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
     state: Path = record.store.folder(record.id).parent.parent
     files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
     require_workspace(files, run)
-    found = Merger(plan, run, roots, files, blobs).preview(wish)
-    if found is None:
+    result = Merger(plan, run, roots, files, blobs).preview(request)
+    if result is None:
         return MergeReport(record.id, "nothing", [], preview=True)
-    if isinstance(found, MergeConflict):
-        facts = conflict_facts(found, plan, run, roots, blobs, steps=wish.steps, undoes=wish.undoes)
-        return _conflicted(record.id, facts[0].data, blobs, sides=wish.sides, preview=True)
-    changes = changes_of(found.taken, roots, blobs)
+    if isinstance(result, MergeConflict):
+        facts = conflict_facts(
+            result, plan, run, roots, blobs, steps=request.steps, undoes=request.undoes
+        )
+        return _conflicted(record.id, facts[0].data, blobs, sides=request.sides, preview=True)
+    changes = changes_of(result.taken, roots, blobs)
     shown, left_out = None, 0
     if changes["patch"] is not None:
         shown, left_out = patch_text(changes["patch"], blobs.beginning)
@@ -79,15 +84,15 @@ def preview_merge(record: RunRecord, wish: MergeRequest | None) -> MergeReport:
         record.id,
         "clean",
         steps,
-        undoes=wish.undoes,
+        undoes=request.undoes,
         preview=True,
         changes=changes,
-        unmatched=_unmatched(wish.sides, found.solved),
+        unmatched=_unmatched(request.sides, result.solved),
     )
 
 
 def _unmatched(sides: Sides, paths: Iterable[str]) -> list[str]:
-    """Files for which a side was named, though they are not among those in conflict."""
+    """Return files with a requested side that are not in conflict."""
     named = list(sides) if isinstance(sides, Mapping) else []
     known = set(paths)
     return [path for path in named if path not in known]
@@ -104,7 +109,7 @@ def _conflicted(
         preview=preview,
         between=list(data["between"]),
         conflicts=[{**file, "marked_text": _text(file, blobs)} for file in data["files"]],
-        # Of a conflict with more files than are told, nobody can say which are not among them.
+        # If a conflict has more files than are listed, it is unknown which are not among them.
         unmatched=_unmatched(sides, [file["path"] for file in data["files"]])
         if data["count"] <= len(data["files"])
         else [],
@@ -122,7 +127,7 @@ def _text(file: dict[str, Any], blobs: Blobs) -> str | None:
 
 
 class _Shown:
-    """The blobs of a run, and beside them, in memory, what is only shown."""
+    """The blobs of a run, with further ones in memory that are only displayed."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
@@ -140,7 +145,7 @@ class _Shown:
         return self._held[digest] if digest in self._held else self._blobs.get(digest)
 
     def beginning(self, digest: str, limit: int) -> tuple[bytes, int]:
-        """Its first bytes, and how many it has."""
+        """Return the first bytes of a blob, and its size."""
         data = self.get(digest)
         return data[:limit], len(data)
 

@@ -1,5 +1,4 @@
-"""Child sessions that their engine cannot close any more: those that a dead owner left open get their evidence, before
-anything of the run begins again.
+"""Child sessions that their dead engine left open: they are closed with evidence before the run continues.
 
 Source: contract.md §7.
 """
@@ -34,20 +33,20 @@ def close_left(
     *,
     is_elsewhere: bool,
 ) -> list[EventDraft]:
-    """Close the session of every attempt that was under way, durably; what the run's log says of each.
+    """Close the session of every active attempt, durably; return the events for the run's log.
 
-    Done again it adds nothing, and of a session whose end `known` tells nothing is told. `is_elsewhere`: the owner ran on
-    another host, where nothing can be ended from here. Raises LogWriteFailed.
+    Idempotent: a session whose end is in `known` gives no event. `is_elsewhere`: the owner ran on another host, where
+    no process can be ended from here. Raises LogWriteFailed.
     """
     reason = "owner_unreachable" if is_elsewhere else "owner_died"
     ended = {e.data["session_id"] for e in known if e.kind == "subagent_event" and _is_end(e)}
-    told = []
+    message = []
     for step, state in run.steps.items():
         if state.stage in {"scheduled", "running"}:
-            found = _closed(log, attempt_name(step, state.attempt), wall, reason)
-            if found is not None and attempt_name(step, state.attempt) not in ended:
-                told.append(_terminal(found, step, state.attempt, state.timeout_ms, reason))
-    return told
+            result = _closed(log, attempt_name(step, state.attempt), wall, reason)
+            if result is not None and attempt_name(step, state.attempt) not in ended:
+                message.append(_terminal(result, step, state.attempt, state.timeout_ms, reason))
+    return message
 
 
 def _is_end(event: Event) -> bool:
@@ -57,7 +56,7 @@ def _is_end(event: Event) -> bool:
 def _closed(
     log: RunLog, session_id: str, wall: Callable[[], str], reason: str
 ) -> SessionState | None:
-    """How the session stands, closed; None where it had not begun."""
+    """Return the state of the closed session; None if it had not begun."""
     try:
         session = log.session(session_id)
     except LogWriteFailed:
@@ -91,7 +90,7 @@ def _closed(
 
 
 def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
-    """What the agent had printed after its last message, as far as its output log tells."""
+    """Return the agent's output after its last message, as far as its output log has it."""
     if log.folder is None:
         return ""
     path = log.folder / "output" / f"{session_id}.log"
@@ -101,14 +100,14 @@ def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
         return ""
     last = _last_message(session.held)
     if last:
-        _, found, printed = printed.rpartition(last)
-        printed = printed if found else ""
+        _, result, printed = printed.rpartition(last)
+        printed = printed if result else ""
     return printed[-_PARTIAL_LIMIT:]
 
 
 def _last_message(events: Iterable[Event]) -> str:
-    said = [str(e.data.get("text", "")) for e in events if e.kind == "assistant_message"]
-    return said[-1] if said else ""
+    message = [str(e.data.get("text", "")) for e in events if e.kind == "assistant_message"]
+    return message[-1] if message else ""
 
 
 def _terminal(

@@ -1,11 +1,12 @@
-"""A run made ready to be driven: its start, each time a process takes it up again, and the fork of another's checkpoint.
+"""Preparation of a run: its start, each resume by a process, and the fork from another run's checkpoint.
 
     prepare_start(…)    a new run: plan, inputs and sources pinned in `run_started`
-    prepare_resume(…)   a run taken up again: what a person asked first, then `run_resumed`
+    prepare_resume(…)   a resumed run: first a person's request, then `run_resumed`
     prepare_fork(…)     a new run with the history of another up to a named checkpoint
 
-Each holds the run's lock and decides on what it then reads, so that of two resumers one wins. A `PreparedRun` is all the loop
-needs to begin; `launch` hands it to the engine of this process, a simulator to one of its own. Source: contract.md §3, §6.
+Each locks the run and decides on the log that it then reads, so that one of two resumers wins. The loop needs nothing
+but a `PreparedRun`; `launch` hands it to the engine of this process, a simulator to its own. Source: contract.md §3,
+§6.
 """
 
 from __future__ import annotations
@@ -77,38 +78,38 @@ def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files 
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """What a course takes from where it begins: time, chance, this process, and what lies around it."""
+    """The environment of a prepared run: time, randomness, this process, the file system around it."""
 
     wall: Callable[[], str] = SystemClock().wall
     chance: Callable[[int], bytes] = secrets.token_bytes
     owner: Callable[[], Owner] = _this_process
     end_strays: Callable[[RunState], object] = _end_strays
-    """Ends what the dead owner of a run left running."""
+    """Ends processes that a dead owner of a run left."""
     contents: Contents = contents_digest
     files: Callable[[RunLog, Roots, Sequence[str]], Files | None] = _local_files
-    """What keeps the files of a run on these roots, less what is never copied; None where its store keeps no folders."""
+    """Makes the file keeper of a run for these roots, without never-copied files; None if its store has no folders."""
 
 
 HERE: Final = RunEnvironment()
-"""This process, on this machine."""
+"""The environment of this process, on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A course about to begin: its log is held, and is closed by whoever drives it."""
+    """A run about to be driven: its log is owned, and its driver closes it."""
 
     plan: Plan
     log: RunLog
     run: RunState
-    """The history so far, folded."""
+    """The state of the history so far."""
     opening: tuple[EventDraft, ...]
-    """The facts it begins with."""
-    place: AttemptFolders
+    """The first events."""
+    folders: AttemptFolders
     """The folders it works on."""
     files: Files | None = None
-    """What keeps its isolated folders and does its merges."""
+    """The keeper of its isolated folders and merges."""
     stop: RunStop | None = None
-    """The operator's wish as it begins."""
+    """The operator's request to stop, if there is one at the start."""
 
 
 def prepare_start(
@@ -119,14 +120,14 @@ def prepare_start(
     store: RunStore,
     sources: Mapping[str, str],
     parent: Parent | None = None,
-    place: RunEnvironment = HERE,
+    environment: RunEnvironment = HERE,
 ) -> PreparedRun:
-    """A new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
+    """Prepare a new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
     pinned = called_sources(workflow, sources)
     facts = survey(workflow, workspace, pinned)
     plan = compile_plan(workflow, facts, pinned)
     given = resolve_inputs(workflow, inputs)
-    run_id = _new_run_id(place)
+    run_id = _new_run_id(environment)
     log = store.create(run_id)
     opening = EventDraft(
         "run_started",
@@ -138,16 +139,16 @@ def prepare_start(
             "inputs": given,
             "workspace": str(workspace.resolve()),
             **_repos(facts),
-            "source": workflow.places.source,
+            "source": workflow.source_map.source,
             "sources": pinned,
-            "owner": place.owner(),
+            "owner": environment.owner(),
             "pixirnb": release(),
             **({} if parent is None else {"parent": parent}),
         },
     )
     run = RunState()
-    pinned_run = fold(_as_events([opening], (), place))
-    return _course(plan, log, run, (opening,), pinned_run, place)
+    pinned_run = fold(_as_events([opening], (), environment))
+    return _prepared_run(plan, log, run, (opening,), pinned_run, environment)
 
 
 def prepare_resume(
@@ -159,44 +160,46 @@ def prepare_resume(
     request: Request | None = None,
     take_over: bool = False,
     recover: bool = False,
-    place: RunEnvironment = HERE,
+    environment: RunEnvironment = HERE,
 ) -> PreparedRun | None:
-    """A run taken up again, what was requested first; None when there is nothing to do. `recover`: from before a damage.
+    """Prepare a resume, first with the request; None when there is nothing to do.
+
+    `recover`: continue before log damage.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments, Cannot (`workspace_missing` …).
     """
     chosen, changed = selection or Selection(), edit or Edit()
-    mend = (lambda setback: recovery_event(setback, place.wall())) if recover else None
+    mend = (lambda setback: recovery_event(setback, environment.wall())) if recover else None
     with _held(store, run_id, take_over=take_over, mend=mend) as (log, hand_on):
-        reading = _with_merges(log, place)
+        reading = _with_merges(log, environment)
         drafts, stop = _granted(request, reading)
-        known = LogContents([*reading.events, *_as_events(drafts, reading.events, place)])
-        planned = plan_resumption(known, log.blobs, changed, chosen, contents=place.contents)
+        known = LogContents([*reading.events, *_as_events(drafts, reading.events, environment)])
+        planned = plan_resumption(known, log.blobs, changed, chosen, contents=environment.contents)
         if planned.is_no_op and not drafts:
-            cut = _as_events(_cautions(reading, ()), reading.events, place)
+            cut = _as_events(_warnings(reading, ()), reading.events, environment)
             if cut:
                 log.append(cut)
-            place.end_strays(planned.run)
+            environment.end_strays(planned.run)
             return None
-        _require_returned(log, place.owner())
+        _require_returned(log, environment.owner())
         left: list[EventDraft] = []
-        place.end_strays(planned.run)
+        environment.end_strays(planned.run)
         if planned.run.finished is None:
-            # The evidence of what a dead owner's agents came to, before anything of theirs begins again.
-            owners, host = planned.run.owners, place.owner()["host"]
+            # First the evidence of a dead owner's agents, then anything of the run.
+            owners, host = planned.run.owners, environment.owner()["host"]
             is_elsewhere = bool(owners) and owners[-1].get("host") != host
             left = close_left(
-                log, planned.run, reading.events, place.wall, is_elsewhere=is_elsewhere
+                log, planned.run, reading.events, environment.wall, is_elsewhere=is_elsewhere
             )
-        opening = (*drafts, *_opening(planned, chosen, changed, reading, place), *left)
+        opening = (*drafts, *_opening(planned, chosen, changed, reading, environment), *left)
         run = fold(reading.events)
-        course = _course(planned.plan, log, run, opening, run, place, stop)
-        if course.files is not None:
-            unswept = [copy_left(refused, None) for refused in course.files.sweep(run_id)]
-            course = replace(course, opening=(*opening, *unswept))
-            require_workspace(course.files, run)
+        prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
+        if prepared.files is not None:
+            unswept = [copy_left(refused, None) for refused in prepared.files.sweep(run_id)]
+            prepared = replace(prepared, opening=(*opening, *unswept))
+            require_workspace(prepared.files, run)
         hand_on()
-        return course
+        return prepared
 
 
 def prepare_fork(
@@ -206,58 +209,63 @@ def prepare_fork(
     *,
     edit: Edit | None = None,
     selection: Selection | None = None,
-    place: RunEnvironment = HERE,
+    environment: RunEnvironment = HERE,
 ) -> PreparedRun:
-    """A new run that goes on from a named checkpoint of another, which may be live and is not touched.
+    """Prepare a new run from a named checkpoint of another, which may be live and is not changed.
 
-    Its log and blobs are its own: the other may be deleted. Raises UnknownRun, LogDamaged, InvalidSpec, InvalidArguments.
+    Its log and blobs are its own: the other may be deleted. Raises UnknownRun, LogDamaged, InvalidSpec,
+    InvalidArguments.
     """
     chosen, changed = selection or Selection(), edit or Edit()
     everything, theirs = store.read(run_id), store.blobs(run_id)
     source = history_at(everything, checkpoint)
-    # Planned before anything is made, so that what cannot be planned leaves no folder behind.
-    plan_resumption(LogContents(source), theirs, changed, chosen, contents=place.contents)
-    fork_id = _new_run_id(place)
+    # Planned first, so that an invalid plan leaves no folder behind.
+    plan_resumption(LogContents(source), theirs, changed, chosen, contents=environment.contents)
+    fork_id = _new_run_id(environment)
     begun = replace(source[0], data={**source[0].data, "run_id": fork_id})
     junction = EventDraft(
         "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
     )
     history = [begun, *source[1:]]
-    history += _as_events([junction, *undone_since(everything.events, source)], history, place)
+    history += _as_events(
+        [junction, *undone_since(everything.events, source)], history, environment
+    )
     log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
         copy_sessions(store, run_id, log, history)
-        planned = plan_resumption(log.reading, log.blobs, changed, chosen, contents=place.contents)
-        opening = _opening(planned, chosen, changed, log.reading, place)
+        planned = plan_resumption(
+            log.reading, log.blobs, changed, chosen, contents=environment.contents
+        )
+        opening = _opening(planned, chosen, changed, log.reading, environment)
         undo.pop_all()
     run = fold(history)
-    course = _course(planned.plan, log, run, tuple(opening), run, place)
-    if course.files is not None:
-        adopt_trees(course.files, fork_id, history)
-    return course
+    prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)
+    if prepared.files is not None:
+        adopt_trees(prepared.files, fork_id, history)
+    return prepared
 
 
-def _course(  # noqa: PLR0917 - all that a course begins with
+def _prepared_run(  # noqa: PLR0917 - all that a course begins with
     plan: Plan,
     log: RunLog,
     run: RunState,
     opening: tuple[EventDraft, ...],
     pinned: RunState,
-    place: RunEnvironment,
+    environment: RunEnvironment,
     stop: RunStop | None = None,
 ) -> PreparedRun:
     folders = shared_place(pinned, roots_of(pinned))
-    files = place.files(log, folders.roots, plan.workflow.never_copy)
+    files = environment.files(log, folders.roots, plan.workflow.never_copy)
     return PreparedRun(plan, log, run, opening, folders, files, stop)
 
 
 def _repos(facts: Environment) -> dict[str, dict[str, str]]:
-    """Where the repositories lie, from the workspace, so that a moved project finds them again."""
-    found = {
+    """Return the repositories relative to the workspace, so that a moved project finds them again."""
+    repos = {
         name: os.path.relpath(fact.resolved, facts.workspace) for name, fact in facts.repos.items()
     }
-    return {"repos": found} if found else {}
+    return {"repos": repos} if repos else {}
 
 
 def record(
@@ -266,15 +274,15 @@ def record(
     request: Request,
     *,
     take_over: bool = False,
-    place: RunEnvironment = HERE,
+    environment: RunEnvironment = HERE,
 ) -> None:
-    """Record what was requested of a run nobody drives, and leave it at that.
+    """Record a request for a run without an owner, and do nothing else.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed, InvalidArguments.
     """
     with _held(store, run_id, take_over=take_over) as (log, _):
         drafts, _stop = _granted(request, log.reading)
-        log.append(_as_events(drafts, log.reading.events, place))
+        log.append(_as_events(drafts, log.reading.events, environment))
 
 
 def merge(
@@ -283,34 +291,34 @@ def merge(
     request: Request,
     *,
     take_over: bool = False,
-    place: RunEnvironment = HERE,
+    environment: RunEnvironment = HERE,
 ) -> None:
-    """Do a merge that was asked for of a run nobody drives, and record it. Nothing of the run starts.
+    """Do a requested merge for a run without an owner, and record it. Starts nothing of the run.
 
     Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed, InvalidArguments, Cannot.
     """
     with _held(store, run_id, take_over=take_over) as (log, _):
-        reading = _with_merges(log, place)
+        reading = _with_merges(log, environment)
         run = fold(reading.events)
-        course = _course(pinned_plan(run), log, run, (), run, place)
-        wish = grant(request, course.plan, run).merge
-        if course.files is not None and wish is not None:
-            require_workspace(course.files, run)
-            merger = Merger(course.plan, run, course.place.roots, course.files, log.blobs)
-            _append_merges(log, course.files, merger.of_wish(wish), reading, place)
+        prepared = _prepared_run(pinned_plan(run), log, run, (), run, environment)
+        merge_request = grant(request, prepared.plan, run).merge
+        if prepared.files is not None and merge_request is not None:
+            require_workspace(prepared.files, run)
+            merger = Merger(prepared.plan, run, prepared.folders.roots, prepared.files, log.blobs)
+            _append_merges(log, prepared.files, merger.of_wish(merge_request), reading, environment)
 
 
-def _with_merges(log: RunLog, place: RunEnvironment) -> LogContents:
-    """What a held log holds, once it has what a dead process left of merges: all that follows builds on it.
+def _with_merges(log: RunLog, environment: RunEnvironment) -> LogContents:
+    """Return the contents of an owned log, after recording merges of a dead process: all later events build on them.
 
     Raises LogDamaged, LogWriteFailed, Cannot.
     """
     reading = replace(log.reading, events=sound_events(log.reading))
     begun = fold(reading.events[:1])
-    files = place.files(log, roots_of(begun), ())
+    files = environment.files(log, roots_of(begun), ())
     if files is None:
         return reading
-    return _append_merges(log, files, recover_merges(files, reading.events), reading, place)
+    return _append_merges(log, files, recover_merges(files, reading.events), reading, environment)
 
 
 def _append_merges(
@@ -318,9 +326,9 @@ def _append_merges(
     files: Files,
     facts: Sequence[EventDraft],
     reading: LogContents,
-    place: RunEnvironment,
+    environment: RunEnvironment,
 ) -> LogContents:
-    events = _as_events(facts, reading.events, place)
+    events = _as_events(facts, reading.events, environment)
     if not events:
         return reading
     log.append(events)
@@ -334,7 +342,7 @@ def _append_merges(
 def _held(
     store: RunStore, run_id: str, *, take_over: bool, mend: Mend | None = None
 ) -> Iterator[tuple[RunLog, Callable[[], object]]]:
-    """Hold a run's log; it is let go of at the end unless it was handed on."""
+    """Own a run's log until the block ends, unless it is passed on."""
     log = store.acquire(run_id, take_over=take_over, mend=mend)
     stack = contextlib.ExitStack()
     stack.callback(log.close)
@@ -343,7 +351,7 @@ def _held(
 
 
 def _require_returned(log: RunLog, owner: Owner) -> None:
-    """Raise Cannot where a thread of the run goes on in another process: what it does must not be begun beside it."""
+    """Raise Cannot if a thread of the run still runs in another process: its step must not start meanwhile."""
     living = [] if log.folder is None else detached_threads.find_living(log.folder)
     for thread in living:
         there = thread["owner"]
@@ -371,10 +379,10 @@ def _opening(
     selection: Selection,
     edit: Edit,
     reading: LogContents,
-    place: RunEnvironment,
+    environment: RunEnvironment,
 ) -> list[EventDraft]:
     data: dict[str, Any] = {
-        "owner": place.owner(),
+        "owner": environment.owner(),
         "flags": selection.flags(),
         "steps": planned.steps,
         "spec_digest": spec_digest(planned.plan.workflow),
@@ -387,12 +395,12 @@ def _opening(
     in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
     return [
         EventDraft("run_resumed", data),
-        *_cautions(reading, in_flight, last=reading.events[-1]),
+        *_warnings(reading, in_flight, last=reading.events[-1]),
     ]
 
 
 def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
-    """Whether what reruns was under way at a death, whatever else is a reason to run it again."""
+    """Return whether a rerun step was active at a death, whatever other reasons it has."""
     if planned["reason"] == "in_flight":
         return True
     state = run.steps.get(planned["step_id"])
@@ -400,31 +408,31 @@ def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
     return is_open and planned["action"] == "rerun"
 
 
-def _cautions(
+def _warnings(
     reading: LogContents, in_flight: Sequence[str], *, last: Event | None = None
 ) -> list[EventDraft]:
-    """What to be careful about. `last` tells a fork, which goes on from another run's checkpoint, from a death."""
-    cautions = []
+    """Return warnings. `last` tells a fork, which continues from another run's checkpoint, from a death."""
+    warnings = []
     if reading.damage is not None:
         message = f"The end of the log was torn and has been cut: {reading.damage.message}"
-        cautions.append(warning("torn_tail", message, None))
+        warnings.append(warning("torn_tail", message, None))
     is_fork = last is not None and last.kind == "run_forked"
     when = "under way at the checkpoint" if is_fork else "running when its process died"
     for step in in_flight:
         message = f"`{step}` was {when}; what it had done by then may be there twice or half."
-        cautions.append(warning("side_effects_may_be_partial", message, step))
-    return cautions
+        warnings.append(warning("side_effects_may_be_partial", message, step))
+    return warnings
 
 
-def _new_run_id(place: RunEnvironment) -> str:
-    stamp = "".join(character for character in place.wall() if character.isdigit())
-    return make_run_id(stamp, place.chance(6))
+def _new_run_id(environment: RunEnvironment) -> str:
+    stamp = "".join(character for character in environment.wall() if character.isdigit())
+    return make_run_id(stamp, environment.chance(6))
 
 
 def _as_events(
-    drafts: Sequence[EventDraft], before: Sequence[Event], place: RunEnvironment
+    drafts: Sequence[EventDraft], before: Sequence[Event], environment: RunEnvironment
 ) -> list[Event]:
-    at = place.wall()
+    at = environment.wall()
     seq = before[-1].seq if before else 0
     return [
         Event(seq + n, at, draft.kind, storable(draft.data))

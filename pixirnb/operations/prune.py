@@ -1,4 +1,4 @@
-"""Runs that nobody needs any more: shown first, then removed.
+"""Removal of old runs, with a preview.
 
 Source: contract.md §9.
 """
@@ -25,24 +25,24 @@ from pixirnb.workspace.remove_copies import remove_copies
 from pixirnb.workspace.stores_by_root import forget_run, refuse_to_forget
 
 PRUNABLE: Final = ("completed", "interrupted", "partial", "timed_out", "failed", "never_began")
-"""Statuses a prune takes unless told which."""
+"""Statuses that a prune deletes by default."""
 ON_REQUEST: Final = ("needs_orchestrator", "unreadable")
-"""Statuses it takes only where they are named."""
+"""Statuses that it deletes only if they are named."""
 
 _BEGINS_S: Final = 60.0
-"""A run that has no event yet may be about to begin for so long."""
+"""Seconds for which a run without an event may be about to begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class PruneFilter:
-    """Which runs may go."""
+    """A filter for runs to delete."""
 
     keep: int = 0
-    """So many of the newest stay, whatever they are."""
+    """Number of the newest runs that are kept in any case."""
     older_than_s: float = 0.0
-    """Only runs that ended so long ago."""
+    """Minimum age in seconds since their end."""
     statuses: tuple[str, ...] = ()
-    """Only these; empty: those of PRUNABLE."""
+    """Statuses to delete; empty: those of PRUNABLE."""
 
 
 def prune_runs(
@@ -53,9 +53,9 @@ def prune_runs(
     is_preview: bool = True,
     now: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
-    """Runs that may go: `{preview, runs, kept, bytes, failed}`; they are gone unless it is a preview.
+    """Delete runs, unless it is a preview: `{preview, runs, kept, bytes, failed}`.
 
-    Never a run that is live, or was taken up again while this went on. What a killed prune left is finished.
+    Never deletes a run that is live, or was resumed meanwhile. Finishes an earlier prune that was killed.
     """
     runs = store.state / "runs"
     memo = Catalogue(store.state)
@@ -99,14 +99,14 @@ def prune_runs(
 def _kept(
     everything: Sequence[Row], removed: Sequence[Row], runs: Path, *, is_preview: bool
 ) -> int:
-    """How many stay. One whose files the disk would not delete is neither removed nor there to be kept."""
+    """Return how many runs are kept. One whose files could not be deleted is neither removed nor kept."""
     if is_preview:
         return len(everything) - len(removed)
     return sum(os.path.lexists(runs / row["run_id"]) for row in everything)
 
 
 def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | None) -> bool:
-    """Whether a run that is held now is as it was; a merge that its owner died in is then taken back. Raises Cannot."""
+    """Return whether an owned run is unchanged; a merge in which its owner died is then rolled back. Raises Cannot."""
     if memo.identity(run_id) != identity:
         return False
     files = LocalFiles(state, Roots.of(str(state), {}))
@@ -116,7 +116,7 @@ def _is_still(state: Path, memo: Catalogue, run_id: str, identity: Identity | No
 
 
 def _let_go(state: Path, run_id: str) -> None:
-    """Give up what is kept beside the folders of runs for one that is gone: its trees, and copies that nobody swept."""
+    """Release data of a deleted run outside its folder: its trees, and remaining copies."""
     refuse_to_forget(state, run_id)
     for refused in remove_copies(state / "isolated" / run_id, is_all=True):
         raise refused

@@ -1,7 +1,7 @@
-"""`RunRecord`: what can be read of a run, live here, live elsewhere or long over.
+"""The class `RunRecord`: the readable facts of a run, live here, live elsewhere or over.
 
-It holds no truth: it reads the log, or asks the loop. Reading executes nothing and needs no lock. `operations.run.Run`
-is a record that can also be watched and asked for something.
+It holds no truth: it reads the log, or asks the loop. Reading executes nothing and needs no lock.
+`operations.run.Run` is a record that can also be watched and controlled.
 """
 
 from __future__ import annotations
@@ -51,122 +51,124 @@ if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph
 
 @dataclass(slots=True, eq=False)
 class RunRecord:
-    """One run as its log tells it, or, while this process drives it, as its loop does."""
+    """One run as its log records it, or, while this process drives it, as its loop does."""
 
     id: str
     store: FileStore
     live: LiveRun | None = None
-    """Set while, and after, this process drives it."""
+    """The live run while, and after, this process drives it."""
     is_no_op: bool = False
-    """A resume found nothing to do: the run was completed and nothing has changed."""
+    """True if a resume had nothing to do: the run was completed and nothing has changed."""
     _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
     _mark: tuple[int, int, int] | None = field(default=None, repr=False)
-    """Inode, size and change of the log as it was when that was made of it."""
+    """Inode, size and change time of the log when it was read."""
 
     # --- how it stands ------------------------------------------------------------------------------------------
 
     @property
     @gc_pause.gc_paused()
     def outcome(self) -> RunOutcome:
-        """How the run stands now, or ended."""
-        if (live := self._course()) is not None:
+        """Return the outcome, final or so far."""
+        if (live := self._live_run()) is not None:
             return live.outcome()
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
-        found = outcome(plan, run, is_live=reading.owner is not None)
-        return found if reading.damage is None else as_damaged(found, reading.damage)
+        result = outcome(plan, run, is_live=reading.owner is not None)
+        return result if reading.damage is None else as_damaged(result, reading.damage)
 
     @property
     def status(self) -> str:
-        """One word: `running`, `completed`, `partial`, …"""
+        """Return one word: `running`, `completed`, `partial`, …"""
         return self.outcome.status
 
     @property
     def state(self) -> RunState:
-        """The folded history. Read it, do not change it."""
-        if (live := self._course()) is not None:
+        """Return the folded history. Read it, do not change it."""
+        if (live := self._live_run()) is not None:
             return live.ask(lambda scheduler: fold(scheduler.durable))
         return self._known_run()[0]
 
     @property
     @gc_pause.gc_paused()
     def plan(self) -> PlanReport:
-        """The plan of the pinned workflow."""
+        """Return the plan of the pinned workflow."""
         return report(self.compiled().workflow, Environment())
 
     @property
     def damage(self) -> Damage | None:
-        """Where the log stops being what was written; None for a sound one."""
-        return None if self._course() is not None else self._reading().damage
+        """Return the position from which the log is damaged; None for a sound one."""
+        return None if self._live_run() is not None else self._reading().damage
 
     @property
     def folder(self) -> Path:
-        """The run folder: it can be zipped, moved and opened elsewhere."""
+        """Return the run folder: it can be zipped, moved and opened elsewhere."""
         return self.store.folder(self.id)
 
     @property
     def is_live_here(self) -> bool:
-        """Whether this process drives it now."""
+        """Return whether this process drives it now."""
         return self.live is not None and not self.live.ended.is_set()
 
     def nothing_done(self, since: int) -> str:
-        """What a resume that found nothing to do is told as; `since`: the last event before it."""
-        told = [
+        """Return the sentence for a resume that had nothing to do; `since`: the last event before it."""
+        parts = [
             str(event.data.get("message"))
             for event in self.history()
             if event.seq > since and event.kind == "warning_raised"
         ]
-        if told:
-            return " ".join([*told, "Nothing else was to do: the run is completed."])
+        if parts:
+            return " ".join([*parts, "Nothing else was to do: the run is completed."])
         return "Nothing to do: the run is completed and nothing has changed."
 
     def compiled(self) -> Plan:
-        """The plan the machine goes by."""
-        if (live := self._course()) is not None:
+        """Return the plan that the machine uses."""
+        if (live := self._live_run()) is not None:
             return live.scheduler.plan
         return self._known_run()[1]
 
     # --- what it left -------------------------------------------------------------------------------------------
 
     def history(self) -> History:
-        """Every event on disk, in order: a list. Of a run driven here never more than `state` knows."""
+        """Return every event on disk, in order: a list. Of a run driven here never more than `state` has."""
         if self.live is not None and not self.live.ended.is_set():
             return self.live.ask(lambda scheduler: History(scheduler.durable))
         return History(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:
-        """The typed value a step left. `trust=True` loads a pickle of another user: it can run code."""
+        """Return the typed value of a step. `trust=True` loads a pickle of another user: it can run code."""
         state, run = self._step(step)
         return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
 
     def output(self, step: str) -> str:
-        """What the step's last attempt printed, as kept in its output log; empty where it printed nothing.
+        """Return the printed output of the step's last attempt, as kept in its output log; empty if it printed nothing.
 
-        Raises StateUnusable (`symlink_refused`) where a link stands in its place.
+        Raises StateUnusable (`symlink_refused`) if the file is a link.
         """
         state, _ = self._step(step)
         return read_output(self.folder / "output" / f"{step}.{state.attempt}.log")
 
     def bundle(self, step: str) -> Bundle | None:
-        """The step's Checkpoint Bundle; None where it left nothing usable."""
+        """Return the step's Checkpoint Bundle; None if it has no usable result."""
         self._step(step)
         stands = self.outcome.step(step)
-        found = stands.checkpoint
-        return None if found is None else Bundle(found, unsafe_reason(stands.document()))
+        bundle = stands.checkpoint
+        return None if bundle is None else Bundle(bundle, unsafe_reason(stands.document()))
 
     def changes(self, step: str) -> dict[str, Any]:
-        """The files a step changed apart from the user's, or brought into them: `{patch, files, count, more}`.
+        """Return the files that an isolated step changed, or a merge brought into the user's: `{patch, files, count, more}`.
 
-        `files` are `{path, change, added, deleted}` and `mode` where it differs; `patch` names a blob that `git apply` takes.
+        `files` are `{path, change, added, deleted}` and `mode` if it differs; `patch` names a blob for `git apply`.
         """
         state, _ = self._step(step)
         return changes(state)
 
     def diff(self, of: str | None = None, *more: str, stat: bool = False) -> Diff:
-        """What a step, or a merge such as `m1`, changed; without one, every isolated step that left changes. It shows itself.
+        """Return the changes of a step, or of a merge such as `m1`; by default of every isolated step with changes.
 
-        `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged where a patch is missing.
+        Displays itself.
+
+        `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged if a patch is missing.
         """
         if more or not isinstance(of, str | None):
             raise InvalidArguments(
@@ -184,9 +186,9 @@ class RunRecord:
             ) from None
 
     def session(self, step: str, attempt: int | None = None) -> SessionView:
-        """The session of an agent's attempt, of the step's last one where none is named; while it is written too.
+        """Return the session of an agent's attempt, by default the step's last one; also while it is written.
 
-        Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) where it has no such session.
+        Raises InvalidArguments for an unknown step, UnknownRun (`unknown_session`) if there is no such session.
         """
         self._step(step)
         known = self.store.session_ids(self.id)
@@ -207,53 +209,60 @@ class RunRecord:
         return self._session(step, number)
 
     def sessions(self) -> Sessions:
-        """The sessions of its agents, in the order of the steps: a list that shows itself."""
+        """Return the sessions of its agents, in the order of the steps: a list that displays itself."""
         order = self.compiled().index
         known = [name.rpartition(".") for name in self.store.session_ids(self.id)]
-        found = sorted(
+        views = sorted(
             (order.get(step, len(order)), step, int(number)) for step, _, number in known
         )
-        return Sessions(self._session(step, number) for _, step, number in found)
+        return Sessions(self._session(step, number) for _, step, number in views)
 
     def explain(self, step: str) -> Sentences:
-        """Why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
+        """Return why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
         _, run = self._step(step)
         is_live = self.outcome.status == "running"
         return Sentences(explain(self.compiled(), run, step, is_live=is_live))
 
     def diagnose(self) -> Diagnosis:
-        """What is sound and what is not: chain, blobs, lease, strays, evidence, each finding with what to do next."""
+        """Return what is sound and what is not: chain, blobs, lease, strays, evidence, each finding with the next action."""
         return diagnose(self.store, self.id)
 
     # --- to go on with elsewhere --------------------------------------------------------------------------------
 
     def to_mermaid(self) -> str:
-        """The run as a mermaid flowchart."""
+        """Return the run as a mermaid flowchart."""
         return mermaid(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
 
     def to_dot(self) -> str:
-        """The run as a DOT graph."""
+        """Return the run as a DOT graph."""
         return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
 
     def to_svg(self) -> str:
-        """The run as the notebook draws it: an SVG document that loads nothing. Large runs are folded as they are there."""
+        """Return the run as the notebook draws it: an SVG document that loads nothing.
+
+        Large runs are folded in the notebook's way.
+        """
         return picture(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
 
     def save_picture(self, path: str | Path) -> Path:
-        """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, as the name ends.
+        """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, by the suffix of `path`.
 
-        A file of that name is replaced. Nothing is folded: thousands of steps take minutes. Raises InvalidArguments
-        (`picture_format`), Cannot (`dot_missing` where Graphviz is not installed, `picture_failed`, `file_unwritable`).
+        An existing file is replaced. Nothing is folded: thousands of steps take minutes. Raises InvalidArguments
+        (`picture_format`), Cannot (`dot_missing` if Graphviz is not installed, `picture_failed`, `file_unwritable`).
         """
-        plan, told, edges = self.plan.document(), self.outcome.document(), edges_of(self.compiled())
-        return publish(path, lambda resolution: dot(plan, told, edges, resolution=resolution))
+        plan, outcome, edges = (
+            self.plan.document(),
+            self.outcome.document(),
+            edges_of(self.compiled()),
+        )
+        return publish(path, lambda resolution: dot(plan, outcome, edges, resolution=resolution))
 
     def to_networkx(self) -> nx.DiGraph[str]:
-        """The run as a networkx graph of step ids; see `views.picture.digraph`."""
+        """Return the run as a networkx graph of step ids; see `views.picture.digraph`."""
         return digraph(self.outcome.document(), edges_of(self.compiled()))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row a step: how it stands, attempt, times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
+        """Return a row a step: status, attempt, times in ms. Raises Cannot (`extra_missing`) if pandas is not installed."""
         return frame(self.outcome.document())
 
     # --- inside -------------------------------------------------------------------------------------------------
@@ -272,11 +281,11 @@ class RunRecord:
             state = run.steps.get(step)
             if state is None or state.attempt != attempt:
                 return Standing()
-            asked = [run.permissions[request] for request in state.open_requests]
+            requests = [run.permissions[request] for request in state.open_requests]
             keys = ("request_id", "tool", "args")
             return Standing(
                 state.checkpoint_status,
-                tuple({key: each.get(key) for key in keys} for each in asked),
+                tuple({key: each.get(key) for key in keys} for each in requests),
                 tuple(self.outcome.step(step).next_actions),
             )
 
@@ -286,12 +295,12 @@ class RunRecord:
         return SessionView(self.id, name, read, is_open, standing)
 
     def _known(self, plan: Plan) -> str:
-        """What there is to look at by a name."""
-        told = f"Its steps: {', '.join(list(plan.index)[:8])}."
+        """Return the names that can be shown, for an error."""
+        message = f"Its steps: {', '.join(list(plan.index)[:8])}."
         merges = [merge["merge"] for merge in self.state.merges][-8:]
-        return f"{told} Its merges: {', '.join(merges)}." if merges else told
+        return f"{message} Its merges: {', '.join(merges)}." if merges else message
 
-    def _course(self) -> LiveRun | None:
+    def _live_run(self) -> LiveRun | None:
         if (live := self.live) is not None and live.is_outdated():
             live = self.live = None  # taken up again since, here or elsewhere: the log knows more
         return live
@@ -301,20 +310,20 @@ class RunRecord:
 
     @gc_pause.gc_paused()
     def _known_run(self) -> tuple[RunState, Plan]:
-        """The run as its log has it; read again only where that is another file by now, or a longer one."""
+        """Return the run from its log, which is read again only if it was replaced or has grown."""
         if self._cached is None or self._mark is None or self._mark != self._mark_of_log():
             mark = self._mark_of_log()
-            found = self._folded(self._reading())
+            folded = self._folded(self._reading())
             self._mark = mark
-            return found
+            return folded
         return self._cached[1], self._cached[2]
 
     def _mark_of_log(self) -> tuple[int, int, int] | None:
         try:
-            found = (self.folder / LOG_NAME).stat()
+            status = (self.folder / LOG_NAME).stat()
         except OSError:
             return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
     def _folded(self, reading: LogContents) -> tuple[RunState, Plan]:
         count = len(reading.events)

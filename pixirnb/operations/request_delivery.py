@@ -1,8 +1,8 @@
-"""Brings what a person asks to whoever can do it: this process where the lock is free, else the run's owner through its inbox.
+"""Delivers a person's request: to this process if the run is free, else to its owner through its inbox.
 
-The owner answers within a second; one that says nothing for ten is `owner_silent`, and the request is taken back. When the
-owner dies over a request, or another takes the run up, it is asked again under the same id, which the log knows if it was
-done: so nothing is done twice. Source: contract.md §3.
+The owner answers within a second; one that is silent for ten is `owner_silent`, and the request is withdrawn. If the
+owner dies over a request, or another one resumes the run, the request is sent again with its id, and the log shows
+whether it was done: nothing is done twice. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pixirnb.store.lease import live_owner
 
 _LOOK_S: Final = 0.03
 _SETTLING_S: Final = 1.0
-"""How long a lock may be held without a living owner: someone is just letting go of it, or has just taken it."""
+"""Seconds for which a lock may be held without a living owner: a process is just releasing or taking it."""
 _CANNOT: Final = frozenset(
     {"approval_by_agent", "cancel_by_step", "sender_unproven"}
     | {
@@ -41,18 +41,18 @@ _CANNOT: Final = frozenset(
     | {"snapshot_limit", "snapshot_unreadable", "tree_missing", "tree_store_unusable"}
     | {"git_missing"}
 )
-"""Codes of replies that say nothing against the request."""
+"""Codes of replies that do not refuse the request itself."""
 
 T = TypeVar("T")
 
 
 def request(verb: str, *, by: str | None = None, **arguments: Any) -> Request:
-    """A request with an id of its own: of this user, or of an agent that says so in `by`."""
+    """Return a request with a new id: of this user, or of the agent in `by`."""
     return Request(secrets.token_hex(8), verb, arguments, by or _who())
 
 
 def require_person(verb: str) -> None:
-    """Refuse a word that is a person's to say where this process runs below a step. Raises Cannot (`approval_by_agent`)."""
+    """Refuse an answer that only a person may give if this process runs below a step. Raises Cannot (`approval_by_agent`)."""
     step = asking_step()
     if step is not None:
         raise Cannot(
@@ -64,7 +64,7 @@ def require_person(verb: str) -> None:
 
 
 def require_outside(run_id: str, verb: str) -> None:
-    """Refuse what a step may not ask of its own run. Raises Cannot (`cancel_by_step`)."""
+    """Refuse a request that a step may not make for its own run. Raises Cannot (`cancel_by_step`)."""
     step = asking_step()
     if step is not None and step.startswith(f"{run_id}/"):
         raise Cannot(
@@ -75,24 +75,26 @@ def require_outside(run_id: str, verb: str) -> None:
         )
 
 
-def post(store: FileStore, run_id: str, asked: Request) -> None:
-    """Leave a request for the owner of a run and wait for nothing. Raises StateUnusable."""
-    FileInbox(store.folder(run_id) / "inbox").leave(replace(asked, is_awaited=False))
+def post(store: FileStore, run_id: str, pending: Request) -> None:
+    """Write a request for the owner of a run without waiting. Raises StateUnusable."""
+    FileInbox(store.folder(run_id) / "inbox").leave(replace(pending, is_awaited=False))
 
 
-def deliver(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[], T]) -> T | None:
-    """What `carry_out` returns where this process could do it; None where the run's owner did.
+def deliver(
+    store: FileStore, run_id: str, pending: Request, carry_out: Callable[[], T]
+) -> T | None:
+    """Return the result of `carry_out` if this process could do it; None if the run's owner did.
 
-    `carry_out` raises HeldByAnother while another process holds the run. Raises what it raises, the owner's refusal, and
+    `carry_out` raises HeldByAnother while another process owns the run. Raises its errors, the owner's refusal, and
     Cannot (`owner_silent`).
     """
     folder = store.folder(run_id)
     inbox = FileInbox(folder / "inbox")
     unowned_until = time.monotonic() + _SETTLING_S
-    was_asked = False
+    was_sent = False
     try:
         while True:
-            if was_asked and _is_done(store, run_id, asked):
+            if was_sent and _is_done(store, run_id, pending):
                 return None
             try:
                 return carry_out()
@@ -103,31 +105,33 @@ def deliver(store: FileStore, run_id: str, asked: Request, carry_out: Callable[[
             if owner is None:
                 time.sleep(_LOOK_S)
                 continue
-            was_asked = True
-            if _is_answered(store, run_id, inbox, asked, owner):
+            was_sent = True
+            if _is_answered(store, run_id, inbox, pending, owner):
                 return None
             unowned_until = time.monotonic() + _SETTLING_S
     except KeyboardInterrupt:
-        inbox.withdraw(asked.id)  # nobody waits for it any more, so it must not be done later
+        inbox.withdraw(pending.id)  # nobody waits for it any more, so it must not be done later
         raise
     finally:
         inbox.wait_no_more()
 
 
 def _is_answered(
-    store: FileStore, run_id: str, inbox: FileInbox, asked: Request, owner: Lease
+    store: FileStore, run_id: str, inbox: FileInbox, pending: Request, owner: Lease
 ) -> bool:
-    """Leave it and wait for the owner: True when it is done, False when the owner is gone. Raises its refusal.
+    """Write the request and wait for the owner: True when it is done, False when the owner is gone.
 
-    What somebody removed unread is left anew: a driver that begins does so, and so may whoever tidies up.
+    Raises its refusal.
+
+    A request that was removed unread is written again: a new owner removes old ones, and so may other tidying.
     """
     began = time.monotonic()
     deadline, is_taken, was_left = began + PATIENCE_S, False, False
     while True:
-        reply = inbox.reply(asked.id)
+        reply = inbox.reply(pending.id)
         if reply is None and live_owner(store.folder(run_id)) != owner:
-            inbox.withdraw(asked.id)
-            reply = inbox.reply(asked.id)
+            inbox.withdraw(pending.id)
+            reply = inbox.reply(pending.id)
             if reply is None:
                 return False
         if reply is not None:
@@ -135,42 +139,42 @@ def _is_answered(
             return True
         now = time.monotonic()
         if now >= deadline:
-            is_taken_now = not inbox.withdraw(asked.id) and inbox.is_taken(asked.id)
-            if is_taken or not (is_taken_now or inbox.is_left(asked.id)):
-                raise _silent(run_id, asked, owner, is_taken=is_taken_now)
+            is_taken_now = not inbox.withdraw(pending.id) and inbox.is_taken(pending.id)
+            if is_taken or not (is_taken_now or inbox.is_left(pending.id)):
+                raise _silent(run_id, pending, owner, is_taken=is_taken_now)
             is_taken, deadline = True, now + PATIENCE_S
-        elif not inbox.is_left(asked.id):
-            if was_left and _is_done(store, run_id, asked):
+        elif not inbox.is_left(pending.id):
+            if was_left and _is_done(store, run_id, pending):
                 return True
             # An owner that has just taken the run up opens its door a moment later; another host's is never found.
-            was_left |= inbox.leave(asked, only_proven=now < began + _SETTLING_S)
+            was_left |= inbox.leave(pending, only_proven=now < began + _SETTLING_S)
         time.sleep(_LOOK_S)
 
 
-def _is_done(store: FileStore, run_id: str, asked: Request) -> bool:
-    """Whether an owner that is gone had done it: the log tells."""
+def _is_done(store: FileStore, run_id: str, pending: Request) -> bool:
+    """Return whether a dead owner had done it: the log shows that."""
     run = fold(store.read(run_id).events)
-    if asked.verb == "cancel" and asked.arguments.get("step") is None:
+    if pending.verb == "cancel" and pending.arguments.get("step") is None:
         return run.finished is not None
-    return asked.id in run.requests
+    return pending.id in run.requests
 
 
 def raise_refusal(reply: dict[str, Any]) -> None:
-    """Raise what an owner's reply refuses; nothing where it was done. Raises InvalidArguments, Cannot."""
+    """Raise the refusal in an owner's reply, if there is one. Raises InvalidArguments, Cannot."""
     if reply.get("ok") is True:
         return
-    told = reply.get("error")
-    error: dict[str, Any] = told if isinstance(told, dict) else {}
+    refused = reply.get("error")
+    error: dict[str, Any] = refused if isinstance(refused, dict) else {}
     code = str(error.get("code") or "request_unreadable")
     kind = Cannot if code in _CANNOT else InvalidArguments
     message = str(error.get("message") or "The owner's answer could not be read.")
     raise kind(message, fix=str(error.get("fix") or ""), code=code)
 
 
-def _silent(run_id: str, asked: Request, owner: Lease, *, is_taken: bool) -> Cannot:
+def _silent(run_id: str, pending: Request, owner: Lease, *, is_taken: bool) -> Cannot:
     so_far = "has taken the request and said nothing since" if is_taken else "does not answer"
     return Cannot(
-        f"Process {owner.pid} on {owner.host}, which drives {run_id}, {so_far}: `{asked.verb}` was not confirmed.",
+        f"Process {owner.pid} on {owner.host}, which drives {run_id}, {so_far}: `{pending.verb}` was not confirmed.",
         fix=f"See `pixirnb show {run_id}`; end that process, or, where its host is gone, repeat this with --take-over.",
         code="owner_silent",
         details={"host": owner.host, "pid": owner.pid, "since": owner.since},

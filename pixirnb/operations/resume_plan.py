@@ -1,8 +1,8 @@
-"""What a resume would do with each step, and why, before anything runs: history and edited plan, compared.
+"""The plan of a resume: history and edited plan compared, with an action and its reason for each step.
 
     pinned_plan(…)       the plan of the workflow a run has pinned
     plan_resumption(…)   the resume of a history, planned
-    history_at(…)        the part of a history that leads to a named checkpoint: what a fork goes on from
+    history_at(…)        the part of a history up to a named checkpoint: the start of a fork
 
 Nothing here writes. Source: contract.md §6.
 """
@@ -37,17 +37,17 @@ from pixirnb.workspace.survey import survey
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a resume changes of the pinned run; empty: nothing."""
+    """The changes of a resume to the pinned run; empty: none."""
 
     workflow: Workflow | None = None
     inputs: Mapping[str, Any] | None = None
     sources: Mapping[str, str] | None = None
-    """Notebook functions as they are now; the pinned source stands in for those that are gone."""
+    """Current notebook functions; the pinned source replaces missing ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """A resume, planned."""
+    """A planned resume."""
 
     plan: Plan
     run: RunState
@@ -56,7 +56,7 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """The steps, as a person is shown them: those that would be asked about first say so."""
+        """Return the steps for a person: those that need an answer first are marked."""
         asks = asking(self.plan, self.run, self.steps)
         return [
             {**entry, "asks": True} if entry["step_id"] in asks else entry for entry in self.steps
@@ -71,7 +71,7 @@ def plan_resumption(
     *,
     contents: Contents = contents_digest,
 ) -> ResumePlan:
-    """What a resume of a history would do. Raises LogDamaged, InvalidSpec, InvalidArguments."""
+    """Return the plan to resume a history. Raises LogDamaged, InvalidSpec, InvalidArguments."""
     edit, selection = edit or Edit(), selection or Selection()
     run = fold(sound_events(reading))
     workflow = edit.workflow or require(load_mapping(run.spec))
@@ -104,11 +104,11 @@ def plan_resumption(
 
 
 def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
-    """The events up to the last checkpoint of that name, itself included. Raises InvalidArguments, LogDamaged."""
+    """Return the events up to the last checkpoint of that name, itself included. Raises InvalidArguments, LogDamaged."""
     events = sound_events(reading)
     named = [event for event in events if event.kind == "checkpoint_saved"]
-    found = [event.seq for event in named if event.data.get("name") == checkpoint]
-    if not found:
+    positions = [event.seq for event in named if event.data.get("name") == checkpoint]
+    if not positions:
         names = dict.fromkeys(str(event.data.get("name")) for event in reversed(named))
         raise InvalidArguments(
             f"The run has no checkpoint `{checkpoint}`.",
@@ -117,16 +117,16 @@ def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
             + ".",
             code="unknown_checkpoint",
         )
-    return events[: found[-1]]
+    return events[: positions[-1]]
 
 
 def pinned_plan(run: RunState) -> Plan:
-    """The plan of the workflow a run has pinned; its paths are not looked up again."""
+    """Return the plan of the workflow a run has pinned; its paths are not surveyed again."""
     return compile_plan(load_mapping(run.spec).require(), pinned_facts(run), run.sources)
 
 
 def pinned_facts(run: RunState) -> Environment:
-    """Where the folders of a run lie, as it has pinned them; nothing is looked up, and so nothing complained of."""
+    """Return the folders of a run as it has pinned them, without a survey, so without complaints."""
     workspace = os.path.realpath(run.workspace)
     repos = {name: os.path.realpath(Path(workspace, path)) for name, path in run.repos.items()}
     return Environment(workspace, repos={name: _there(folder) for name, folder in repos.items()})
@@ -144,14 +144,14 @@ def _there(folder: str) -> PathFact:
 
 
 def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
-    """The sources a workflow calls for, of those that are known."""
+    """Return the known sources among those a workflow calls."""
     names = {getattr(step, "call", "") for step in workflow.steps}
     names |= {check.python or "" for step in workflow.steps for check in step.verify}
     return {name: sources[name] for name in sorted(names) if name in sources}
 
 
 def sound_events(reading: LogContents) -> list[Event]:
-    """The events of a log that is whole but for a torn end. Raises LogDamaged."""
+    """Return the events of a log that is whole except for a torn end. Raises LogDamaged."""
     if reading.damage is not None and reading.damage.code != "torn_tail":
         raise LogDamaged(
             f"the log is damaged: {reading.damage.message}",
@@ -162,8 +162,8 @@ def sound_events(reading: LogContents) -> list[Event]:
 
 
 def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
-    """Ready steps whose stored value cannot be loaded here, or is lost: it has to be made anew."""
-    found: set[str] = set()
+    """Return ready steps whose stored value cannot be loaded here, or is lost: they have to run again."""
+    steps: set[str] = set()
     for step in plan.steps:
         state = run.steps.get(step.id)
         if state is None or "checkpoint_ready" not in {state.checkpoint_status, state.kept}:
@@ -171,18 +171,18 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
         stored = cast("StoredValue", stored_output(state))
         digest = stored.get("blob")
         if digest is not None and not blobs.is_whole(digest):
-            found.add(step.id)  # lost or damaged: what it held must be made again
+            steps.add(step.id)  # lost or damaged: what it held must be made again
             continue
         if stored["format"] != "pickle":
             continue
         data = None if digest is None else blobs.get(digest)
         if not value_codec.is_trusted(stored, data, value_codec.user_key()):
-            found.add(step.id)
-    return found
+            steps.add(step.id)
+    return steps
 
 
 def _reads(plan: Plan, contents: Contents) -> dict[str, str]:
-    """Digests of what steps with `reuse: reads` would read now."""
+    """Return digests of the files that steps with `reuse: reads` would read now."""
     return {
         step.id: read_digest(contents, plan.roots, step.read_set)
         for step in plan.steps

@@ -1,7 +1,7 @@
-"""`Run`: one run, to read, to watch and to ask something of. Cells, scripts and the command line all work with this object.
+"""The class `Run`: one run, to read, to watch and to control, in cells, scripts and the command line.
 
-How it reads is `RunRecord`. What a person asks of it (`cancel decide approve deny checkpoint`) works from any process: see
-`requests`.
+`RunRecord` has its reading part. A person's requests (`cancel decide approve deny checkpoint`) work from any process:
+see `operations.request_delivery`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,34 @@ from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.mimebundle import mimebundle
 
 _TICK_S: Final = 0.1
-"""How often a waiting cell lets its kernel notice an interrupt."""
+"""Seconds between checks by which a waiting cell lets its kernel notice an interrupt."""
 
 
 @dataclass(slots=True, eq=False)
 class Run(RunRecord):
-    """One run of a workflow: a record that can be watched and asked for something."""
+    """One run of a workflow: a record that can be watched and controlled.
+
+    Example:
+        >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+        >>> run.wait().status, run.value("hello")
+        ('completed', 'hello')
+    """
 
     # --- while it runs ------------------------------------------------------------------------------------------
 
     def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
-        """Call back for each piece of news of a topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`,
-        `step:session` (an event of an agent's session), or a recorded event's kind. Called on the engine's thread; returns what
-        ends it. Only for a run driven here.
-        Raises InvalidArguments for a topic there is none of, Cannot.
+        """Register a callback for news of a topic, on the engine's thread; return a function that removes it.
+
+        Only for a run driven here.
+
+        Args:
+            topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`, `step:session` (an event of an agent's
+                session), or a recorded event's kind.
+            callback: called with each piece of news.
+
+        Raises:
+            InvalidArguments: the topic does not exist.
+            Cannot: the run is not driven here.
         """
         if topic not in TOPICS:
             raise InvalidArguments(
@@ -74,14 +88,14 @@ class Run(RunRecord):
         return self.live.listen(hear)
 
     async def events(self) -> AsyncIterator[News]:
-        """Everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
+        """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
         if self.live is None or self.live.ended.is_set():
             async for event in self._followed():
                 yield event
             return
         arrived = NewsQueue()
 
-        known, leave = self.live.ask(
+        known, unsubscribe = self.live.ask(
             lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))
         )
         try:
@@ -95,10 +109,10 @@ class Run(RunRecord):
                     return
                 await anyio.sleep(_TICK_S / 2)
         finally:
-            leave()
+            unsubscribe()
 
     def follow(self) -> Iterator[Event]:
-        """Every event as it reaches the disk, from the first on, until nobody drives the run any more. Blocks."""
+        """Iterate over every event as it reaches the disk, from the first on, until the run has no owner any more. Blocks."""
         follower = self.store.follow(self.id)
         while True:
             is_over = self._reading().owner is None
@@ -109,7 +123,7 @@ class Run(RunRecord):
             time.sleep(_TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
-        """Block until the run comes to rest, or `timeout` seconds passed; the outcome either way."""
+        """Block until the run comes to rest, or `timeout` seconds passed; return the outcome either way."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):
@@ -123,7 +137,9 @@ class Run(RunRecord):
         return self.outcome
 
     async def wait_ended(self) -> RunOutcome:
-        """As `wait`, for an event loop: lets the loop breathe, so that an interrupt of the cell is noticed at once."""
+        """Wait like `wait`, for an event loop: other tasks run meanwhile, so that an interrupt of the cell is noticed
+        at once.
+        """
         for is_over in self._watched():
             if is_over:
                 break
@@ -139,16 +155,23 @@ class Run(RunRecord):
     def cancel(
         self, step: str | None = None, *, drain: bool = False, take_over: bool = False
     ) -> None:
-        """End the run, or give up one step; `drain` lets what runs finish and starts nothing more. Returns at once.
+        """End the run, or give up one step. Returns at once.
 
-        Works from any process: the one that drives the run is asked to. A run whose owner died is ended here: what it left
-        running is swept, and its log says that it was given up. Raises Cannot when the run is at rest (`not_live`) or its
-        owner does not answer (`owner_silent`).
+        Works from any process: the owner of the run is asked to do it. A run whose owner died is ended here: its
+        remaining processes are ended, and its log records that it was given up.
+
+        Args:
+            step: give up only this step.
+            drain: let running steps finish and start nothing more.
+            take_over: end a run of another host that is known to be dead.
+
+        Raises:
+            Cannot: the run is at rest (`not_live`), or its owner does not answer (`owner_silent`).
         """
         if step is not None:
             self._step(step)
         require_outside(self.id, "cancel")
-        said = request("cancel", step=step, how="drain" if drain else "cancel")
+        pending = request("cancel", step=step, how="drain" if drain else "cancel")
 
         def end_here() -> None:
             owner = self._reading().owner
@@ -161,10 +184,10 @@ class Run(RunRecord):
             )
             self.wait()
 
-        self._ask(said, end_here)
+        self._ask(pending, end_here)
 
     def interrupt(self) -> None:
-        """End the run as an operator's interrupt does. Only where it is driven: raises Cannot, HeldByAnother."""
+        """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother."""
         if self.is_live_here and self.live is not None:
             self.live.stop("interrupt")
             return
@@ -174,9 +197,12 @@ class Run(RunRecord):
         raise self._held(owner)
 
     def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
-        """Save a named checkpoint of the run as it stands, from any process. Raises InvalidArguments, Cannot."""
-        said = request("checkpoint", name=name, note=note)
-        self._ask(said, lambda: prepare.record(self.store, self.id, said, take_over=take_over))
+        """Save a named checkpoint of the run in its current state, from any process. Raises InvalidArguments, Cannot."""
+        pending = request("checkpoint", name=name, note=note)
+        self._ask(
+            pending,
+            lambda: prepare.record(self.store, self.id, pending, take_over=take_over),
+        )
 
     def decide(
         self,
@@ -190,18 +216,30 @@ class Run(RunRecord):
         attended: bool = False,
         by: str | None = None,
     ) -> Run:
-        """Record what was decided on a step, `accept` or `reject`, and (unless `resume=False`) go on.
+        """Record a decision on a step, and (unless `resume=False`) continue.
 
-        Works from any process: while the run is live its owner records it and goes on. Raises InvalidArguments for a step
-        that needs no decision or a value that is none of the choices; Cannot. `attended`: a person stays to be asked for
-        permissions; `by`: who says so, instead of this user.
+        Works from any process: while the run is live its owner records it and continues.
+
+        Args:
+            step: the step to decide, or a seam to resolve.
+            verdict: `accept` or `reject`.
+            value: the answer.
+            note: the reason, for the record.
+            resume: continue the run.
+            take_over: take the run over from an owner that is known to be gone.
+            attended: a person can be asked for permissions.
+            by: the author of the decision, instead of this user.
+
+        Raises:
+            InvalidArguments: the step needs no decision, or the value is none of the choices.
+            Cannot: the decision cannot be recorded now.
         """
         if step not in self.state.seams:
             self._step(step)
         if by is None:
             require_person("decide")
-        said = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
-        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+        pending = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def approve(
         self,
@@ -212,14 +250,14 @@ class Run(RunRecord):
         take_over: bool = False,
         attended: bool = False,
     ) -> Run:
-        """Allow what an agent asked for: one exact call. An attempt that waits goes on; a parked step runs again.
+        """Allow one exact call that an agent requested. A waiting attempt goes on; a parked step runs again.
 
-        Works from any process but a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
+        Works from any process except a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
         `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
         """
         require_person("approve")
-        said = request("approve", request_id=request_id, note=note)
-        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+        pending = request("approve", request_id=request_id, note=note)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def deny(
         self,
@@ -230,10 +268,13 @@ class Run(RunRecord):
         take_over: bool = False,
         attended: bool = False,
     ) -> Run:
-        """Deny what an agent asked for. An attempt that waits is told and goes on; a parked step has failed. As `approve`."""
+        """Deny a call that an agent requested.
+
+        A waiting attempt gets the answer and goes on; a parked step fails. As `approve`.
+        """
         require_person("deny")
-        said = request("deny", request_id=request_id, note=note)
-        return self._say(said, resume=resume, take_over=take_over, attended=attended)
+        pending = request("deny", request_id=request_id, note=note)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def merge(
         self,
@@ -243,32 +284,44 @@ class Run(RunRecord):
         sides: Sides = None,
         take_over: bool = False,
     ) -> MergeReport:
-        """Bring the changes of isolated steps into the user's files: of those named, one by one or as a list, or of all ready.
+        """Merge the changes of isolated steps into the user's files, three-way, completely or not at all.
 
-        Three-way, whole or not at all; what is merged already is left out. `preview` changes nothing; `undo` takes the last
-        merge back. Neither looks past one that a dead process left half done (`merge_unfinished`): a resume takes that back.
-        `sides` says which side counts for files in conflict, for all or by path: `workspace`, or a step. Works from
-        any process but a step's own. Raises InvalidArguments, Cannot (`merge_disturbed`, `merge_refused`, `merge_busy` …).
+        Merged changes are left out. Neither a preview nor an undo goes beyond a merge that a dead process left
+        incomplete (`merge_unfinished`): a resume rolls that back. Works from any process except a step's own.
+
+        Args:
+            steps: ids, one by one or as a list; by default all ready steps.
+            preview: change nothing.
+            undo: undo the last merge.
+            sides: the side that counts for conflicting files, for all or by path: `workspace`, or a step.
+            take_over: take the run over from an owner that is known to be gone.
+
+        Raises:
+            InvalidArguments: an argument is wrong.
+            Cannot: `merge_disturbed`, `merge_refused`, `merge_busy` …
         """
         require_person("merge")
         chosen = dict(sides) if isinstance(sides, Mapping) else sides
         if preview or undo:
             merge_reports.refuse_unfinished(self)
-        said = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
-        wish = grant(said, self.compiled(), self.state).merge
+        pending = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
+        merge_request = grant(pending, self.compiled(), self.state).merge
         if preview:
-            return merge_reports.preview_merge(self, wish)
-        if wish is None or (wish.undoes is None and not wish.steps):
+            return merge_reports.preview_merge(self, merge_request)
+        if merge_request is None or (merge_request.undoes is None and not merge_request.steps):
             merge_reports.refuse_unfinished(self)
             return MergeReport(self.id, "nothing", [])
-        self._ask(said, lambda: prepare.merge(self.store, self.id, said, take_over=take_over))
-        return merge_reports.report_merge(self, said.id, chosen)
+        self._ask(
+            pending,
+            lambda: prepare.merge(self.store, self.id, pending, take_over=take_over),
+        )
+        return merge_reports.report_merge(self, pending.id, chosen)
 
-    def _say(self, said: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
-        """Have a person's word recorded, and go on with a run that nobody drives."""
-        if self._course() is None or not self.is_live_here:
+    def _say(self, pending: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
+        """Deliver a person's answer, and continue a run without an owner."""
+        if self._live_run() is None or not self.is_live_here:
             grant(
-                said, self.compiled(), self.state
+                pending, self.compiled(), self.state
             )  # what is plainly wrong is said before anyone is asked
 
         def say_here() -> None:
@@ -277,14 +330,14 @@ class Run(RunRecord):
                     self.store,
                     self.id,
                     selection=Selection(is_decision=True),
-                    request=said,
+                    request=pending,
                     take_over=take_over,
                     is_attended=attended,
                 )
             else:
-                prepare.record(self.store, self.id, said, take_over=take_over)
+                prepare.record(self.store, self.id, pending, take_over=take_over)
 
-        self._ask(said, say_here)
+        self._ask(pending, say_here)
         return self
 
     # --- display ------------------------------------------------------------------------------------------------
@@ -302,14 +355,14 @@ class Run(RunRecord):
         except PixirnbError as error:
             return f"<Run {self.id}: {error.code}>"
 
-    def _ask(self, said: Request, carry_out: Callable[[], None]) -> None:
-        """Have a request done: by the loop of this process, by this process itself, or by the owner elsewhere."""
+    def _ask(self, pending: Request, carry_out: Callable[[], None]) -> None:
+        """Deliver a request: to the loop of this process, to this process itself, or to the owner elsewhere."""
         if self.is_live_here and self.live is not None:
-            reply = self.live.request(said)
+            reply = self.live.request(pending)
             if reply is not None:
                 raise_refusal(reply)
                 return
-        deliver(self.store, self.id, said, carry_out)
+        deliver(self.store, self.id, pending, carry_out)
 
     def _held(self, owner: Lease) -> HeldByAnother:
         return HeldByAnother(
@@ -326,7 +379,7 @@ class Run(RunRecord):
         )
 
     def _watched(self) -> Iterator[bool]:
-        """Again and again: whether the run has come to rest."""
+        """Yield, again and again, whether the run has come to rest."""
         while True:
             if self.live is not None:
                 yield self.live.ended.is_set()
@@ -350,12 +403,12 @@ class Run(RunRecord):
 
 
 def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
-    """Steps as a person names them: one by one, or in lists. Raises InvalidArguments."""
-    found: list[object] = []
+    """Return step ids, given one by one, or in lists. Raises InvalidArguments."""
+    named_ids: list[object] = []
     for each in named:
-        found += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
-    ids = [each for each in found if isinstance(each, str)]
-    if len(ids) < len(found):
+        named_ids += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
+    ids = [each for each in named_ids if isinstance(each, str)]
+    if len(ids) < len(named_ids):
         raise InvalidArguments(
             "A step is named by its id, which is a text.",
             fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
@@ -364,9 +417,9 @@ def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
 
 
 def load_run(store: FileStore, run_id: str) -> Run:
-    """A run, driven by this process or not. Raises UnknownRun.
+    """Load a run, driven by this process or not. Raises UnknownRun.
 
-    A copy of a live run's folder bears its id and is another run.
+    A copy of a live run's folder has its id and is another run.
     """
     folder, live = store.folder(run_id), engine().find(run_id)
     driven = None if live is None else live.scheduler.log.folder

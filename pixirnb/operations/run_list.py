@@ -1,4 +1,4 @@
-"""A row a run, newest first, fast for ten thousand of them.
+"""List of runs: a row a run, newest first, fast for ten thousand of them.
 
 Source: contract.md §9; docs/adr/0009.
 """
@@ -14,7 +14,7 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import Catalogue, Row
 
 LiveRow = Callable[[str], Row]
-"""Gives the row of a run that somebody drives now."""
+"""Function that makes the row of a live run."""
 
 
 def list_runs(
@@ -24,21 +24,21 @@ def list_runs(
     limit: int | None = None,
     now_ns: Callable[[], int] = time.time_ns,
 ) -> list[Row]:
-    """A row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
+    """Return a row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
 
-    A run that died before its first event has the status `never_began`, one that cannot be read `unreadable`; both say why
-    under `error`.
+    A run that died before its first event has the status `never_began`, an unreadable one `unreadable`; both have the
+    reason under `error`.
     """
     run_ids = store.run_ids()
     memo, plans = Catalogue(store.state, now_ns=now_ns), PlanCache()
-    found: list[Row] = []
+    listed: list[Row] = []
     try:
         for run_id in run_ids[:limit]:
             known = memo.row(run_id)
-            found.append(_fresh(store, run_id, memo, plans, live_row) if known is None else known)
+            listed.append(_fresh(store, run_id, memo, plans, live_row) if known is None else known)
     finally:
         memo.save(run_ids)
-    return found
+    return listed
 
 
 def _fresh(

@@ -1,4 +1,4 @@
-"""A run as its log gives it: its plan, its state, its outcome; and two of them compared."""
+"""Summary of a run from its log: its plan, its state, its outcome; and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class RunSummary:
 
 
 class PlanCache:
-    """Plans of pinned workflows: a folder of ten thousand runs holds a few workflows, and each is planned once."""
+    """A cache of plans of pinned workflows: ten thousand runs have a few workflows, each planned once."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Plan] = {}
 
     def of(self, run: RunState) -> Plan:
-        """The plan of a run's workflow. Raises InvalidSpec."""
+        """Return the plan of a run's workflow. Raises InvalidSpec."""
         key = blake2b(to_json([run.spec, run.sources])).digest()
         plan = self._known.get(key)
         if plan is None:
@@ -48,14 +48,14 @@ def summarize(run_id: str, reading: LogContents, plans: PlanCache) -> RunSummary
     require_beginning(run_id, reading.events)
     run = fold(reading.events)
     plan = plans.of(run)
-    found = outcome(plan, run, is_live=reading.owner is not None)
+    result = outcome(plan, run, is_live=reading.owner is not None)
     if reading.damage is not None:
-        found = as_damaged(found, reading.damage)
-    return RunSummary(plan, run, found)
+        result = as_damaged(result, reading.damage)
+    return RunSummary(plan, run, result)
 
 
 def compare_runs(left: tuple[FileStore, str], right: tuple[FileStore, str]) -> dict[str, Any]:
-    """How two runs differ, step by step; see `views.run.comparison`. Raises UnknownRun, LogDamaged."""
+    """Compare two runs, step by step; see `views.run.comparison`. Raises UnknownRun, LogDamaged."""
     return comparison(_side(*left), _side(*right))
 
 

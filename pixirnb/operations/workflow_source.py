@@ -1,6 +1,6 @@
-"""Where workflows come from, and where they work: read from a path, a text or a mapping, with its folder, state and functions.
+"""Sources of workflows and their workspaces: a path, a text or a mapping, with its folder, state and functions.
 
-Paths are read here, for `api` and for what agents hand in; `spec.loader` gets texts. Source: contract.md §1 (workspace), §3.
+Paths are read here, for `api` and for agents; `spec.loader` gets texts. Source: contract.md §1 (workspace), §3.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from pixirnb.workspace.survey import survey
 _DEFINITIONS_BYTES: Final = 1024 * 1024
 
 Source = Workflow | Mapping[str, Any] | str | Path
-"""What a workflow may be given as. Text with a line break is YAML; any other text is a path."""
+"""Type of a workflow's source. Text with a line break is YAML; any other text is a path."""
 
 
 def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
-    """What is there, mistakes included, with the roles it names.
+    """Read a workflow, mistakes included, with the roles it names.
 
     Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read, InvalidArguments.
     """
@@ -44,20 +44,20 @@ def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
 
 
 def adopt_roles(loaded: loader.Loaded, workspace: str | Path | None) -> loader.Loaded:
-    """`loaded` with the role files of agents that its steps name and it does not declare: the one way they come in.
+    """Return `loaded` with the role files of agents that its steps name and it does not declare.
 
-    Looked for beside its file, in its workspace, then in the user's config folder. Raises InvalidArguments.
+    They are searched next to its file, in its workspace, then in the user's config folder. Raises InvalidArguments.
     """
     salvage = None if loaded.salvage is None else loaded.salvage.workflow
     written = loaded.workflow or salvage
     if written is None or not (names := role_files.missing(written)):
         return loaded
-    place = workspace_of(written, workspace)
-    folders = [place, config_folder()]
-    source = written.places.source
+    folder = workspace_of(written, workspace)
+    folders = [folder, config_folder()]
+    source = written.source_map.source
     if source is not None and Path(source).is_file():
         folders.insert(0, Path(source).resolve().parent)
-    return role_files.adopt(loaded, find_roles(names, folders, workspace=place))
+    return role_files.adopt(loaded, find_roles(names, folders, workspace=folder))
 
 
 def _loaded(source: Source) -> loader.Loaded:
@@ -74,11 +74,13 @@ def _loaded(source: Source) -> loader.Loaded:
             ) from error
         whole = path.resolve()
         return loader.load_text(text, str(whole), surroundings(whole.parent))
-    return loader.load(source, around=surroundings())
+    return loader.load(source, context=surroundings())
 
 
 def surroundings(*folders: Path) -> RelaySources:
-    """What a relay file may take from around it: custom steps of the first of `folders` that has some, else of this one."""
+    """Return the files around a relay workflow: custom steps of the first of `folders` that has some, else of the
+    current one.
+    """
     for folder in (*folders, Path.cwd()):
         try:
             with open_plain(folder / DEFINITIONS) as file:
@@ -90,14 +92,14 @@ def surroundings(*folders: Path) -> RelaySources:
 
 
 def convert_source(source: Source) -> tuple[str, tuple[Problem, ...]]:
-    """A workflow as YAML of ours, and what its reader had to say of a file in another format.
+    """Convert a workflow to our YAML, with the notes of the reader of another format.
 
-    Loads back to an equal workflow. Agents that come from role files stay in those. Raises InvalidSpec, InvalidArguments.
+    It loads back to an equal workflow. Agents from role files stay there. Raises InvalidSpec, InvalidArguments.
     """
     loaded = _loaded(source)
     require_valid(adopt_roles(loaded, None), None)
     assert loaded.workflow is not None
-    notes = loaded.places.notes
+    notes = loaded.source_map.notes
     return write(loaded.workflow, notes), notes
 
 
@@ -106,10 +108,7 @@ def require_valid(
     workspace: str | Path | None,
     functions: Mapping[str, str] | None = None,
 ) -> Workflow:
-    """The workflow; where it has mistakes, those of its paths are told with the rest, to be mended in one go.
-
-    Raises InvalidSpec.
-    """
+    """Return the workflow; its mistakes, in paths too, are all reported at once. Raises InvalidSpec."""
     try:
         return require(loaded)
     except InvalidSpec:
@@ -117,40 +116,43 @@ def require_valid(
         written = loaded.workflow or salvage
         if written is None:
             raise
-        place = workspace_of(written, workspace)
+        folder = workspace_of(written, workspace)
         known = notebook_functions(written) if functions is None else functions
-        return require(loaded, survey(written, place, known))
+        return require(loaded, survey(written, folder, known))
 
 
 def store_of(workspace: Path, state: str | Path | None) -> FileStore:
-    """The store of a workspace's state folder."""
+    """Return the store of a workspace's state folder."""
     return FileStore(find_state(workspace, None if state is None else Path(state)))
 
 
 def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
-    """The folder a workflow works in: as told, else that of its file, else the current one. Raises InvalidArguments."""
+    """Return the folder a workflow works in: as given, else that of its file, else the current one.
+
+    Raises InvalidArguments.
+    """
     if workspace is not None:
-        place = _typed(workspace)
-        if not os.path.isdir(place):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
+        folder = _typed(workspace)
+        if not os.path.isdir(folder):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
             raise InvalidArguments(
-                f"The workspace {place} is not a folder.",
+                f"The workspace {folder} is not a folder.",
                 fix="Name one that exists.",
                 code="workspace_missing",
             )
-        return place.resolve()
-    source = None if workflow is None else workflow.places.source
+        return folder.resolve()
+    source = None if workflow is None else workflow.source_map.source
     if source is not None and Path(source).is_file():
         return Path(source).resolve().parent
     return Path.cwd()
 
 
 def notebook_functions(workflow: Workflow) -> dict[str, str]:
-    """Sources of the functions a workflow calls, as far as it brings them along or `__main__` has them: `{":name": text}`."""
+    """Return sources of the functions a workflow calls, from the workflow or `__main__`: `{":name": text}`."""
     names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
     checks = (check.python or "" for step in workflow.steps for check in step.verify)
     names |= {name for name in checks if name.startswith(":")}
     main = sys.modules.get("__main__")
-    found: dict[str, str] = {}
+    functions: dict[str, str] = {}
     for name in sorted(names):
         function = getattr(main, name[1:], None)
         if not inspect.isfunction(function):
@@ -158,17 +160,17 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
         try:
             source = inspect.getsource(function)
             # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
-            found[name] = textwrap.dedent(source) if source[:1].isspace() else source
+            functions[name] = textwrap.dedent(source) if source[:1].isspace() else source
         except (OSError, TypeError):
             continue  # typed at a prompt that keeps no source: the plan then says the function is missing
-    return {**found, **called_sources(workflow, workflow.sources)}
+    return {**functions, **called_sources(workflow, workflow.sources)}
 
 
 def is_path(text: str) -> bool:
-    """Whether text is taken for a file's name: it is one line, and says something."""
+    """Return whether text is a file's name: one line, not blank."""
     return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
 
 
 def _typed(path: str | Path) -> Path:
-    """A path as a person typed it; `~nobody` stays what it is instead of raising."""
+    """Return a path as a person typed it; `~nobody` stays unchanged instead of raising."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home

@@ -1,4 +1,7 @@
-"""Whether two workflows that run at once may write the same files: each is warned. Source: contract.md §2, last sentence."""
+"""A check whether two workflows that run at once may write the same files: each is warned.
+
+Source: contract.md §2, last sentence.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pixirnb.planning.plan import Plan
 
 
 def share_writes(one: Plan, other: Plan) -> bool:
-    """Whether a shared writer of one overlaps a shared writer of the other."""
+    """Return whether a shared writer of one overlaps a shared writer of the other."""
     index = ClaimIndex()
     for key, claim in enumerate(_writers(one)):
         index.add(key, claim)

@@ -1,1 +1,1 @@
-"""What should happen?"""
+"""The plan of a workflow: what a run would do."""

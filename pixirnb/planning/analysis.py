@@ -1,4 +1,4 @@
-"""Everything there is to know of a workflow before it runs, worked out once: report and plan are views of it.
+"""The analysis of a workflow before it runs, done once; report and plan are views of it.
 
 Workflow, Facts ──analyse──▶ Analysis ──report──▶ PlanReport
                                       └─compile─▶ Plan
@@ -36,7 +36,7 @@ Phases = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
-    """A workflow and what follows from it. Lists are by step index, in spec order."""
+    """A workflow and all that is derived from it. Lists are by step index, in spec order."""
 
     workflow: Workflow
     facts: Environment
@@ -51,19 +51,19 @@ class Analysis:
     isolated: list[int]
     """Positions of the steps that work in copies."""
     inherited: tuple[Inherited, ...]
-    """Steps that do not find what isolated steps before them changed."""
+    """Steps that do not see the changes of earlier isolated steps."""
     mistakes: list[SpecProblem]
-    """Errors: where there is one, nothing runs."""
+    """Errors; a workflow that has any does not run."""
 
 
 def analyse(workflow: Workflow, facts: Environment) -> Analysis:
-    """Work out all of it, mistakes and all. Pure; never raises for what an author can write."""
-    found: list[SpecProblem] = []
+    """Analyse a workflow, mistakes included. Pure; never raises for what an author can write."""
+    mistakes: list[SpecProblem] = []
     graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
     levels = topological_levels(graph)
     placement = Placement(workflow, facts)
     resolved = _resolved(workflow, placement, facts)
-    # Nothing but an isolated step or a merge has to do with whose files reach whom.
+    # Only isolated steps and merges affect whose changes reach whom.
     inherited: tuple[Inherited, ...] = ()
     isolated = [position for position, step in enumerate(resolved) if step.workspace == "isolated"]
     merges = [position for position, step in enumerate(resolved) if type(step.spec) is MergeStep]
@@ -74,22 +74,22 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     ]
     patterns: dict[str, Pattern] = {}
     plain = PlainSets()
-    found += structure.check_graph(graph, levels)
-    found += structure.check_repeats(workflow, graph)
-    found += structure.check_roles(workflow, resolved)
-    found += check_agents(workflow)
-    found += structure.check_phases(workflow, graph)
-    found += structure.check_patterns(workflow, plain, patterns, placement.roots)
-    found += structure.check_schemas(workflow)
-    found += structure.check_inputs(workflow)
-    found += _reference_mistakes(workflow, references, graph)
-    found += check_isolation(workflow, resolved, isolated)
-    found += check_merges(resolved, graph, merges, inherited)
-    found += check_git(facts, resolved, isolated, merges)
-    found += check_paths(workflow, facts)
-    found += check_repos(workflow, facts, resolved)
-    found += check_functions(workflow, facts)
-    # Where plain paths prove that nobody meets anybody, nobody needs a claim to be kept apart.
+    mistakes += structure.check_graph(graph, levels)
+    mistakes += structure.check_repeats(workflow, graph)
+    mistakes += structure.check_roles(workflow, resolved)
+    mistakes += check_agents(workflow)
+    mistakes += structure.check_phases(workflow, graph)
+    mistakes += structure.check_patterns(workflow, plain, patterns, placement.roots)
+    mistakes += structure.check_schemas(workflow)
+    mistakes += structure.check_inputs(workflow)
+    mistakes += _reference_mistakes(workflow, references, graph)
+    mistakes += check_isolation(workflow, resolved, isolated)
+    mistakes += check_merges(resolved, graph, merges, inherited)
+    mistakes += check_git(facts, resolved, isolated, merges)
+    mistakes += check_paths(workflow, facts)
+    mistakes += check_repos(workflow, facts, resolved)
+    mistakes += check_functions(workflow, facts)
+    # If literal paths prove that no steps conflict, no claims are needed to keep them apart.
     claims: list[Claim | None] = []
     conflicts = NO_CONFLICTS
     if not plain.are_disjoint([(step.reads, step.writes) for step in resolved]):
@@ -109,32 +109,32 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
         placement,
         isolated,
         inherited,
-        found,
+        mistakes,
     )
 
 
 def _resolved(workflow: Workflow, placement: Placement, facts: Environment) -> list[Resolved]:
-    """The steps, each with all levels applied; merges last, for they claim what those claim that they bring back."""
+    """Return the steps with all levels applied; merges last, because they claim what their merged steps claim."""
     resolver = Resolver(workflow, placement, tells_children=facts.tells_children)
     if not any(type(step) is MergeStep for step in workflow.steps):
         return [resolver.resolve(step, {}) for step in workflow.steps]
-    found = [
+    resolved = [
         None if type(step) is MergeStep else resolver.resolve(step, {}) for step in workflow.steps
     ]
-    merged = {step.spec.id: step for step in found if step is not None}
+    merged = {step.spec.id: step for step in resolved if step is not None}
     return [
         resolver.resolve(step, merged) if known is None else known
-        for step, known in zip(workflow.steps, found, strict=True)
+        for step, known in zip(workflow.steps, resolved, strict=True)
     ]
 
 
 def _reference_mistakes(
     workflow: Workflow, references: list[StepReferences], graph: Graph
 ) -> Iterator[SpecProblem]:
-    for position, found in enumerate(references):
-        if found.references or found.when is not None:
-            yield from check_targets(workflow, position, found, graph)
-        yield from found.mistakes
+    for position, step_references in enumerate(references):
+        if step_references.references or step_references.when is not None:
+            yield from check_targets(workflow, position, step_references, graph)
+        yield from step_references.mistakes
 
 
 def _claims(
@@ -161,7 +161,7 @@ def _claims(
 def _patterns(
     texts: tuple[str, ...], known: dict[str, Pattern], roots: Roots
 ) -> tuple[Pattern, ...]:
-    found: list[Pattern] = []
+    parsed: list[Pattern] = []
     for text in texts:
         pattern = known.get(text)
         if pattern is None:
@@ -170,8 +170,8 @@ def _patterns(
             except ValueError:
                 # It is among the mistakes already; without it the rest can still be shown.
                 continue
-        found.append(pattern)
-    return tuple(found)
+        parsed.append(pattern)
+    return tuple(parsed)
 
 
 def _phases(workflow: Workflow, graph: Graph) -> Phases:

@@ -1,11 +1,11 @@
-"""Who may not run beside whom: claims, the conflicts of a whole plan, and the claims held right now.
+"""Claims: the conflicts of a whole plan, and the claims held now.
 
-Two writers conflict where their write sets overlap, in any workspace. A writer in the shared
-workspace conflicts with a reader of what it writes; one in its own copy never does. A step that
-depends on another, directly or not, never meets it.
+Two writers conflict where their write sets overlap, in any workspace. A writer in the shared workspace conflicts with
+a reader of what it writes; a writer in its own copy never does. Ordered steps (one depends on the other, directly or
+not) never conflict.
 
-Ten thousand `**/*` writers have fifty million pairs, so pairs are never looked at one by one: the
-partners of a step are the bits of one integer, and counting them is one instruction a word.
+Ten thousand `**/*` writers have fifty million pairs, so pairs are never compared one by one: the partners of a step
+are the bits of one integer, and counting them is one instruction a word.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Rule = Literal["writer_writer", "writer_reader"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a step touches while it runs."""
+    """The paths a step reads and writes while it runs."""
 
     reads: tuple[Pattern, ...] = ()
     writes: tuple[Pattern, ...] = ()
     shared: bool = True
-    """It writes into the shared workspace, where readers see it."""
+    """True if it writes into the shared workspace, where readers see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimConflict:
-    """Two steps that are not ordered and may not run at once; `a < b` in spec order."""
+    """Two unordered steps that may not run at once; `a < b` in spec order."""
 
     a: int
     b: int
     rule: Rule
     paths: tuple[str, str]
-    """The first patterns found to overlap, a's and b's, as written."""
+    """The first overlapping patterns of a and b, as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictReport:
-    """All conflicts of a plan, counted; the first of them in spec order, spelled out."""
+    """All conflicts of a plan, counted; the first of them, in spec order, in full."""
 
     listed: tuple[ClaimConflict, ...]
     count: int
@@ -61,10 +61,10 @@ def find_conflicts(
     levels: Sequence[Sequence[int]] | None = None,
     limit: int = limits.CONFLICTS_LISTED,
 ) -> ConflictReport:
-    """Every pair of steps that conflict and are not ordered. `claims[i]` is step i's; None claims nothing.
+    """Return every pair of steps that conflict and are not ordered. `claims[i]` is step i's; None claims nothing.
 
-    `levels` saves computing `topological_levels(graph)` again. Steps on cycles are left out: such a
-    plan is refused anyway.
+    `levels` saves computing `topological_levels(graph)` again. Steps on cycles are left out: that plan is refused
+    anyway.
     """
     if levels is None:
         levels = topological_levels(graph)
@@ -87,18 +87,18 @@ def find_conflicts(
 
 
 def conflict_between(one: Claim, other: Claim) -> tuple[Rule, tuple[str, str]] | None:
-    """The rule that keeps two claims apart and the patterns it found, one's first; None when none does."""
-    if found := _first_overlap(one.writes, other.writes):
-        return "writer_writer", found
-    if one.shared and (found := _first_overlap(one.writes, other.reads)):
-        return "writer_reader", found
-    if other.shared and (found := _first_overlap(one.reads, other.writes)):
-        return "writer_reader", found
+    """Return the rule that keeps two claims apart and the overlapping patterns, one's first; None if there is no conflict."""
+    if patterns := _first_overlap(one.writes, other.writes):
+        return "writer_writer", patterns
+    if one.shared and (patterns := _first_overlap(one.writes, other.reads)):
+        return "writer_reader", patterns
+    if other.shared and (patterns := _first_overlap(one.reads, other.writes)):
+        return "writer_reader", patterns
     return None
 
 
 class ClaimIndex:
-    """The claims held at one moment, each under an integer key: what the scheduler asks before a start."""
+    """The claims held at one moment, each under an integer key: the scheduler queries them before a start."""
 
     __slots__ = ("_claims", "_readers", "_shared_writers", "_writers")
 
@@ -127,7 +127,7 @@ class ClaimIndex:
             self._readers.at(pattern).add(key)
 
     def remove(self, key: int) -> None:
-        """Let go of what `key` holds. Raises KeyError when it holds nothing."""
+        """Release the claim of `key`. Raises KeyError when there is none."""
         claim = self._claims.pop(key)
         for pattern in dict.fromkeys(claim.writes):
             _let_go(self._writers, pattern, key)
@@ -137,11 +137,11 @@ class ClaimIndex:
             _let_go(self._readers, pattern, key)
 
     def conflicts(self, claim: Claim) -> bool:
-        """Whether anything held conflicts with `claim`."""
+        """Return whether a held claim conflicts with `claim`."""
         return any(True for _ in self._holders(claim))
 
     def conflicting(self, claim: Claim) -> list[int]:
-        """The keys whose claims conflict with `claim`, ascending."""
+        """Return the keys whose claims conflict with `claim`, ascending."""
         return sorted(set().union(*self._holders(claim)))
 
     def _holders(self, claim: Claim) -> Iterator[set[int]]:
@@ -170,15 +170,15 @@ def _first_overlap(ours: Iterable[Pattern], theirs: Sequence[Pattern]) -> tuple[
 
 def _conflict(claims: Sequence[Claim | None], a: int, b: int) -> ClaimConflict:
     one, other = claims[a], claims[b]
-    found = conflict_between(one, other) if one is not None and other is not None else None
-    assert found is not None, "the index and the exact comparison agree"
-    return ClaimConflict(a, b, *found)
+    conflict = conflict_between(one, other) if one is not None and other is not None else None
+    assert conflict is not None, "the index and the exact comparison agree"
+    return ClaimConflict(a, b, *conflict)
 
 
 # --- all pairs at once ---
 
 _MANY = 32
-"""From so many on, the members of a group are worth a kept integer of bits."""
+"""Minimum size of a group for which an integer of bits is cached."""
 
 
 class _Group:
@@ -191,18 +191,18 @@ class _Group:
         """Writers, shared writers, readers."""
         self.users = 0
         self.overlapping: list[_Group] = []
-        """Itself among them."""
+        """Overlapping groups, this one included."""
         self.bits: dict[int, int] | None = None
-        """Role to the bits of its own members, where they are many."""
+        """Role to the bits of its own members, if they are many."""
         self.partner_bits: dict[int, int] | None = None
-        """Role to the bits of the members of all that overlap it, where it has many users."""
+        """Role to the bits of the members of all overlapping groups, if it has many users."""
 
 
 _WRITERS, _SHARED_WRITERS, _READERS = 0, 1, 2
 
 
 class _Partners:
-    """For each step all steps its claim conflicts with, ordered or not.
+    """For each step all steps whose claims conflict with its own, ordered or not.
 
     Only steps that have such a partner, `meeting`, are given a bit; bits keep spec order.
     """
@@ -238,14 +238,14 @@ class _Partners:
         for pattern, group in groups:
             group.overlapping = list(index.overlapping(pattern))
         self.roles = roles
-        """Of each step its patterns, each with the role whose holders it conflicts with."""
+        """Step to its patterns, each with the role whose holders it conflicts with."""
         self.meeting = [step for step, against in enumerate(roles) if _meets(step, against)]
         self.bit_of = [-1] * len(claims)
         for bit, step in enumerate(self.meeting):
             self.bit_of[step] = bit
 
     def mask(self, step: int) -> int:
-        """The bits of the step's partners; its own may be among them."""
+        """Return the bits of the step's partners; its own may be among them."""
         mask = 0
         for group, role in self.roles[step]:
             known = group.partner_bits.get(role) if group.partner_bits else None
@@ -257,7 +257,7 @@ class _Partners:
         return mask
 
     def union(self, groups: list[_Group], role: int) -> int:
-        """The members of all `groups` in `role`, as bits."""
+        """Return the members of all `groups` in `role`, as bits."""
         mask = 0
         few: list[int] = []
         for group in groups:
@@ -274,17 +274,17 @@ class _Partners:
 
     def bits(self, steps: list[int]) -> int:
         # A lone partner of itself has no bit.
-        places = {self.bit_of[step] for step in steps} - {-1}
-        if len(places) < 4:
-            return sum(1 << place for place in places)
+        positions = {self.bit_of[step] for step in steps} - {-1}
+        if len(positions) < 4:
+            return sum(1 << position for position in positions)
         octets = bytearray(len(self.meeting) // 8 + 1)
-        for place in places:
-            octets[place >> 3] |= 1 << (place & 7)
+        for position in positions:
+            octets[position >> 3] |= 1 << (position & 7)
         return int.from_bytes(octets, "little")
 
 
 def _meets(step: int, against: list[tuple[_Group, int]]) -> bool:
-    """Whether the step has a partner but itself."""
+    """Return whether the step has a partner other than itself."""
     for group, role in against:
         if group.users == 1 and len(group.overlapping) == 1:
             continue
@@ -298,7 +298,7 @@ def _meets(step: int, against: list[tuple[_Group, int]]) -> bool:
 def _with_ancestors(
     graph: Graph, levels: Sequence[Sequence[int]], bit_of: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Each step that has a bit, as its bit and those of all its ancestors, kept while needed."""
+    """Yield each step that has a bit, as its bit and those of all its ancestors, kept while needed."""
     waiting = [len(later) for later in graph.dependents]
     masks: dict[int, int] = {}
     for level in levels:
@@ -324,13 +324,13 @@ def _keep_first(first: list[tuple[int, int]], bit: int, mask: int, limit: int) -
     if len(first) == limit and (-min(bit, lowest), -max(bit, lowest)) <= first[0]:
         return
     digits = format(mask, "b")[::-1]
-    place = digits.find("1")
-    while place >= 0:
-        pair = (-min(bit, place), -max(bit, place))
+    position = digits.find("1")
+    while position >= 0:
+        pair = (-min(bit, position), -max(bit, position))
         if len(first) < limit:
             heappush(first, pair)
         elif pair > first[0]:
             heapreplace(first, pair)
         else:
             return
-        place = digits.find("1", place + 1)
+        position = digits.find("1", position + 1)

@@ -1,4 +1,4 @@
-"""Which step goes to whom: the agent of each task, what drives it, what it may do, and where its role comes from. Pure."""
+"""Delegations: the agent of each task, its runner, its permissions and the source of its role. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pixirnb.spec.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """One task, delegated."""
+    """One task and its agent."""
 
     step: str
     agent: str | None
     runner: str
     by: str
-    """The model, or the command line; empty for scripted agents."""
+    """The model or the command line; empty for scripted agents."""
     posture: str
     permission_mode: str
     write_set: tuple[str, ...]
@@ -28,16 +28,16 @@ class Delegation:
 
 
 def delegations(workflow: Workflow) -> tuple[Delegation, ...]:
-    """Every agent step, in spec order. Total: an agent that nobody knows is shown as it would be driven, by nobody."""
+    """Return every agent step, in spec order. Total: an unknown agent is listed with the default runner and no model."""
     resolver = Resolver(workflow)
-    found: list[Delegation] = []
+    delegated: list[Delegation] = []
     for step in workflow.steps:
         if type(step) is not AgentStep:
             continue
         resolved = resolver.resolve(step, {})
         agent = resolved.agent
         named = getattr(resolved.spec, "agent", None)
-        found.append(
+        delegated.append(
             Delegation(
                 step.id,
                 named,
@@ -49,7 +49,7 @@ def delegations(workflow: Workflow) -> tuple[Delegation, ...]:
                 workflow.origins.get(named or ""),
             )
         )
-    return tuple(found)
+    return tuple(delegated)
 
 
 def _line(command: Command | None) -> str:

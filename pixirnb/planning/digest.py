@@ -1,6 +1,6 @@
-"""Digests of plain JSON values: the same value, however it was spelled or ordered, has the same digest.
+"""Digests of plain JSON values: equal values have equal digests, in whatever spelling or order.
 
-Digests are tagged with what made them: `b2:` is BLAKE2b with 32 bytes, in hex.
+Digests have a tag for the algorithm: `b2:` is BLAKE2b with 32 bytes, in hex.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def json_digest(value: Any) -> str:
-    """`b2:<64 hex>` of a JSON value: sorted keys, no blanks, UTF-8. Raises ValueError for NaN and infinity."""
+    """Return `b2:<64 hex>` of a JSON value: sorted keys, no blanks, UTF-8. Raises ValueError for NaN and infinity."""
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
@@ -22,12 +22,12 @@ def json_digest(value: Any) -> str:
 
 
 def text_digest(text: str) -> str:
-    """`b2:<64 hex>` of a text's UTF-8; halves of characters count as what they are."""
+    """Return `b2:<64 hex>` of a text's UTF-8; lone surrogates are encoded as themselves."""
     return (
         "b2:" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
     )
 
 
 def spec_digest(workflow: Workflow) -> str:
-    """What identifies a workflow as written, whatever text, dict or objects it came from."""
+    """Return the digest of a workflow as written, independent of its source: text, dict or objects."""
     return json_digest(workflow.canonical())

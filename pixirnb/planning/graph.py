@@ -1,7 +1,7 @@
 """The dependency graph of a workflow, as lists of integers: levels, cycles, ancestors, critical path.
 
-Built from ids and names of dependencies; what is wrong with them comes back as data, so that all
-mistakes can be told at once. Indices are positions in spec order.
+Built from ids and names of dependencies; errors are returned as data, so that all are reported at once. Indices are
+positions in spec order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 Steps = Sequence[tuple[str, Sequence[str]]]
-"""Of each step its id and the ids it depends on."""
+"""For each step its id and the ids it depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class Unknown:
     """A dependency on a step that does not exist."""
 
     step: int
-    place: int
+    index: int
     """Position in the step's `depends_on`."""
     name: str
     near: tuple[str, ...]
-    """Ids that may have been meant, the likeliest first."""
+    """Similar ids, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Steps and the edges between them; unknown and repeated dependencies are left out."""
+    """Steps and the edges between them, without unknown and repeated dependencies."""
 
     ids: tuple[str, ...]
     index: dict[str, int]
@@ -49,10 +49,10 @@ class Graph:
     _ancestors: dict[int, bytearray] = field(default_factory=dict, repr=False)
 
     def is_ancestor(self, earlier: int, later: int) -> bool:
-        """Whether `later` depends on `earlier`, directly or through others. A step is not its own.
+        """Return whether `later` depends on `earlier`, directly or through others. A step is not its own ancestor.
 
-        The first question about a `later` costs a walk over what lies before it; its answer is
-        kept, for a byte a step, while the last few `later` asked about are remembered.
+        The first query for a `later` walks over all its ancestors; the result, a byte a step, is cached for the last
+        few.
         """
         if earlier in self.depends_on[later]:
             return True
@@ -89,10 +89,10 @@ def build_graph(steps: Steps) -> Graph:
     unknown: list[Unknown] = []
     for step, (_, names) in enumerate(steps):
         edges: list[int] = []
-        for place, name in enumerate(names):
+        for at, name in enumerate(names):
             earlier = index.get(name)
             if earlier is None:
-                unknown.append(Unknown(step, place, name, _near(name, ids, len(unknown))))
+                unknown.append(Unknown(step, at, name, _near(name, ids, len(unknown))))
             elif earlier not in edges:
                 edges.append(earlier)
                 dependents[earlier].append(step)
@@ -101,7 +101,7 @@ def build_graph(steps: Steps) -> Graph:
 
 
 def topological_levels(graph: Graph) -> list[list[int]]:
-    """Generations: each step stands one level below the deepest of its dependencies.
+    """Return generations: each step is one level below the deepest of its dependencies.
 
     Each level is in spec order. Steps on a cycle, and all after them, are in no level.
     """
@@ -123,10 +123,10 @@ def topological_levels(graph: Graph) -> list[list[int]]:
 
 
 def find_cycles(graph: Graph) -> list[list[int]]:
-    """One cycle of each knot of steps that wait for each other: `[a, b, a]` when a → b → a.
+    """Return one cycle of each strongly connected component: `[a, b, a]` when a → b → a.
 
-    Each begins and ends with the knot's first step in spec order, follows `depends_on` and is as
-    short as any through that step. Knots come in spec order.
+    Each begins and ends with the component's first step in spec order, follows `depends_on` and is as short as any
+    through that step. Components are in spec order.
     """
     cycles = []
     for knot in _knots(graph):
@@ -150,20 +150,20 @@ def find_cycles(graph: Graph) -> list[list[int]]:
 
 
 def cycle_text(graph: Graph, cycle: Sequence[int]) -> str:
-    """A cycle for people: `a → b → a`, each waiting for the next."""
+    """Return a cycle for people: `a → b → a`, each waiting for the next."""
     return " → ".join(graph.ids[step] for step in cycle)
 
 
-def _near(name: str, ids: Sequence[str], told: int) -> tuple[str, ...]:
+def _near(name: str, ids: Sequence[str], reported: int) -> tuple[str, ...]:
     # Likeness costs a look at every id: past the first mistakes and in huge workflows only a
     # different case is worth telling.
-    if told < 20 and len(ids) <= 20_000:
+    if reported < 20 and len(ids) <= 20_000:
         return tuple(get_close_matches(name, ids, n=3))
-    return tuple(id_ for id_ in ids if id_.lower() == name.lower())[:1] if told < 1000 else ()
+    return tuple(id_ for id_ in ids if id_.lower() == name.lower())[:1] if reported < 1000 else ()
 
 
 def _knots(graph: Graph) -> Iterator[list[int]]:
-    """Strongly connected components with a cycle in them: Tarjan's walk, without recursion."""
+    """Yield strongly connected components that have a cycle: Tarjan's algorithm, without recursion."""
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     open_: list[int] = []

@@ -1,4 +1,4 @@
-"""Where steps work: the root that a step's folder lies in, and all the roots it uses. Pure: knows what was surveyed.
+"""Placement of steps: the root of a step's folder, and all the roots it uses. Pure: uses surveyed facts only.
 
 A step's folder is its own `cwd`, else its agent's, else the workspace.
 """
@@ -19,7 +19,7 @@ EVERYTHING: Final = ("**/*",)
 
 
 class Placement:
-    """Answers for the steps of one workflow."""
+    """The placement of the steps of one workflow."""
 
     __slots__ = ("_facts", "_has_repos", "roots")
 
@@ -29,22 +29,22 @@ class Placement:
         self._has_repos = bool(workflow.repos)
 
     def root_of(self, spec: Step, agent: Agent | None) -> str | None:
-        """Name of the root that the step's folder lies in; None for an agent's folder that lies in none."""
+        """Return the name of the root that holds the step's folder; None for an agent's folder outside all roots."""
         if spec.cwd is not None:
             return self._root(spec.cwd, self._facts.paths)
         if agent is not None and agent.cwd is not None:
-            return self._root(agent.cwd, self._facts.beside)
+            return self._root(agent.cwd, self._facts.agent_paths)
         return WORKSPACE
 
     def everything(self, spec: Step, agent: Agent | None) -> tuple[str, ...]:
-        """What a step claims that names nothing: the workspace, and the repository that it works in."""
+        """Return the roots claimed by a step without sets: the workspace, and the repository that it works in."""
         if not self._has_repos:
             return EVERYTHING
         root = self.root_of(spec, agent)
         return EVERYTHING if root in {None, WORKSPACE} else (*EVERYTHING, f"{root}:**/*")
 
     def used(self, root: str | None, globs: Iterable[str]) -> tuple[str, ...]:
-        """Names of the roots a step uses that works in `root` and has these sets, with those nested in them; in order."""
+        """Return the names of the roots used by a step in `root` with these sets, nested roots included, in order."""
         if not self._has_repos and root == WORKSPACE:
             return ONLY_WORKSPACE
         names = {root} if root is not None else set[str]()
@@ -54,15 +54,18 @@ class Placement:
         return self.with_nested(names)
 
     def with_nested(self, names: Iterable[str]) -> tuple[str, ...]:
-        """These roots and all that lie in them, in order; the workspace where there are none."""
-        wanted = set(names) or {WORKSPACE}
+        """Return these roots and all roots inside them, in order; the workspace if there are none."""
+        requested = set(names) or {WORKSPACE}
         known = [root.name for root in self.roots.roots]
-        for name in [name for name in known if name in wanted]:
-            wanted.update(
+        for name in [name for name in known if name in requested]:
+            requested.update(
                 self.roots.located(f"{self.roots.named(name).folder}/{folder}")[0].name
                 for folder in self.roots.nested(name)
             )
-        return (*(name for name in known if name in wanted), *sorted(wanted.difference(known)))
+        return (
+            *(name for name in known if name in requested),
+            *sorted(requested.difference(known)),
+        )
 
     def _root(self, folder: str, facts: Mapping[str, PathFact]) -> str | None:
         if (named := in_repo(folder)) is not None:

@@ -1,7 +1,7 @@
-"""The compiled plan: what the machine needs to know of a workflow, looked up by index and never computed twice.
+"""The compiled plan: all that the machine needs of a workflow, looked up by index and never computed twice.
 
-`Workflow` says what was asked in the author's words; `Plan` says it resolved: defaults applied, dependencies as indices, claims
-in force, time-outs chosen. It is made once by `planning.report.compile_plan` and shared by every run of the workflow.
+`Workflow` is what the author wrote; `Plan` is its resolved form: defaults applied, dependencies as indices, claims in
+force, time-outs chosen. `planning.report.compile_plan` makes it once; all runs of the workflow share it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def _numerous(cls: type[T]) -> type[T]:
-    """A dataclass that is frozen for the type checker alone.
+    """Make a dataclass that is frozen for the type checker only.
 
-    At run time the guard of a frozen class makes its twenty assignments ten times slower, and a plan has up to 100,000.
+    At run time the guard of a frozen class makes its twenty assignments ten times slower, and a plan has up to
+    100,000.
     """
     return dataclass(slots=True, eq=False)(cls)
 
@@ -43,31 +44,31 @@ class PlannedStep:
     id: str
     kind: Kind
     spec: Step
-    """The step as written, with `defaults` merged in (time-out excepted: see `timeout_ms`)."""
+    """The step as written, with `defaults` merged in (except time-outs: see `timeout_ms`)."""
     agent: Agent | None
     depends_on: tuple[int, ...]
     dependents: tuple[int, ...]
     wave: int
     """Index into the report's waves."""
     timeout_ms: int | None
-    """Of the first attempt; None only for a decision without one."""
+    """Time-out of the first attempt; None only for a decision without one."""
     timeout_source: Literal["step", "agent", "defaults", "standard", "none"]
     retry: Retry
-    """step > agent > defaults > the standard one attempt."""
+    """Retry policy: step > agent > defaults > the standard one attempt."""
     posture: Posture
     read_set: tuple[str, ...]
     """Globs the step claims to read while it runs: written, or the default for its kind."""
     write_set: tuple[str, ...]
-    """Globs it claims to write: written, or `**/*` where the contract says so. Empty: no claim."""
+    """Globs it claims to write: written, or `**/*` where the contract requires it. Empty: no claim."""
     workspace: Literal["shared", "isolated"]
     process: bool
-    """A python step that runs in a killable child: written, a writer, or one that retries on time-outs."""
+    """True for a python step in a killable child: written so, a writer, or one that retries on time-outs."""
     phase: str
     when: Condition | None
     references: tuple[Reference, ...]
     """Every reference in the step's payload, env, cwd and checks, in order of appearance."""
     roots: tuple[str, ...] = ONLY_WORKSPACE
-    """Names of the roots it uses: that of its folder, those of its sets, all that lie in them; a merge's: of what it merges."""
+    """Names of the roots it uses: of its folder and its sets, with nested roots; of a merge: those of the merged steps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,18 +80,18 @@ class Plan:
     index: dict[str, int]
     """Step id to position."""
     phases: tuple[tuple[str, tuple[int, ...]], ...]
-    """Phases in order of declaration, `rest` last where steps are left over; one named after the workflow if there is none."""
+    """Phases in order of declaration, `rest` last if steps remain; without phases one with the workflow's name."""
     max_concurrency: int
     timeout_ms: int | None
-    """Of the whole run."""
+    """Time-out of the whole run."""
     sources: dict[str, str]
     """Pinned source of notebook functions: `{":name": text}`."""
     repos: dict[str, str] = field(default_factory=dict)
-    """Repositories by name, as absolute folders with links resolved; empty where nothing was surveyed."""
+    """Repositories by name, as absolute folders with links resolved; empty without a survey."""
     roots: Roots = field(default_factory=lambda: Roots.of("", {}))
-    """The folders it works on: the workspace and the repositories."""
+    """The folders of the run: the workspace and the repositories."""
     origin: str = ""
-    """Absolute folder that agents' `cwd` and all `additional_paths` are relative to; empty where nothing was surveyed."""
+    """Absolute folder that agents' `cwd` and all `additional_paths` are relative to; empty without a survey."""
 
 
 def reach(

@@ -1,8 +1,8 @@
 """The plan as people and tools see it, and as the machine drives it. Pure: runs nothing, touches nothing.
 
-report(workflow, facts)                 what would happen, mistakes and warnings included; never raises
+report(workflow, facts)                 a preview with mistakes and warnings; never raises
 compile_plan(workflow, facts, sources)  the Plan of a sound workflow; raises InvalidSpec with every mistake
-require(loaded)                         a Workflow out of what a loader read; raises InvalidSpec with every mistake
+require(loaded)                         the Workflow that a loader read; raises InvalidSpec with every mistake
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts.compose import preview
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
-from pixirnb.planning.warnings.general import cautions
+from pixirnb.planning.warnings.general import plan_warnings
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.problems import SpecProblem, problems, refusal
 from pixirnb.spec.role_files import at_home
@@ -29,7 +29,7 @@ from pixirnb.spec.workflow import Workflow
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
-    """What a run of the workflow would do. Steps are named by id, in spec order."""
+    """A preview of a run of the workflow. Steps are named by id, in spec order."""
 
     workflow: str
     spec: Workflow
@@ -38,12 +38,12 @@ class PlanReport:
     levels: tuple[tuple[str, ...], ...]
     """Topological generations."""
     waves: tuple[tuple[str, ...], ...]
-    """What would start together if all goes well: levels cut by conflicts and max_concurrency."""
+    """Steps that would start together if all goes well: levels cut by conflicts and max_concurrency."""
     conflicts: tuple[dict[str, Any], ...]
     """`{steps: [a, b], rule, paths: [a's, b's]}`, at most 1,000 of `conflict_count`."""
     conflict_count: int
     serialized: tuple[tuple[str, str], ...]
-    """A step, and the one after which it starts because they conflict."""
+    """A step, and the conflicting one after which it starts."""
     critical_path: tuple[str, ...]
     """The longest chain of dependencies."""
     peak_concurrency: int
@@ -53,23 +53,23 @@ class PlanReport:
     agents: dict[str, tuple[str, ...]]
     repos: dict[str, dict[str, Any]]
     timeouts: dict[str, tuple[int | None, str]]
-    """Milliseconds, and which level said so."""
+    """Milliseconds, and the level that set them."""
     phases: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
     def spec_digest(self) -> str:
-        """What identifies the workflow as written. Hashes all of it each time: ask once, and only when needed."""
+        """Return the digest of the workflow as written. Hashes all of it each time: call it once, and only when needed."""
         return spec_digest(self.spec)
 
     @property
     def ok(self) -> bool:
-        """Whether it can run."""
+        """Return whether it can run."""
         return not self.errors
 
     def prompt(self, step: str) -> str:
-        """What the agent of `step` will be told; what only the run will know stands in brackets.
+        """Return the prompt of the agent of `step`; parts known only in the run are in brackets.
 
-        Raises InvalidArguments (`unknown_step`, `no_prompt`), InvalidSpec where the workflow cannot run.
+        Raises InvalidArguments (`unknown_step`, `no_prompt`), InvalidSpec if the workflow cannot run.
         """
         kinds = {each.id: each.kind for each in self.spec.steps}
         if step not in kinds:
@@ -88,12 +88,12 @@ class PlanReport:
         return self.prompts([step])[step]
 
     def prompts(self, steps: Iterable[str]) -> dict[str, str]:
-        """The same for several tasks, by step."""
+        """Return the prompts of several tasks, by step."""
         plan = compile_plan(self.spec, Environment(), {})
         return {step: preview(plan.steps[plan.index[step]], plan) for step in steps}
 
     def document(self) -> dict[str, Any]:
-        """The JSON of a plan."""
+        """Return the JSON of a plan."""
         return {
             "ok": self.ok,
             "workflow": self.workflow,
@@ -117,55 +117,53 @@ class PlanReport:
         }
 
     def __repr__(self) -> str:
-        told = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"
-        return (
-            f"<PlanReport {self.workflow}: {told if self.ok else f'{len(self.errors)} mistakes'}>"
-        )
+        summary = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"
+        return f"<PlanReport {self.workflow}: {summary if self.ok else f'{len(self.errors)} mistakes'}>"
 
 
 def report(workflow: Workflow, facts: Environment) -> PlanReport:
-    """What a run would do, and everything wrong or doubtful about it. Never raises for what an author can write."""
+    """Return what a run would do, with every mistake and warning. Never raises for what an author can write."""
     return report_of(analyse(workflow, facts))
 
 
 def compile_plan(workflow: Workflow, facts: Environment, sources: Mapping[str, str]) -> Plan:
-    """The plan that the machine drives. Raises InvalidSpec with every mistake."""
+    """Return the plan that the machine drives. Raises InvalidSpec with every mistake."""
     return plan_of(analyse(workflow, facts), sources)
 
 
 def require(loaded: Loaded, facts: Environment | None = None) -> Workflow:
-    """The workflow that was loaded. Raises InvalidSpec with the mistakes of its structure and of its meaning.
+    """Return the loaded workflow. Raises InvalidSpec with the mistakes of its structure and of its meaning.
 
-    Without `facts`, paths and notebook functions are not looked at.
+    Without `facts`, paths and notebook functions are not checked.
     """
-    found = problems_of(loaded, facts)
-    if loaded.workflow is None or found:
-        raise refusal(found, loaded.places.source, loaded.places.notes)
+    mistakes = problems_of(loaded, facts)
+    if loaded.workflow is None or mistakes:
+        raise refusal(mistakes, loaded.source_map.source, loaded.source_map.notes)
     return loaded.workflow
 
 
 def problems_of(loaded: Loaded, facts: Environment | None = None) -> tuple[Problem, ...]:
-    """Every mistake in what was loaded, in the order of the text."""
+    """Return every mistake in a loaded workflow, in the order of the text."""
     known = facts if facts is not None else Environment()
     salvage = loaded.salvage
     written = loaded.workflow or (None if salvage is None else salvage.workflow)
     if written is None:
-        return problems(loaded.mistakes, loaded.places)
-    found = analyse(written, known).mistakes
+        return problems(loaded.mistakes, loaded.source_map)
+    mistakes = analyse(written, known).mistakes
     if loaded.workflow is None and salvage is not None:
-        # What was taken out must not be missed: of a damaged step, and of names that are lost, nothing more is said.
-        found = [each for each in found if not _is_echo(each, salvage.damaged, salvage.lost)]
-    return problems([*loaded.mistakes, *at_home(found, written)], loaded.places)
+        # Removed parts must not be reported as missing: nothing more about a damaged step, or about lost names.
+        mistakes = [each for each in mistakes if not _is_echo(each, salvage.damaged, salvage.lost)]
+    return problems([*loaded.mistakes, *at_home(mistakes, written)], loaded.source_map)
 
 
 def _warnings(analysis: Analysis) -> tuple[Problem, ...]:
-    """What the plan has to say, and what the reader of another format had, in the order of the text."""
+    """Return the warnings of the plan and of the reader of another format, in the order of the text."""
     workflow = analysis.workflow
-    found = problems(at_home(cautions(analysis), workflow), workflow.places)
-    notes = workflow.places.notes
+    warned = problems(at_home(plan_warnings(analysis), workflow), workflow.source_map)
+    notes = workflow.source_map.notes
     if not notes:
-        return found
-    return tuple(sorted((*notes, *found), key=lambda problem: problem.line or 0))
+        return warned
+    return tuple(sorted((*notes, *warned), key=lambda problem: problem.line or 0))
 
 
 def _is_echo(mistake: SpecProblem, damaged: frozenset[int], lost: frozenset[str]) -> bool:
@@ -178,7 +176,7 @@ def _is_echo(mistake: SpecProblem, damaged: frozenset[int], lost: frozenset[str]
 
 
 def report_of(analysis: Analysis) -> PlanReport:
-    """The report of an analysis."""
+    """Return the report of an analysis."""
     workflow, ids = analysis.workflow, analysis.graph.ids
     waves = analysis.schedule.waves
     agents: dict[str, tuple[str, ...]] = dict.fromkeys(workflow.agents, ())
@@ -191,7 +189,7 @@ def report_of(analysis: Analysis) -> PlanReport:
     return PlanReport(
         workflow=workflow.name,
         spec=workflow,
-        errors=problems(at_home(analysis.mistakes, workflow), workflow.places),
+        errors=problems(at_home(analysis.mistakes, workflow), workflow.source_map),
         warnings=_warnings(analysis),
         levels=tuple([tuple([ids[step] for step in level]) for level in analysis.levels]),
         waves=tuple([tuple([ids[step] for step in wave]) for wave in waves]),
@@ -223,11 +221,11 @@ def report_of(analysis: Analysis) -> PlanReport:
 
 
 def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
-    """The Plan of an analysis. Raises InvalidSpec with every mistake."""
+    """Return the Plan of an analysis. Raises InvalidSpec with every mistake."""
     workflow = analysis.workflow
     if analysis.mistakes:
-        found = problems(at_home(analysis.mistakes, workflow), workflow.places)
-        raise refusal(found, workflow.places.source, workflow.places.notes)
+        refs = problems(at_home(analysis.mistakes, workflow), workflow.source_map)
+        raise refusal(refs, workflow.source_map.source, workflow.source_map.notes)
     graph = analysis.graph
     wave_of = [0] * len(graph.ids)
     for number, wave in enumerate(analysis.schedule.waves):
@@ -257,11 +255,11 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
             step.workspace,
             step.process,
             phase,
-            found.when,
-            found.references,
+            refs.when,
+            refs.references,
             roots,
         )
-        for position, (step, edges, dependents, wave, phase, found, roots) in enumerate(
+        for position, (step, edges, dependents, wave, phase, refs, roots) in enumerate(
             zip(
                 analysis.resolved,
                 graph.depends_on,
@@ -288,13 +286,13 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     )
 
 
-def _beside(step: Resolved) -> list[str]:
-    """The repositories that step and agent name to look at, as globs."""
+def _additional_repos(step: Resolved) -> list[str]:
+    """Return the repositories among the additional paths of step and agent, as globs."""
     own = () if step.agent is None else step.agent.additional_paths
     named = (in_repo(path) for path in (*step.spec.additional_paths, *own))
     looked_for = [glob for check in step.spec.verify for glob in check.globs]
     return [
-        *(f"repos.{found[0]}:**" for found in named if found is not None),
+        *(f"repos.{repo[0]}:**" for repo in named if repo is not None),
         *(glob for glob in looked_for if repo_of(glob) is not None),
     ]
 
@@ -304,7 +302,9 @@ def _roots_used(analysis: Analysis) -> list[tuple[str, ...]]:
     if not analysis.workflow.repos:
         return [ONLY_WORKSPACE] * len(resolved)
     used = [
-        placement.used(step.root, (*step.reads, *step.writes, *step.spec.artifacts, *_beside(step)))
+        placement.used(
+            step.root, (*step.reads, *step.writes, *step.spec.artifacts, *_additional_repos(step))
+        )
         for step in resolved
     ]
     for position, step in enumerate(resolved):

@@ -1,6 +1,6 @@
-"""One step, resolved: which time-out, retry, posture, claims and workspace are in force, and who said so.
+"""One resolved step: the time-out, retry, posture, claims and workspace in force, and the level that set them.
 
-Levels, first that speaks: step > agent > `defaults` > the contract's standard.
+Levels, the first that is set wins: step > agent > `defaults` > the contract's standard.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TimeoutSource = Literal["step", "agent", "defaults", "standard", "none"]
 
 @dataclass(slots=True)
 class Resolved:
-    """What a step comes to before anything is known of its neighbours."""
+    """A step with all levels applied, before its neighbours are considered."""
 
     spec: Step
     agent: Agent | None
@@ -42,11 +42,11 @@ class Resolved:
     workspace: Literal["shared", "isolated"]
     process: bool
     is_undeclared: bool
-    """A shell step that says nothing about what it reads and writes."""
+    """True for a shell step that declares neither reads nor writes."""
     is_wide: bool
-    """Claims to write everything only because it names nothing."""
+    """True if it claims to write everything only because it names nothing."""
     root: str | None = WORKSPACE
-    """Name of the root its folder lies in; None for an agent's folder that lies in none."""
+    """Name of the root that holds its folder; None for an agent's folder outside all roots."""
 
 
 class Resolver:
@@ -70,7 +70,7 @@ class Resolver:
         self.serialize = workflow.undeclared_writers == "serialize"
 
     def resolve(self, step: Step, merged: Mapping[str, Resolved]) -> Resolved:
-        """The step with all levels applied. `merged` finds the steps a merge brings back, which are resolved before it."""
+        """Return the step with all levels applied. `merged` has the steps that a merge brings back, resolved before it."""
         if type(step) is ShellStep and self.is_bare:
             return self._shell(step)
         spec = self._with_defaults(step) if self.merged else step
@@ -101,7 +101,7 @@ class Resolver:
         )
 
     def _shell(self, step: ShellStep) -> Resolved:
-        """The same for the most common case: nothing but the step itself speaks."""
+        """Return a resolved shell step for the most common case: only the step itself sets anything."""
         timeout = step.timeout
         posture, reads, writes, is_undeclared, is_wide = self._shell_claims(step)
         return Resolved(
@@ -165,7 +165,7 @@ class Resolver:
         return "read_only", reads, writes or NOTHING, False, False
 
     def _brought(self, step: Resolved | None) -> Texts:
-        """What a merge may write for one of the steps it brings back."""
+        """Return the globs that a merge may write for one of its steps."""
         if step is None or step.posture == "read_only":
             return NOTHING
         return step.writes or self.placement.everything(step.spec, step.agent)
@@ -183,7 +183,7 @@ class Resolver:
 
 
 def needs_process(spec: PythonStep, posture: Posture, workspace: str, retry: Retry) -> bool:
-    """Whether a Python step cannot do with a thread, which has no folder of its own and cannot be killed."""
+    """Return whether a Python step needs a process: a thread has no folder of its own and cannot be killed."""
     return (
         posture == "writer"
         or workspace == "isolated"

@@ -1,14 +1,15 @@
-"""The folders a run works on, and the names a file has by them: `src/a.py`, `repos.cloud:src/a.py`. Pure text.
+"""The roots of a run, and the names of files in them: `src/a.py`, `repos.cloud:src/a.py`. Pure text.
 
-A *root* is the workspace (`.`) or a repository of `repos` (`repos.NAME`). Roots may lie in each other, and one folder may have
-two names. A file belongs to the innermost root that holds it, and may be claimed by its name from any root it lies in. So
-that two names for one folder never hide a conflict, patterns are compared as the outermost root would spell them:
+A *root* is the workspace (`.`) or a repository of `repos` (`repos.NAME`). Roots may be nested, and one folder may
+have two names. A file belongs to the innermost root that holds it, and may be claimed by its name from any root
+around it. So that two names for one folder never hide a conflict, patterns are compared in the spelling of the
+outermost root:
 
     repos: {cloud: libs/cloud}
     canonical("repos.cloud:src/**") ──▶ "libs/cloud/src/**"
 
-What lies in the `.git` or `.pixirnb` of the root it belongs to is in no set. A pattern that reaches there by way of an outer
-root (`libs/cloud/.git/x`) claims nothing there, and still counts as overlapping what is all around it.
+Files in the `.git` or `.pixirnb` of their root are in no set. A pattern that reaches there by way of an outer root
+(`libs/cloud/.git/x`) claims nothing there, and still overlaps patterns that contain it.
 
 Source: contract.md §1, §2, §8; docs/adr/0015-files-flow.md.
 """
@@ -38,7 +39,7 @@ class Root:
     name: str
     """`.` or `repos.NAME`."""
     folder: str
-    """Absolute, links resolved; empty for a workspace that nobody looked at."""
+    """Absolute, links resolved; empty for a workspace without a survey."""
 
 
 class Roots:
@@ -58,7 +59,7 @@ class Roots:
 
     @classmethod
     def of(cls, workspace: str, repos: Mapping[str, str]) -> Self:
-        """The roots of a workspace and its repositories, `{name: folder}`; folders are absolute with links resolved."""
+        """Return the roots of a workspace and its repositories, `{name: folder}`; folders are absolute with links resolved."""
         names: dict[str, Root] = {WORKSPACE: Root(WORKSPACE, _tidy(workspace))}
         by_folder = {root.folder: root for root in names.values()}
         for name, written in repos.items():
@@ -72,49 +73,49 @@ class Roots:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no root lies in another and no folder has two names: every pattern is canonical as written."""
+        """Return whether no root is inside another and no folder has two names: every pattern is canonical as written."""
         return self._is_plain
 
     @property
     def names(self) -> Mapping[str, Root]:
-        """Every name that a set may use, second names too, and the root it is."""
+        """Return every name that a set may use, second names too, and its root."""
         return MappingProxyType(self._by_name)
 
     def named(self, name: str) -> Root:
-        """The root of that name, `.` or `repos.NAME`; of a second name, the root it is. Raises KeyError."""
+        """Return the root of that name, `.` or `repos.NAME`; also by a second name. Raises KeyError."""
         return self._by_name[name]
 
     def nested(self, name: str) -> tuple[str, ...]:
-        """The folders below that root which are roots themselves, at any depth, relative to it. Raises KeyError."""
+        """Return the folders below that root which are roots themselves, at any depth, relative to it. Raises KeyError."""
         folder = self.named(name).folder
         inside = (_relative(folder, root.folder) for root in self.roots)
         return tuple(path for path in inside if path)
 
     def shown(self, name: str, path: str) -> str:
-        """What people, logs and sets call a file: `path` is relative to the root `name`. Raises KeyError.
+        """Return a file's name for people, logs and sets: `path` is relative to the root `name`. Raises KeyError.
 
-        A path below a root that is nested in it is shown by the name of that root.
+        A path below a nested root gets the name of that root.
         """
         root, inside = self._innermost(_joined(self.named(name).folder, path))
         return _spelled(root.name, inside)
 
     def located(self, shown: str) -> tuple[Root, str]:
-        """The root that a named file belongs to, and its path there (empty for the root itself).
+        """Return the root of a named file, and its path there (empty for the root itself).
 
-        Accepts what `shown` gives, a path from the workspace, or an absolute path; `..` is followed. Raises KeyError for a
-        repository that there is none of, ValueError for a path that lies in no root.
+        Accepts what `shown` returns, a path from the workspace, or an absolute path; `..` is followed. Raises
+        KeyError for an unknown repository, ValueError for a path in no root.
         """
-        found = REPO.match(shown)
-        if found:
-            folder, path = self.named(f"repos.{found[1]}").folder, shown[found.end() :]
+        match = REPO.match(shown)
+        if match:
+            folder, path = self.named(f"repos.{match[1]}").folder, shown[match.end() :]
         else:
             folder, path = self.named(WORKSPACE).folder, shown
         return self._innermost(_followed(_joined(folder, path)))
 
     def spellings(self, name: str, path: str) -> tuple[str, ...]:
-        """Every name that a set may claim a file by; `path` is relative to the root `name`. Raises KeyError.
+        """Return every name by which a set may claim a file; `path` is relative to the root `name`. Raises KeyError.
 
-        None at all for a file in the `.git` or `.pixirnb` of its root.
+        Empty for a file in the `.git` or `.pixirnb` of its root.
         """
         whole = _joined(self.named(name).folder, path)
         if _is_reserved(self._innermost(whole)[1]):
@@ -127,24 +128,24 @@ class Roots:
         return tuple(spelled)
 
     def canonical(self, text: str) -> str:
-        """A glob that can be read, as the outermost root spells it that may claim what it claims.
+        """Return a readable glob in the spelling of the outermost root that may claim its paths.
 
-        Two globs overlap exactly where their canonical spellings do. Unchanged where nothing nests and no folder has two names,
-        and where nothing is known of its repository.
+        Two globs overlap exactly if their canonical spellings do. The glob is unchanged if nothing is nested and no
+        folder has two names, and if its repository is unknown.
         """
         if self._is_plain:
             return text
-        found = REPO.match(text)
-        base = self._bases.get(f"repos.{found[1]}" if found else WORKSPACE)
+        match = REPO.match(text)
+        base = self._bases.get(f"repos.{match[1]}" if match else WORKSPACE)
         if base is None:
             return text
         name, prefix = base
-        glob = text[found.end() :] if found else text
+        glob = text[match.end() :] if match else text
         whole = f"{_MAGIC.sub(_escaped, prefix)}/{glob}" if prefix else glob
         return _spelled(name, whole)
 
     def pattern(self, text: str) -> Pattern:
-        """A glob, read in canonical spelling, that goes by the text as written. Raises ValueError with a sentence."""
+        """Return a glob, parsed in canonical spelling, with the text as written. Raises ValueError with a sentence."""
         pattern = Pattern.parse(text)
         if self._is_plain:
             return pattern
@@ -155,9 +156,11 @@ class Roots:
         return replace(Pattern.parse(canonical, longest=_LONGEST_CANONICAL), text=text)
 
     def claims(self, globs: Iterable[str]) -> Callable[[str, str], bool]:
-        """Whether any of the globs claims a file, asked by root name and path. Raises ValueError for what is no glob.
+        """Return a predicate: whether any of the globs claims a file, by root name and path.
 
-        A glob of a repository that there is none of claims nothing; a root that there is none of is a KeyError.
+        Raises ValueError for an invalid glob.
+
+        A glob of an unknown repository claims nothing; an unknown root is a KeyError.
         """
         patterns = [Pattern.parse(text) for text in dict.fromkeys(globs)]
 
@@ -178,7 +181,7 @@ class Roots:
         return best
 
     def _base(self, root: Root) -> tuple[str, str]:
-        """The outermost root that may claim what `root` holds, and where in it that lies."""
+        """Return the outermost root that may claim the files of `root`, and the position of `root` in it."""
         best = root.name, ""
         for outer in self.roots:
             inside = _relative(outer.folder, root.folder)
@@ -188,21 +191,21 @@ class Roots:
 
 
 def in_repo(folder: str) -> tuple[str, str] | None:
-    """The name and what follows it of a folder written `repos.NAME` or `repos.NAME/sub`; None for any other."""
-    found = _FOLDER.fullmatch(folder)
-    return None if found is None else (found[1], found[2] or "")
+    """Return name and rest of a folder written `repos.NAME` or `repos.NAME/sub`; None for any other."""
+    match = _FOLDER.fullmatch(folder)
+    return None if match is None else (match[1], match[2] or "")
 
 
 def repo_of(glob: str) -> str | None:
-    """The repository that a glob or a file's name begins with; None for the workspace."""
-    found = REPO.match(glob)
-    return found[1] if found else None
+    """Return the repository that a glob or a file's name begins with; None for the workspace."""
+    match = REPO.match(glob)
+    return match[1] if match else None
 
 
 def _spelled(name: str, path: str) -> str:
     if name != WORKSPACE:
         return f"{name}:{path}"
-    # A folder may be called like a repository; the dot tells them apart and drops again in a pattern.
+    # A folder may be named like a repository; the dot tells them apart and is dropped again in a pattern.
     return f"./{path}" if REPO.match(path) else path
 
 
@@ -211,7 +214,7 @@ def _tidy(folder: str) -> str:
 
 
 def _relative(folder: str, whole: str) -> str | None:
-    """`whole` from `folder`; None where it is not below it. Nothing lies below a workspace that nobody looked at."""
+    """Return `whole` relative to `folder`; None if it is not below it. Nothing is below a workspace without a survey."""
     if folder == "/":
         return whole[1:] or None
     if not folder:
@@ -229,7 +232,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _followed(path: str) -> str:
-    """Without `..`, `.` and doubled slashes."""
+    """Return the path without `..`, `.` and doubled slashes."""
     names: list[str] = []
     for name in path.split("/"):
         if name == ".." and names and names[-1] != "..":
@@ -243,5 +246,5 @@ def _is_reserved(path: str) -> bool:
     return path.partition("/")[0] in RESERVED
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"

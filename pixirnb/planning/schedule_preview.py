@@ -1,7 +1,8 @@
-"""What would start together if all goes well: the scheduler's rule played through with steps that take one unit each.
+"""A preview of the schedule: the steps that would start together if each took one unit of time.
 
-A step starts when its dependencies are done, a slot is free, nothing it conflicts with runs, and no earlier ready step it
-conflicts with waits. Steps of equal claims are asked as one, so that thousands of `**/*` writers cost no more than a few.
+A step starts when its dependencies are done, a slot is free, nothing it conflicts with runs, and no earlier ready
+step it conflicts with waits. Steps with equal claims are checked as one, so that thousands of `**/*` writers cost no
+more than a few.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from pixirnb.planning.claims import Claim, ClaimIndex, ConflictReport, conflict_
 from pixirnb.planning.graph import Graph
 
 Waves = list[list[int]]
-MOST_ASKED: Final = 100_000
-"""Questions about claims after which the play no longer looks for what could start beside a contested step."""
+MOST_CHECKS: Final = 100_000
+"""Maximum number of claim checks; after that, nothing is started next to a contested step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Waves of step indices, and who had to wait for whom although both were ready."""
+    """Waves of step indices, and the ready steps that had to wait for another."""
 
     waves: Waves
     serialized: list[tuple[int, int]]
-    """Step, and the step after which it starts; in order of starting."""
+    """A step, and the step after which it starts; in order of starting."""
 
 
 def play(
@@ -34,7 +35,7 @@ def play(
     conflicts: ConflictReport,
     max_concurrency: int,
 ) -> Schedule:
-    """The waves of a plan. Steps on cycles, and behind them, start in none."""
+    """Return the waves of a plan. Steps on cycles, and all after them, start in none."""
     missing = [len(edges) for edges in graph.depends_on]
     ready = [step for step, count in enumerate(missing) if not count]
     if not conflicts.count:
@@ -61,7 +62,7 @@ def _free_waves(graph: Graph, missing: list[int], ready: list[int], limit: int) 
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Ready steps of one claim; the first of them speaks for all."""
+    """Ready steps with equal claims; the first of them represents all."""
 
     claim: Claim
     excludes_itself: bool
@@ -69,7 +70,7 @@ class _Group:
 
 
 class _Contest:
-    """The play where some steps conflict."""
+    """The simulation for plans with conflicts."""
 
     def __init__(
         self,
@@ -80,15 +81,15 @@ class _Contest:
     ) -> None:
         self.graph = graph
         self.limit = limit
-        self.asked = 0
+        self.checks = 0
         self.free: list[int] = []
         self.groups: list[tuple[int, int, _Group]] = []
         """Heap of groups by their first ready step."""
         self.group_of: dict[int, _Group] = {}
         self.since: dict[int, int] = {}
-        """Wave from which on a contested step was ready."""
+        """The wave from which a contested step was ready."""
         self.blocker: dict[int, int] = {}
-        # Where all conflicts are listed, whoever is in none of them need not be asked.
+        # If all conflicts are listed, steps in none of them need no check.
         contested = conflicts.steps if conflicts.count <= len(conflicts.listed) else None
         known: dict[tuple[object, ...], _Group] = {}
         for step, claim in enumerate(claims):
@@ -133,11 +134,11 @@ class _Contest:
             heappush(self.groups, (step, id(group), group))
 
     def start(self, now: int, before: list[int]) -> tuple[list[int], list[_Group]]:
-        """One wave, and the groups that have to be asked again in the next."""
+        """Return one wave, and the groups that have to be checked again in the next."""
         held, wave, aside = ClaimIndex(), list[int](), list[_Group]()
-        asked: set[int] = set()
+        checked: set[int] = set()
         while len(wave) < self.limit and (self.free or self.groups):
-            if len(held) and self.asked > MOST_ASKED:
+            if len(held) and self.checks > MOST_CHECKS:
                 # Beyond the budget contested steps start one by one: never too many at once, perhaps too few.
                 if not self.free:
                     break
@@ -147,9 +148,9 @@ class _Contest:
                 wave.append(heappop(self.free))
                 continue
             head, _, group = heappop(self.groups)
-            if id(group) in asked or not group.ready or group.ready[0] != head:
+            if id(group) in checked or not group.ready or group.ready[0] != head:
                 continue
-            self.asked += 1
+            self.checks += 1
             if held.conflicts(group.claim):
                 held.add(head, group.claim)
             else:
@@ -161,12 +162,12 @@ class _Contest:
                 if group.ready and not group.excludes_itself:
                     heappush(self.groups, (group.ready[0], id(group), group))
                     continue
-            asked.add(id(group))
+            checked.add(id(group))
             aside.append(group)
         return sorted(wave), aside
 
     def remember_blocker(self, step: int, group: _Group, before: list[int]) -> None:
-        """Steps behind the first of their group were never asked: what kept them back ran in the wave before."""
+        """Record the blocker of the later steps of a group, which were never checked: it ran in the previous wave."""
         for earlier in before:
             other = self.group_of.get(earlier)
             if other is not None and self.is_apart(group, other):
@@ -174,7 +175,7 @@ class _Contest:
                 return
 
     def is_apart(self, one: _Group, other: _Group) -> bool:
-        """Whether two groups may not run at once."""
+        """Return whether two groups may not run at once."""
         if one is other:
             return one.excludes_itself
         return conflict_between(one.claim, other.claim) is not None

@@ -1,4 +1,4 @@
-"""What is kept back by its name, wherever that is asked: by who may read, by what is copied, carried, masked or warned of."""
+"""Names of secrets: files and variables that are not read, copied, carried or shown."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _SOURCES: Final = (
     *(".c", ".h", ".cc", ".cpp", ".cs", ".ex", ".exs", ".php", ".swift", ".scala"),
     *(".md", ".rst", ".html", ".css"),
 )
-"""A module called `credentials` is code, and holds no secret by its name."""
+"""Suffixes of source files: a module called `credentials` is code, not a secret."""
 _PUBLIC: Final = frozenset({"cacert.pem"})
-"""What everybody has: the certificate authorities that an environment brings along, without which nothing in it is reached."""
+"""Public certificate authorities, which environments need to connect at all."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret_variable(name: str) -> bool:
-    """Whether a variable's name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Asked of the same forty before every step."""
+    """Return whether a variable's name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Cached: names repeat in every step."""
     return _SECRET_VARIABLE.search(name) is not None
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path names what is usually a secret: a key, a token file, an `.env`."""
+    """Return whether a path names what is usually a secret: a key, a token file, an `.env`."""
     return any(_is_secret_name(name) for name in path.casefold().split("/"))
 
 
@@ -46,5 +46,5 @@ def _is_secret_name(name: str) -> bool:
 
 
 def never_copied(text: str) -> Pattern:
-    """The pattern of one of `never_copy`: without a slash it is for names at any depth. Raises ValueError."""
+    """Return the pattern of one of `never_copy`: without a slash it matches names at any depth. Raises ValueError."""
     return Pattern.parse(text if "/" in text.strip("/") else f"**/{text}")

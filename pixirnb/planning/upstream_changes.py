@@ -1,6 +1,7 @@
-"""Whose files reach whom: for each step the isolated writers before it, and which of them a merge brought back by then. Pure.
+"""Changes seen by each step: the isolated writers before it, and those of them that a merge brought back. Pure.
 
-Sets of steps are the bits of one integer, a bit for each isolated writer, and are kept only while a later step may ask.
+Sets of steps are the bits of one integer, a bit for each isolated writer, and are kept only while a later step may
+need them.
 """
 
 from __future__ import annotations
@@ -15,24 +16,25 @@ from pixirnb.spec.steps import MergeStep
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What one step finds of others' changes. Lists are positions of isolated writers, in spec order."""
+    """The changes of others that one step sees. Lists are positions of isolated writers, in spec order."""
 
     step: int
     unseen: tuple[int, ...] = ()
-    """In the shared workspace: changes of steps before it that no merge brought back, and that no step before it lacked."""
+    """Changes of earlier steps that no merge brought back, and that no step before it lacked; in the shared workspace only.
+    """
     left_out: tuple[int, ...] = ()
-    """A merge: what the changes it brings back are built on, and no merge brings back before."""
+    """For a merge: changes that its own build on, and that no merge brings back before."""
 
 
 def changes_files(step: Resolved) -> bool:
-    """Whether it leaves changes to be merged: an isolated step that may write."""
+    """Return whether a step makes changes to be merged: an isolated step that may write."""
     return step.workspace == "isolated" and step.posture != "read_only"
 
 
 def inheritance(
     resolved: Sequence[Resolved], graph: Graph, levels: Sequence[Sequence[int]]
 ) -> Iterator[Inherited]:
-    """Every step that lacks something, in topological order. Steps on cycles are left out: such a plan is refused."""
+    """Yield every step that lacks changes, in topological order. Steps on cycles are left out: that plan is refused."""
     writers = [position for position, step in enumerate(resolved) if changes_files(step)]
     bit_of = {position: 1 << bit for bit, position in enumerate(writers)}
     merged: set[int] = set()
@@ -40,18 +42,18 @@ def inheritance(
         if type(step.spec) is MergeStep:
             merged.update(graph.index[name] for name in step.spec.merge if name in graph.index)
     built_on: dict[int, int] = {}
-    """Of each step that is merged somewhere, what lay before it."""
+    """For each step that is merged somewhere, the changes before it."""
     waiting = [len(later) for later in graph.dependents]
     known: dict[int, tuple[int, int, int]] = {}
     for level in levels:
         for position in level:
             step = resolved[position]
-            before = back = told = 0
+            before = back = reported = 0
             for earlier in graph.depends_on[position]:
                 theirs = known[earlier]
                 before |= theirs[0] | bit_of.get(earlier, 0)
                 back |= theirs[1]
-                told |= theirs[2]
+                reported |= theirs[2]
                 waiting[earlier] -= 1
                 if not waiting[earlier]:
                     del known[earlier]
@@ -66,11 +68,11 @@ def inheritance(
                 if left_out := base & ~brought & ~back:
                     yield Inherited(position, left_out=_positions(left_out, writers))
                 back |= brought
-            elif _looks_at_files(step) and (unseen := before & ~back & ~told):
+            elif _looks_at_files(step) and (unseen := before & ~back & ~reported):
                 yield Inherited(position, unseen=_positions(unseen, writers))
-                told |= unseen
+                reported |= unseen
             if waiting[position]:
-                known[position] = before, back, told
+                known[position] = before, back, reported
 
 
 def _looks_at_files(step: Resolved) -> bool:
@@ -80,9 +82,9 @@ def _looks_at_files(step: Resolved) -> bool:
 
 
 def _positions(bits: int, writers: Sequence[int]) -> tuple[int, ...]:
-    found: list[int] = []
+    positions: list[int] = []
     while bits:
         lowest = bits & -bits
-        found.append(writers[lowest.bit_length() - 1])
+        positions.append(writers[lowest.bit_length() - 1])
         bits ^= lowest
-    return tuple(found)
+    return tuple(positions)

@@ -1,1 +1,1 @@
-"""What a runner, a store and a keeper of files have to do for the engine."""
+"""Protocols of the engine's runners, stores and file keepers."""

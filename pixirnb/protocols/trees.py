@@ -1,8 +1,9 @@
-"""Trees of files as values: what a snapshot holds, how two differ, what a merge comes to, and what keeps them.
+"""Trees of files as values: snapshots, their differences, merges, and the protocols of their stores.
 
-A *root* is a folder that a run works on: the workspace (`.`) or a repository of `repos` (`repos.NAME`). A *tree* is what a root
-held at a time, named by an id that only the store which made it can read. Paths here are relative to their root, POSIX, and
-hold surrogate escapes where a file's name is no UTF-8. Source: contract.md §8; docs/adr/0015-files-flow.md.
+A *root* is a folder that a run works on: the workspace (`.`) or a repository of `repos` (`repos.NAME`). A *tree* is
+the content of a root at one time; its id can be read only by the store that made it. Paths here are relative to their
+root, POSIX, and hold surrogate escapes for names that are not UTF-8. Source: contract.md §8;
+docs/adr/0015-files-flow.md.
 """
 
 from __future__ import annotations
@@ -30,33 +31,34 @@ class TreeEntry:
     """One file of a tree."""
 
     mode: str
-    """`100644`, `100755`, or `120000` for a link, whose content is where it leads."""
+    """Git mode `100644`, `100755`, or `120000` for a link, whose content is its target."""
     digest: str
-    """Names its content in the store of the tree."""
+    """Digest of its content in the store of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """One file that two trees do not agree on."""
+    """One file that differs between two trees."""
 
     path: str
     before: TreeEntry | None
-    """None: it was not there."""
+    """The old entry; None if it did not exist."""
     after: TreeEntry | None
-    """None: it is gone."""
+    """The new entry; None if it was deleted."""
     added: int | None = None
-    """Lines; None for what is not text."""
+    """Number of added lines; None if not text."""
     deleted: int | None = None
 
 
 ConflictKind = Literal["content", "both_added", "changed_and_deleted", "not_text", "kind"]
-"""Both changed the same lines · both made it · one changed and one deleted it · both changed what is no text · a file on one
-side is a folder or a link on the other."""
+"""Kinds of conflict: both changed the same lines · both made it · one changed and one deleted it · both changed a
+file that is not text · a file on one side is a folder or a link on the other.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileConflict:
-    """One file that two sides want otherwise."""
+    """One file with different changes on two sides."""
 
     path: str
     kind: ConflictKind
@@ -64,92 +66,93 @@ class FileConflict:
     ours: TreeEntry | None
     theirs: TreeEntry | None
     marked: bytes | None = None
-    """Both sides of a text in one, with markers, for people to read; None where there is no such text."""
+    """Both sides of a text with conflict markers, for people; None without such a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a three-way merge comes to."""
+    """The result of a three-way merge."""
 
     tree: str | None
-    """None where there are conflicts."""
+    """The merged tree; None if there are conflicts."""
     conflicts: tuple[FileConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """Which files of a root belong to a snapshot, beside what the ignore rules say."""
+    """The rules, in addition to the ignore rules, for the files of a snapshot."""
 
     never_copy: tuple[str, ...] = ()
-    """Globs of files that are never taken along: one without `/` is for names at any depth."""
+    """Globs of files that are never included: a glob without `/` is for names at any depth."""
     nested: tuple[str, ...] = ()
-    """Folders below this root that are roots themselves: not part of it."""
+    """Folders below this root that are roots themselves and not part of it."""
     claimed: tuple[Pattern, ...] = ()
-    """Patterns, relative to this root, whose files are taken along though they are ignored."""
+    """Patterns, relative to this root, whose files are included although they are ignored."""
     also: frozenset[str] = field(default=frozenset())
-    """Files that are taken along where they exist, whatever any rule but `never_copy` says."""
+    """Files that are included if they exist, whatever the rules except `never_copy`."""
     carried: tuple[str, ...] = ()
-    """Files and folders that were carried along: what changes there goes nowhere and is not told, but for secrets."""
+    """Files and folders that were carried along: changes in them are dropped without a report, except for secrets."""
 
 
 class TreeStore(Protocol):
     """Keeps trees of one root. Blocking; safe to call from several threads and processes at once.
 
-    Everything raises Cannot with a stable code where it cannot keep a promise: `snapshot_limit`, `snapshot_unreadable`,
-    `repository_broken`, `tree_missing` (the store lost what a tree names), `tree_store_unusable`.
+    All methods raise Cannot with a stable code if they cannot keep a promise: `snapshot_limit`,
+    `snapshot_unreadable`, `repository_broken`, `tree_missing` (the store lost contents of a tree),
+    `tree_store_unusable`.
     """
 
     root: Path
 
     def snapshot(self, belonging: Belonging) -> str:
-        """What the root holds now, as a tree. Nothing in the root, its repository or its index is touched."""
+        """Take a tree of the root as it is now. The root, its repository and its index are not touched."""
         ...
 
     def marks(self, belonging: Belonging) -> dict[str, object]:
-        """Every file that a snapshot would hold, with something that changes when it is written. No content is read."""
+        """Return every file of a snapshot with a value that changes when the file is written. Reads no content."""
         ...
 
     def give(self, tree: str, folder: Path) -> None:
-        """Lay the files of `tree` out in `folder`, which must not exist, as a working copy of its own.
+        """Write the files of `tree` into `folder`, which must not exist, as a working copy.
 
-        It is a repository: the user's history and one commit more. Files are copies, never shared.
+        It is a repository: the user's history and one more commit. Files are copies, never shared.
         """
         ...
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
-        """What a folder that was given `base` holds now, as a tree; its own commits and index play no part."""
+        """Take a tree of a folder that was given `base`; its own commits and index do not matter."""
         ...
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Files of such a folder that are new or changed and belong to no snapshot: ignored, or secrets. Bounded at 1,000."""
+        """Return new or changed files of such a folder that belong to no snapshot: ignored, or secrets. At most 1,000."""
         ...
 
     def entries(self, tree: str) -> dict[str, TreeEntry]:
-        """Every file of a tree by path."""
+        """Return every file of a tree by path."""
         ...
 
     def diff(self, before: str, after: str) -> list[TreeChange]:
-        """How two trees differ, by path, renames as a file gone and one made."""
+        """Return the differences of two trees, by path; a rename is a deleted and an added file."""
         ...
 
     def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
-        """The same as a patch that `git apply` takes, binary files included. Empty for equal trees."""
+        """Return the differences as a patch for `git apply`, binary files included. Empty for equal trees."""
         ...
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        """Merge two trees that both come from `base`. Deterministic; no configuration of the user plays a part."""
+        """Merge two trees that both come from `base`. Deterministic; no configuration of the user matters."""
         ...
 
     def edited(self, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
-        """`tree` with some files put in or taken out (None)."""
+        """Return `tree` with some files added, replaced or removed (None)."""
         ...
 
     def content(self, digest: str) -> bytes:
-        """The bytes of a file, whole."""
+        """Return all bytes of a file."""
         ...
 
     def sizes(self, digests: Sequence[str]) -> dict[str, int]:
-        """Bytes of contents, by digest; those that the store lost are left out. No content is read."""
+        """Return the bytes of contents, by digest, without lost ones. Reads no content."""
         ...
 
     def write_content(self, digest: str, descriptor: int) -> None:
@@ -157,21 +160,21 @@ class TreeStore(Protocol):
         ...
 
     def digest_of(self, path: Path) -> TreeEntry | None:
-        """What an entry for the file at `path` would be, without keeping it; None where nothing, or a folder, is there."""
+        """Return the entry of the file at `path`, without keeping it; None if there is no file."""
         ...
 
     def keep(self, name: str, trees: Sequence[str]) -> None:
-        """Keep trees for as long as `name` (`RUN/…`, no blanks) is kept: durable before this returns."""
+        """Keep trees as long as `name` (`RUN/…`, no blanks) is kept: durable before this returns."""
         ...
 
     def forget(self, owner: str) -> None:
-        """Let go of everything kept under names that begin with `owner/`."""
+        """Release everything kept under names that begin with `owner/`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one attempt changed in one root."""
+    """The changes of one attempt in one root."""
 
     step: str
     attempt: int
@@ -182,12 +185,12 @@ class Layer:
 
 
 Solved = Mapping[str, tuple[TreeEntry | None, TreeEntry | None]]
-"""By full name: a person's solution of a conflict, and the user's file then: while that is so, so is the solution."""
+"""By full name: a person's resolution of a conflict, and the user's file at that time; valid while that file is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeConflict:
-    """A merge that cannot be done without a person."""
+    """A merge that needs a person."""
 
     root: str
     between: tuple[str, str]
@@ -196,20 +199,23 @@ class MergeConflict:
     seen: str
     """The tree of the user's files that was merged into."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of the contents of both sides, by digest; as far as they are known."""
+    """Bytes of the contents of both sides, by digest, as far as known."""
     looked_at: Mapping[str, str] = field(default_factory=dict)
     """By root: the user's files of every root that was merged into on the way."""
     solved: Solved = field(default_factory=dict)
-    """Files in conflict that a person had solved, this time or before."""
+    """Conflicting files that a person had resolved, this time or before."""
 
 
 def mark_of(status: os.stat_result) -> object:
-    """What changes when a file is written: times, size, place and mode, but not when it was read."""
+    """Return a value that changes when a file is written: times, size, inode and mode, but not the access time."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 def facts_of(changes: Sequence[TreeChange], prefix: str = "") -> list[dict[str, Any]]:
-    """Changes as the log holds them: `{path, change, added, deleted}`, and modes where they differ. `prefix`: `repos.NAME:`."""
+    """Return changes in their log form: `{path, change, added, deleted}`, and modes if they differ.
+
+    `prefix`: `repos.NAME:`.
+    """
     return [_fact(change, prefix) for change in changes]
 
 
@@ -230,111 +236,111 @@ def _fact(change: TreeChange, prefix: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MergeInput:
-    """What is wanted of files for one attempt or one merge."""
+    """A request about the files of one attempt or one merge."""
 
     run_id: str
     name: str
-    """Of the attempt, `step.2`, or of the merge, `m1`."""
+    """Name of the attempt, `step.2`, or of the merge, `m1`."""
     roots: tuple[str, ...]
     layers: tuple[Layer, ...] = ()
-    """Changes to merge in, those that others build on first."""
+    """Changes to merge, in order of dependency."""
     sides: str | Mapping[str, str] | None = None
-    """Which side counts for files in conflict: for all, or by the file's full name; `workspace`, or a step."""
+    """The side that counts for conflicting files: for all, or by the file's full name; `workspace`, or a step."""
     seen: Mapping[str, str] = field(default_factory=dict)
-    """By root: the user's files as a conflict before found them. What differs since was solved by a person."""
+    """By root: the user's files as an earlier conflict recorded them. A person resolved the files that differ since."""
     solved: Solved = field(default_factory=dict)
-    """What was solved before, when something else conflicted still."""
-    said_of: Mapping[str, str] | None = None
-    """By root: the user's files that `sides` was said of: a file that is another by now is asked about again. None: of now."""
+    """Earlier resolutions, from when something else still conflicted."""
+    decided_on: Mapping[str, str] | None = None
+    """By root: the user's files when `sides` was chosen; a file changed since then is asked about again. None: as of now."""
     held: Mapping[str, str] | None = None
-    """By root: what an edit since `seen` has to have come to, to count as solved. None: what it is now."""
+    """By root: the required content of an edit since `seen` to count as a resolution. None: its content now."""
     claimed: tuple[str, ...] = ()
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
-    """Ignored files and folders that are copied along, `sub/folder` or `repos.NAME:folder`."""
+    """Ignored files and folders to copy along, `sub/folder` or `repos.NAME:folder`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Folders of its own that an attempt works in, laid out as the roots lie to each other."""
+    """Separate folders for an attempt, arranged like the roots."""
 
     order: MergeInput
     workspace: Path
-    """Stands for the workspace; empty where the step does not use it."""
+    """The copy of the workspace; empty if the step does not use it."""
     folders: Mapping[str, Path]
-    """By root."""
+    """Folders by root."""
     seen: Mapping[str, str]
-    """By root: the user's files as they were."""
+    """By root: the user's files at that time."""
     base: Mapping[str, str]
-    """By root: what was given."""
+    """By root: the tree that was given."""
     missing: tuple[str, ...] = ()
     """Full names of pipes, sockets and devices among the user's files: no copy has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckoutResult:
-    """What an attempt left, or a merge brought."""
+    """The changes of an attempt, or of a merge."""
 
     trees: Mapping[str, str]
-    """By root: what is there at its end."""
+    """By root: the tree at its end."""
     changes: Mapping[str, Sequence[TreeChange]]
-    """By root, from what was given."""
+    """By root: the changes since the tree that was given."""
     patch: bytes
-    """All of it, paths from the root; several roots one after the other, each with a line that names it."""
+    """All changes as a patch, paths from the root; several roots in sequence, each with a line that names it."""
     left_behind: tuple[str, ...] = ()
-    """Full names of files that it changed and that go nowhere."""
+    """Full names of changed files that are dropped."""
     leading_out: Mapping[str, str] = field(default_factory=dict)
-    """By full name, where each new or changed link leads that leads out of the roots, or into what is git's or ours."""
+    """By full name: targets of new or changed links that lead out of the roots, or into git's or our folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """A merge that can be done: by root, the user's files as they are and as they shall be."""
+    """A merge without conflicts: by root, the user's files before and after."""
 
     before: Mapping[str, str]
     after: Mapping[str, str]
     taken: CheckoutResult
     solved: tuple[str, ...] = ()
-    """Full names of files in conflict that a person had solved."""
+    """Full names of conflicting files that a person had resolved."""
 
 
 class Files(Protocol):
-    """What the engine asks of the files of one run. Blocking. Raises Cannot where a promise cannot be kept."""
+    """Operations of the engine on the files of one run. Blocking. Raises Cannot if a promise cannot be kept."""
 
     def give(self, order: MergeInput) -> Checkout | MergeConflict:
-        """Folders for an isolated attempt, with the layers merged in; the user's files are not touched."""
+        """Create folders for an isolated attempt, with the layers merged in; the user's files are not touched."""
         ...
 
     def take(self, given: Checkout) -> CheckoutResult:
-        """What the attempt left in its folders; kept durably before this returns."""
+        """Take the changes of an attempt from its folders; they are durable before this returns."""
         ...
 
     def drop(self, given: Checkout) -> None:
-        """Delete the folders of an attempt. Raises Cannot; nothing else is the worse for it."""
+        """Delete the folders of an attempt. Raises Cannot, which has no further consequences."""
         ...
 
     def set_aside(self, given: Checkout) -> Path:
-        """Keep the folders of an attempt whose files could not be taken, for a person: where they lie."""
+        """Keep the folders of an attempt whose files could not be taken, for a person; return their location."""
         ...
 
     def sweep(self, run_id: str) -> list[Cannot]:
-        """Delete what dead owners of the run left of such folders, but what was set aside; what could not be is told."""
+        """Delete folders of dead owners of the run, except those set aside; return the failures."""
         ...
 
     def adopt(self, run_id: str, trees: Mapping[str, Sequence[str]]) -> None:
-        """Keep trees that another run made, by root, for this one too: a fork stands alone."""
+        """Keep trees of another run, by root, for this one too: a fork is independent."""
         ...
 
     def preview(self, order: MergeInput) -> Merging | MergeConflict:
-        """What merging the layers into the user's files would come to."""
+        """Return the result of merging the layers into the user's files, without doing it."""
         ...
 
     def merge(
         self, order: MergeInput, describe: Callable[[Merging], dict[str, Any]]
     ) -> tuple[dict[str, Any], Merging] | MergeConflict:
-        """Merge the layers into the user's files, whole or not at all.
+        """Merge the layers into the user's files, completely or not at all.
 
-        `describe` makes the data of `merge_applied`, kept beside the files until `recorded`; see `unrecorded`.
+        `describe` makes the data of `merge_applied`, kept next to the files until `recorded`; see `unrecorded`.
         """
         ...
 
@@ -344,32 +350,32 @@ class Files(Protocol):
         merge: Mapping[str, Any],
         describe: Callable[[Merging], dict[str, Any]],
     ) -> tuple[dict[str, Any], Merging] | MergeConflict:
-        """Take a merge, `merge_applied`, out of the user's files again; what was changed since stays. As `merge`."""
+        """Remove a merge, `merge_applied`, from the user's files again; later changes stay. Like `merge`."""
         ...
 
     def preview_undo(self, order: MergeInput, merge: Mapping[str, Any]) -> Merging | MergeConflict:
-        """What taking a merge, `merge_applied`, out of the user's files would come to."""
+        """Return the result of removing a merge, `merge_applied`, from the user's files, without doing it."""
         ...
 
     def recorded(self, run_id: str, merge: str) -> None:
-        """The log has a merge: what was kept beside the files may go, and need not."""
+        """Report that the log has a merge: its data next to the files may be deleted."""
         ...
 
     def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
-        """The data of merges that were done and may not be in the log; ones that were not finished are rolled back first."""
+        """Return the data of completed merges that may not be in the log; incomplete ones are rolled back first."""
         ...
 
     def taken_back(self) -> list[dict[str, Any]]:
-        """Half-done merges, of any run, that were put back since this was asked last: `{run_id, merge, files, edited}`."""
+        """Return incomplete merges, of any run, rolled back since the last call: `{run_id, merge, files, edited}`."""
         ...
 
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
-        """Every file of the roots, `(root, path)`, with something that changes when it is written. No content is read."""
+        """Return every file of the roots, `(root, path)`, with a value that changes when it is written. Reads no content."""
         ...
 
 
 def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
-    """The layers of a `workspace_captured`; roots that it left as they were are none."""
+    """Return the layers of a `workspace_captured`, without unchanged roots."""
     return [
         _layer(step, captured["attempt"], root, "base", "left")
         for root in captured["roots"]
@@ -378,7 +384,7 @@ def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
 
 
 def backwards(order: MergeInput, merge: Mapping[str, Any]) -> MergeInput:
-    """The order to take a merge, `merge_applied`, back: its changes the other way round, as one layer named like it."""
+    """Return the input to undo a merge, `merge_applied`: its changes reversed, as one layer with its name."""
     layers = (_layer(str(merge["merge"]), 0, root, "after", "before") for root in merge["roots"])
     return replace(order, layers=tuple(layers))
 

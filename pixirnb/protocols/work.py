@@ -1,4 +1,4 @@
-"""What a runner is asked to perform, what it says while it does, and how it ended: values, nothing that acts."""
+"""Work of a runner, the events it emits, and its end: values without behaviour."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PythonWork:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedWork:
-    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: say the task back."""
+    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: it repeats the task."""
 
     task: str
     actions: list[dict[str, Any]]
@@ -41,20 +41,20 @@ class AgentWork:
 
     runner: Literal["scripted", "llm", "acp", "cli", "pty"]
     task: str
-    """The author's words, references filled in."""
+    """The author's task, references filled in."""
     prompt: str
-    """What the agent is told: the task with its role, inputs, limits and how to report."""
+    """The full prompt: the task with its role, inputs, limits and how to report."""
     actions: list[dict[str, Any]]
-    """For scripted: this attempt's."""
+    """For scripted agents: the actions of this attempt."""
     session: dict[str, Any]
-    """A `SessionStarted`: who it is and what it may do."""
+    """A `SessionStarted`: the identity and the permissions of the session."""
     history: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """Events of the session it goes on with."""
+    """Events of the session that it continues."""
     granted: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What a person has allowed this step before: digest of the call to `{request_id, by, note}`."""
+    """Earlier approvals of a person for this step: digest of the call to `{request_id, by, note}`."""
     additional_paths: tuple[Path, ...] = ()
     roots: dict[str, str] = field(default_factory=dict)
-    """Where the workspace (`.`) and each `repos.NAME` lie for it."""
+    """Folders of the workspace (`.`) and each `repos.NAME`, as the agent sees them."""
     surface: tuple[dict[str, Any], ...] = ()
     """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""
 
@@ -65,7 +65,7 @@ StopReason = Literal["timed_out", "cancelled", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The attempt has a process id, or None for a thread."""
+    """The start of the attempt, with its process id, or None for a thread."""
 
     pid: int | None
 
@@ -80,7 +80,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the step says it is: 0 to 1, with a message."""
+    """Progress of a step, by its own account: 0 to 1, with a message."""
 
     fraction: float | None
     message: str
@@ -95,36 +95,36 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Something happened in a session: an event for its log."""
+class AgentEvent:
+    """An event for the log of a session."""
 
     kind: str
     data: dict[str, Any]
 
 
-RunnerEvent = Started | Output | Progress | Report | Told
+RunnerEvent = Started | Output | Progress | Report | AgentEvent
 
 
 class LargeValue(Protocol):
-    """Bytes that are many, where they lie: see `protocols.ports.BlobDraft`."""
+    """A large value in a file: see `protocols.ports.BlobDraft`."""
 
     @property
     def path(self) -> Path | None:
-        """Their file."""
+        """Return its file."""
         ...
 
     def keep(self) -> str:
-        """Make them a blob."""
+        """Make it a blob and return the digest."""
         ...
 
     def drop(self) -> None:
-        """Let go of them."""
+        """Delete it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the work ended. Everything a runner knows; checks and readiness are decided elsewhere."""
+    """The end of the work, as the runner knows it; checks and readiness are decided elsewhere."""
 
     status: Literal["completed", "failed", "timed_out", "interrupted", "cancelled", "detached"]
     error_kind: str | None = None
@@ -137,15 +137,15 @@ class Ended:
     value: StoredValue | None = None
     """A python step's return value, small ones inline; large ones come as `payload` for the engine to store."""
     payload: bytes | LargeValue | None = None
-    """Bytes of `value` when it is too large for the log: the engine makes them a blob. Many of them come as a draft of it."""
+    """Bytes of `value` when it is too large for the log: the engine makes them a blob. Very large ones are a draft."""
     strays: int = 0
     """Descendants that outlived the work and were ended with it."""
     overdue_ms: int | None = None
-    """How long it took, where that was past the job's limit and nothing could end it."""
+    """Duration of work beyond the job's limit that could not be ended."""
 
 
 class WorkRefused(Exception):
-    """Raised when a step cannot be given what it refers to; `kind` is the error kind of the attempt."""
+    """Raised when a reference of a step cannot be resolved; `kind` is the error kind of the attempt."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

@@ -1,1 +1,1 @@
-"""The floor that acts: shell commands, Python functions and scripted agents, each killable to its last descendant."""
+"""The floor that acts: shell commands, Python functions and scripted agents, each killable with all its descendants."""

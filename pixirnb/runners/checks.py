@@ -1,6 +1,6 @@
-"""Declared checks: each says what ran and what it saw, and that stands in the bundle as evidence. Source: contract.md §5.
+"""Declared checks: each records what ran and what it saw, as evidence in the bundle. Source: contract.md §5.
 
-A check never raises for what it finds: a check that cannot be made is a check that does not pass.
+A check never raises for its result: a check that cannot run does not pass.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_READ: Final = object()
 
 
 def too_large(printed: Printed) -> str:
-    """Why a text is not handed on as a value."""
+    """Return why a text is too large for a value."""
     if not printed.is_whole:
         return f"more was printed than the {printed.size} bytes that are kept"
     return (
@@ -42,51 +42,51 @@ def too_large(printed: Printed) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutput:
-    """What a check printed, as far as it is kept."""
+    """The output of a check, as far as it is kept."""
 
     text: str
     is_cut: bool = False
-    """More was printed: `text` is the beginning, `tail` the end of all of it."""
+    """True if more was printed: `text` is the beginning, `tail` the end of all of it."""
     tail: str = ""
 
 
 Nested = Callable[[Work], Awaitable[tuple[Ended, CheckOutput]]]
-"""Runs a command or a function as part of the attempt: how it ended, and what it printed."""
+"""Function that runs a command or a function as part of the attempt; returns its end and its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckInput:
-    """What the attempt left, for its checks to look at."""
+    """The results of an attempt, for its checks."""
 
     ground: Ground
     exit_code: int | None
     printed: Printed
-    """Standard output, an agent's without the echo of its task."""
+    """Standard output; an agent's without the echo of its task."""
     value: Any
-    """What the step left; NOT_READ where it is what was printed, too large to be read before it is wanted."""
+    """The value of the step; NOT_READ if it is printed output that is too large to parse before it is needed."""
     sources: dict[str, str]
     offload: Offload
-    """Keeps what may take a moment off the loop."""
+    """Runs short blocking calls off the loop."""
     is_json: bool = False
-    """What was printed is the value as JSON."""
+    """True if the output is the value as JSON."""
     merged_in: str | None = None
-    """The merge that brought what an attempt before it changed into the files that this one began from."""
+    """The merge that brought the changes of an earlier attempt into the files of this one."""
 
     async def read(self) -> Any:
-        """The value out of what was printed, where it is offered as one."""
+        """Return the value, parsed from the output if it is given there."""
         text = await self.offload(self.printed.read)
         return await self.offload(json.loads, text) if self.is_json else text
 
 
 def looks_at_output(checks: tuple[Check, ...]) -> bool:
-    """Whether any of them looks at what was printed, whatever is the value."""
+    """Return whether any check looks at the printed output, whatever the value."""
     return any(check.kind in {"output_contains", "output_matches"} for check in checks)
 
 
 async def perform_checks(
     checks: tuple[Check, ...], left: CheckInput, nested: Nested
 ) -> list[CheckRecord]:
-    """Make every check, in order; the first that fails does not spare the others."""
+    """Perform every check, in order; a failure does not skip the others."""
     return [await _perform(check, left, nested) for check in checks]
 
 
@@ -123,33 +123,33 @@ async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecor
 async def find_schema_problems(
     value: Any, schema: dict[str, Any], nested: Nested, offload: Offload
 ) -> list[str]:
-    """As `schema_problems`, off the loop; one that may take long is tried in a process that can be ended."""
+    """Return `schema_problems`, computed off the loop; a slow schema is checked in a process that can be killed."""
     if not may_take_long(schema):
         return await offload(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
-    return await problems_found("pixirnb.spec.schemas:schema_problems", arguments, nested)
+    return await function_problems("pixirnb.spec.schemas:schema_problems", arguments, nested)
 
 
-async def problems_found(call: str, arguments: dict[str, Any], nested: Nested) -> list[str]:
-    """What a function of ours finds wrong, in a process of its own; why it could not look counts as a problem."""
+async def function_problems(call: str, arguments: dict[str, Any], nested: Nested) -> list[str]:
+    """Return the problems that a function of ours reports from a separate process; its failure counts as a problem."""
     how, _ = await nested(PythonWork(call, arguments, None, process=True))
     if how.status != "completed":
         return [how.message or f"checking it ended as {how.status}"]
-    found = None if how.value is None else how.value.get("value")
-    return list(found or [])
+    value = None if how.value is None else how.value.get("value")
+    return list(value or [])
 
 
 def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, dict[str, Any]]:
     try:
-        found = left.ground.find(pattern)
+        files = left.ground.find(pattern)
     except (ValueError, OSError) as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
     folder = left.ground.folder
     names = [
         str(path.relative_to(folder)) if path.is_relative_to(folder) else name
-        for name, path in found[:_SHOWN]
+        for name, path in files[:_SHOWN]
     ]
-    return bool(found), {"saw": f"{len(found)} found", "files": names}
+    return bool(files), {"saw": f"{len(files)} found", "files": names}
 
 
 async def _schema_problems(schema: dict[str, Any], left: CheckInput, nested: Nested) -> list[str]:
@@ -159,45 +159,45 @@ async def _schema_problems(schema: dict[str, Any], left: CheckInput, nested: Nes
         return [too_large(left.printed)]
     if left.is_json:
         arguments = {"printed": left.printed.argument, "schema": schema}
-        return await problems_found(JSON_PROBLEMS, arguments, nested)
+        return await function_problems(JSON_PROBLEMS, arguments, nested)
     return await find_schema_problems(await left.read(), schema, nested, left.offload)
 
 
 async def _output_contains(
-    wanted: str, printed: Printed, nested: Nested
+    text: str, printed: Printed, nested: Nested
 ) -> tuple[bool, dict[str, Any]]:
-    """Long output is read in a process of its own, which can be ended like any other work."""
+    """Search the output; a long one is read in a separate process, which can be killed."""
     if printed.path is None:
-        found, why = contains(printed.argument, wanted), ""
+        is_contained, why = contains(printed.argument, text), ""
     else:
-        found, why = await _looked(
-            "contains", {"printed": printed.argument, "wanted": wanted}, nested
+        is_contained, why = await _looked(
+            "contains", {"printed": printed.argument, "text": text}, nested
         )
     evidence: dict[str, Any] = {
         "saw": why or f"{printed.size} bytes of output",
-        "found": bool(found),
+        "found": bool(is_contained),
     }
-    if not found and not printed.is_whole:
+    if not is_contained and not printed.is_whole:
         evidence["saw"] = f"only the first {printed.size} bytes of the output were kept"
-    return bool(found), evidence
+    return bool(is_contained), evidence
 
 
 async def _output_matches(
     pattern: str, printed: Printed, nested: Nested
 ) -> tuple[bool, dict[str, Any]]:
-    """In a process of its own: a pattern that backtracks for ever can then be ended like any other work."""
+    """Match the output in a separate process: a pattern that backtracks for ever can be killed."""
     if not printed.is_whole or printed.size > SEARCHED_BYTES:
         saw = f"{printed.size} bytes of output: a pattern is looked for in {SEARCHED_BYTES} at most"
         return False, {"saw": saw}
     arguments = {"pattern": pattern, "printed": printed.argument}
-    found, why = await _looked("first_match", arguments, nested)
+    match, why = await _looked("first_match", arguments, nested)
     if why:
         return False, {"saw": why}
-    return found is not None, {"saw": "no match in the output" if found is None else found}
+    return match is not None, {"saw": "no match in the output" if match is None else match}
 
 
 async def _looked(function: str, arguments: dict[str, Any], nested: Nested) -> tuple[Any, str]:
-    """What a function of `printed` found, or why it could not look."""
+    """Return the result of a function of `printed`, or why it failed."""
     work = PythonWork(f"pixirnb.runners.output.printed:{function}", arguments, None, process=True)
     how, _ = await nested(work)
     if how.status != "completed":
@@ -213,9 +213,9 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     done = await _in_time(work, check, nested)
     if done is None:
         return _late(check)
-    how, said = done
+    how, output = done
     saw = f"exit code {how.exit_code}" if how.exit_code is not None else how.message or how.status
-    evidence = {"saw": saw, "expected": expected, "output": (said.tail or said.text)[-_TAIL:]}
+    evidence = {"saw": saw, "expected": expected, "output": (output.tail or output.text)[-_TAIL:]}
     return how.exit_code == expected, evidence
 
 
@@ -227,7 +227,7 @@ async def _git_changes(
         return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
     folder, pattern = (".", pattern) if repo is None else _inside(left.ground.repos[repo], pattern)
     try:
-        wanted = Pattern.parse(pattern)
+        glob = Pattern.parse(pattern)
     except ValueError as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
     command = ["git", "-C", folder, "status", "--porcelain", "-z", "--untracked-files=all"]
@@ -241,19 +241,19 @@ async def _git_changes(
             changed.append(entry[3:])
             if entry[0] in "RC":
                 next(entries, None)
-    found = [path for path in changed if matches(wanted, path)]
-    saw = f"{len(found)} of {len(changed)} changed paths match"
+    matching = [path for path in changed if matches(glob, path)]
+    saw = f"{len(matching)} of {len(changed)} changed paths match"
     if listed.is_cut:
         saw += "; the list was too long to be read to its end"
-    if not found and left.merged_in is not None:
+    if not matching and left.merged_in is not None:
         saw += (
             f"; what it changed before is merged already ({left.merged_in}), so it began from that"
         )
-    return bool(found), {"saw": saw, "files": found[:_SHOWN]}
+    return bool(matching), {"saw": saw, "files": matching[:_SHOWN]}
 
 
 def _inside(folder: Path, pattern: str) -> tuple[str, str]:
-    """A repository's folder, and a glob in it as git names paths: from the top of what it keeps, which may lie above."""
+    """Return a repository's folder, and a glob in it as git names paths: from its top level, which may be above."""
     glob = pattern.partition(":")[2]
     top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
     return str(folder), (folder.relative_to(top) / glob).as_posix() if top != folder else glob
@@ -281,7 +281,7 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
 
 
 async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, CheckOutput] | None:
-    """What became of the work of a check; None where its time was up before."""
+    """Return the end and the output of a check's work; None if its time was over first."""
     with anyio.move_on_after(None if check.timeout is None else check.timeout / 1000):
         return await nested(work)
     return None

@@ -1,4 +1,4 @@
-"""Shell steps: a command line for `sh -c`, or an argv list, as a process tree of its own."""
+"""Shell steps: a command line for `sh -c`, or an argv list, in its own process tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pixirnb.runners.processes.supervisor import Supervisor
 
 
 class ShellRunner:
-    """Runs `ShellWork`. stdin is `/dev/null`; the step's session is its own; exit 0 is `completed`."""
+    """Runs `ShellWork`. stdin is `/dev/null`; the step has its own session; exit 0 is `completed`."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor

@@ -1,5 +1,6 @@
-"""Looks at what a step left with a pydantic model of the user's in hand. Called as a step's function, where the user's code is
-imported and what never ends can be ended.
+"""Checks of a step's result with a pydantic model of the user.
+
+Called like a step's function, where user code can be imported and endless work can be killed.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 
 def problems(model: str, value: Any) -> list[str]:
-    """What keeps `value` from being a `package.module:Model`, one sentence each; empty when it is one.
+    """Return why `value` does not match a `package.module:Model`, one sentence each; empty when it does.
 
-    Raises ImportError or AttributeError where there is no such model.
+    Raises ImportError or AttributeError if the model does not exist.
     """
     module, _, name = model.partition(":")
     declared: Any = importlib.import_module(module)
@@ -23,7 +24,7 @@ def problems(model: str, value: Any) -> list[str]:
         TypeAdapter(declared).validate_python(value)
     except ValidationError as error:
         return [
-            f"{'.'.join(map(str, found['loc'])) or 'value'}: {found['msg']}"
-            for found in error.errors()[:5]
+            f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}"
+            for error_detail in error.errors()[:5]
         ]
     return []

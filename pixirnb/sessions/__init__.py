@@ -1,1 +1,1 @@
-"""What a child session is: its events, what a provider is sent of them, how a turn ended, what an agent may do. Pure."""
+"""Child sessions: their events, the provider's input, the end of a turn, the permissions of an agent. Pure."""

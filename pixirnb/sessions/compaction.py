@@ -1,7 +1,9 @@
-"""How a conversation that has grown too long goes on: its beginning as a summary, its end as it was. Pure and deterministic.
+"""Compaction of a conversation that has grown too long: its beginning becomes a summary, its end stays.
 
-No model is asked. The summary keeps what was asked, which tools were used to what end, and the head of what the agent said; it
-is made from the log, which keeps everything, so that a summary is never made of a summary. Source: contract.md §7.
+Pure and deterministic.
+
+No model is called. The summary keeps the user's messages, the tools used and their targets, and the head of the
+agent's texts; it is made from the log, which keeps everything, never from an earlier summary. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from pixirnb.sessions.provider_input import Block, Item, Pairing, blocks, provid
 from pixirnb.sessions.tool_calls import text_of
 
 _HEAD: Final = 240
-"""Characters of one message of the agent that a summary keeps."""
+"""Maximum number of characters of an agent's message in a summary."""
 _LEAST: Final = 400
-"""Characters below which a summary is not made shorter."""
+"""Number of characters below which a summary is not shortened."""
 _EARLIER: Final = "an earlier summary of this conversation"
 _DATA: Final = "this conversation, shortened"
 
@@ -26,26 +28,26 @@ _DATA: Final = "this conversation, shortened"
 def compact(
     events: Iterable[Event | Pair], *, limit: int, keep: int, model: str | None = None
 ) -> Pair | None:
-    """A `compaction` event to append where the replay for `model` is larger than `limit` bytes; None where it is not.
+    """Return a `compaction` event to append if the replay for `model` is larger than `limit` bytes, else None.
 
-    The last items, `keep` bytes of them at most, stay as they are, and the last response in any case where it leaves room. A
-    call and its result are never parted. None as well where nothing would be gained.
+    The last items, at most `keep` bytes, stay unchanged; the last response stays in any case if there is room. A call
+    and its result are never separated. Also None if nothing would be gained.
     """
-    told = conversation_of(events)
-    found = blocks(told, model=model)
-    size = _size([item for block in found for item in block.items])
+    conversation = conversation_of(events)
+    items = blocks(conversation, model=model)
+    size = _size([item for block in items for item in block.items])
     if size <= limit:
         return None
-    cut = _cut(found, limit=limit, keep=keep, end=len(told))
+    cut = _cut(items, limit=limit, keep=keep, end=len(conversation))
     if cut is None:
         return None
     count, tail = cut
-    summary = _Summary(told, count)
+    summary = _Summary(conversation, count)
     best: tuple[int, Pair] | None = None
     room = max(_LEAST, (limit - tail) // 2)
     while True:
         data = {"text": summary.text(room), "events": count}
-        after = _size(replay([*told, ("compaction", data)], model=model))
+        after = _size(replay([*conversation, ("compaction", data)], model=model))
         if best is None or after < best[0]:
             best = (after, ("compaction", data))
         if after <= limit or room <= _LEAST:
@@ -58,36 +60,36 @@ def _size(items: list[Item]) -> int:
     return len(provider_bytes(items))
 
 
-def _cut(found: list[Block], *, limit: int, keep: int, end: int) -> tuple[int, int] | None:
-    """How many events to replace, and the bytes of what stays."""
-    sizes = [_size(block.items) for block in found]
-    starts = [block.start for block in found] + [end]
+def _cut(items: list[Block], *, limit: int, keep: int, end: int) -> tuple[int, int] | None:
+    """Return the number of events to replace, and the bytes of the rest."""
+    sizes = [_size(block.items) for block in items]
+    starts = [block.start for block in items] + [end]
     tail = sum(sizes)
-    for place in range(1, len(found) + 1):
-        if found[place - 1].is_open:
+    for index in range(1, len(items) + 1):
+        if items[index - 1].is_open:
             return None  # its results are still to come
-        tail -= sizes[place - 1]
-        # The last response is what the next one answers: it goes only where it takes the room of all the rest.
-        bound = max(keep, limit // 2) if place == len(found) - 1 else keep
+        tail -= sizes[index - 1]
+        # The next response answers the last one: it is dropped only if it takes the room of all others.
+        bound = max(keep, limit // 2) if index == len(items) - 1 else keep
         if tail <= bound:
-            return starts[place], tail
+            return starts[index], tail
     return None
 
 
 class _Summary:
-    """What is left of the first `count` events of a conversation."""
+    """A summary of the first `count` events of a conversation."""
 
-    def __init__(self, told: list[Pair], count: int) -> None:
+    def __init__(self, conversation: list[Pair], count: int) -> None:
         self._first = ""
         self._entries: list[tuple[str, str]] = []
-        """Whose words, and a line, or for the user's the text."""
+        """Author and a line each; for the user the whole text."""
         self._tools: list[str] = []
-        pairing = Pairing(told)
+        pairing = Pairing(conversation)
         has_first = False
-        for place in range(count):
-            kind, data = told[place]
+        for index in range(count):
+            kind, data = conversation[index]
             if kind == "tool_call":
-                call = pairing.calls[place]
+                call = pairing.calls[index]
                 _, result = pairing.results.get(call.unique, (-1, None))
                 self._tools.append(f"{_line(call.tool, 60)} {_how(result)}")
                 continue
@@ -104,12 +106,12 @@ class _Summary:
                     self._entries.append((_DATA, f"said: {_line(text, _HEAD)}"))
             elif kind != "compaction":
                 self._entries.append((_whose(data), _line(text or data.get("summary"), _HEAD)))
-            elif place == 0:  # what it stands for is in another log
+            elif index == 0:  # what it stands for is in another log
                 self._entries += [(_EARLIER, line) for line in text.splitlines()]
         self._flush()
 
     def text(self, room: int) -> str:
-        """About `room` characters of it: half for the first message, what came last of the rest."""
+        """Return about `room` characters of the summary: half for the first message, the rest for the latest entries."""
         first = _head(self._first, room // 2)
         left = room - len(first)
         kept: list[tuple[str, str]] = []
@@ -131,7 +133,7 @@ class _Summary:
         return "\n\n".join(part for part in parts if part)
 
     def _flush(self) -> None:
-        """The tools used since anything was said, those in a row that did alike counted."""
+        """Write the tools used since the last message, similar ones in a row as a count."""
         counted: list[list[Any]] = []
         for used in self._tools:
             if counted and counted[-1][0] == used:
@@ -148,15 +150,15 @@ class _Summary:
 
 
 def _sections(entries: list[tuple[str, str]]) -> list[str]:
-    """What the user said as it is, all else as data, neighbours of one origin together."""
+    """Return the user's texts unchanged and all others as data, neighbours of one origin together."""
     parts: list[str] = []
     lines: list[str] = []
-    for place, (whose, text) in enumerate(entries):
+    for index, (whose, text) in enumerate(entries):
         if whose == "user":
             parts.append(f"Then this message came:\n\n{text}")
             continue
         lines.append(text)
-        if place + 1 == len(entries) or entries[place + 1][0] != whose:
+        if index + 1 == len(entries) or entries[index + 1][0] != whose:
             parts.append(quote(whose, "\n".join(lines)))
             lines = []
     return parts

@@ -1,7 +1,7 @@
-"""What any log can hold of what an agent said: an agent's words are never a reason to fail. Pure.
+"""JSON values for the log: any value of an agent can be stored. Pure.
 
-Numbers that JSON has no word for become text, what nests too deep becomes `…`. Both are to be told where they matter: compare
-with what was said. What came of it once is not changed by it again.
+Numbers that JSON cannot hold become text, deep nesting becomes `…`. If that matters, report it: compare with the
+original. Applying it twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from math import isfinite
 from typing import Any, Final
 
 DEPTH: Final = 40
-"""Containers inside each other that are kept."""
+"""Maximum number of nested containers."""
 _BITS: Final = 4096
-"""Of the longest integer: every JSON reader takes its digits."""
+"""Maximum size of an integer, so that every JSON reader accepts its digits."""
 
 
 def plain_data(value: Any, depth: int = 0) -> Any:
-    """`value` as plain JSON, equal to it where it was some."""
+    """Return `value` as plain JSON, equal to it if it was JSON."""
     if isinstance(value, dict | list | tuple) and depth >= DEPTH:
         return "…"
     if isinstance(value, dict):
@@ -31,7 +31,7 @@ def plain_data(value: Any, depth: int = 0) -> Any:
 
 
 def size_of(value: Any) -> int:
-    """Bytes that plain data takes, about: its texts, and a little for everything else."""
+    """Return about how many bytes plain data takes: its texts, and a little for everything else."""
     size, queue = 0, [value]
     while queue:
         item = queue.pop()

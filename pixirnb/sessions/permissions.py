@@ -1,4 +1,4 @@
-"""What an agent may do: its mode, its sets, its tools, and what a person has allowed it. Pure.
+"""The permissions of an agent: its mode, its sets, its tools, and earlier approvals of a person. Pure.
 
     deny     whatever the mode: a tool it was not given, a path in none of its sets, a secret, the user's history or ours
     by mode  what would change something: `read_only` denies, `ask` asks unless a person has allowed this very call,
@@ -29,16 +29,16 @@ Mode = Literal["read_only", "ask", "auto"]
 
 @dataclass(frozen=True, slots=True)
 class ToolRule:
-    """What the rules have to know of a tool."""
+    """The effects of a tool, for the rules."""
 
     reads: tuple[str, ...] = ()
     """Arguments that are paths it reads."""
     looks: tuple[str, ...] = ()
-    """Arguments that are folders it looks through: what it shows of them is judged entry by entry."""
+    """Arguments that are folders it lists; each listed entry is judged on its own."""
     writes: tuple[str, ...] = ()
     """Arguments that are paths it changes."""
     mutates: bool = False
-    """Whether it may change anything at all; then the mode decides."""
+    """True if it may change anything; then the mode decides."""
 
 
 TOOLS: Final[Mapping[str, ToolRule]] = {
@@ -54,13 +54,13 @@ TOOLS: Final[Mapping[str, ToolRule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What becomes of a call."""
+    """The decision about a call."""
 
     verdict: Verdict
     code: str = ""
-    """Why not, stable; empty where it is allowed."""
+    """Stable code of a refusal; empty if allowed."""
     message: str = ""
-    """The same for the agent: what, and what to do instead."""
+    """The refusal for the agent: the reason, and the alternative."""
 
 
 _ALLOWED: Final = Ruling("allow")
@@ -68,24 +68,24 @@ _ALLOWED: Final = Ruling("allow")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds one attempt of an agent."""
+    """The limits of one attempt of an agent."""
 
     mode: Mode = "ask"
     read_set: tuple[str, ...] = ("**/*",)
-    """Globs; what may be written may be read as well."""
+    """Globs; files that may be written may be read as well."""
     write_set: tuple[str, ...] = ()
     tools: frozenset[str] = frozenset()
-    """Names; empty: all of them."""
+    """Names; empty means all tools."""
     granted: frozenset[str] = frozenset()
-    """Digests of the calls that a person has allowed this step."""
+    """Digests of the calls that a person has allowed for this step."""
     additional: tuple[str, ...] = ()
-    """Folders outside the workspace, absolute, that may be read: additional paths, and the one it works in."""
+    """Absolute folders outside the workspace that may be read: additional paths, and the working folder."""
     roots: Roots = field(default_factory=lambda: Roots.of("", {}), compare=False)
     """The workspace and the repositories that sets may name."""
 
     @classmethod
     def of(cls, work: Mapping[str, Any]) -> Limits:
-        """The limits of an agent's `work`. What is not understood bounds more, never less."""
+        """Return the limits of an agent's `work`. Unknown values make them stricter, never looser."""
         session = work["session"]
         mode = session.get("permission_mode")
         if session.get("posture") != "writer" or mode not in ("read_only", "ask", "auto"):
@@ -113,7 +113,7 @@ class Limits:
         )
 
     def read_refusal(self, path: str) -> Ruling | None:
-        """Why a file may not be read; None where it may."""
+        """Return why a file may not be read; None if it may."""
         if (kept := _kept(path)) is not None:
             return kept
         is_readable = _is_below(path, self.additional) or self._is_in(
@@ -125,7 +125,7 @@ class Limits:
         return _deny("outside_read_set", f"`{_shown(path)}` may not be read: read only {sets}.")
 
     def look_refusal(self, path: str) -> Ruling | None:
-        """Why a folder may not be looked through; None where something in it may be read. `""`: the workspace."""
+        """Return why a folder may not be listed; None if something in it may be read. `""` is the workspace."""
         if (kept := _kept(path)) is not None:
             return kept
         globs = (*self.read_set, *self.write_set)
@@ -138,20 +138,23 @@ class Limits:
         )
 
     def write_refusal(self, path: str) -> Ruling | None:
-        """Why a file may not be changed by anybody's leave; None where the mode decides."""
+        """Return why a file may not be changed, even with approval; None if the mode decides."""
         if (kept := _kept(path)) is not None:
             return kept
         if self._is_in(path, self.write_set):
             return None
         sets = _listed(self.write_set)
-        told = f"write only {sets}" if self.write_set else "this step writes no files"
+        limit = f"write only {sets}" if self.write_set else "this step writes no files"
         return _deny(
             "outside_write_set",
-            f"`{_shown(path)}` is not in the write set, and no permission changes that: {told}.",
+            f"`{_shown(path)}` is not in the write set, and no permission changes that: {limit}.",
         )
 
     def by_mode(self, digest: str | None = None) -> Ruling:
-        """What the mode says to a call that would change something. `digest`: of the call, for what was allowed before."""
+        """Return the mode's decision about a call that would change something.
+
+        `digest` of the call finds earlier approvals.
+        """
         if self.mode == "read_only":
             return _deny(
                 "read_only", "This session only reads: say in your report what should change."
@@ -161,33 +164,33 @@ class Limits:
         return Ruling("ask", "permission_required", "A person has to allow this.")
 
     def _is_in(self, path: str, globs: Iterable[str]) -> bool:
-        """By whichever of its names: a file in a repository within the workspace has two."""
+        """Return whether any name of the file matches: a file in a repository within the workspace has two."""
         name, inner = self._split(path)
         patterns = [pattern for pattern in map(_pattern, globs) if pattern is not None]
         spelled = () if path.startswith("/") else self.roots.spellings(name, inner)
         return any(matches(pattern, each) for each in spelled for pattern in patterns)
 
     def _may_hold(self, path: str, globs: Iterable[str]) -> bool:
-        """Whether some path at or below `path` is in the sets."""
+        """Return whether some path at or below `path` is in the sets."""
         if path.startswith("/"):
             return False
         name, inner = self._split(path)
         if _pattern(glob := _glob_of(self.roots.shown(name, inner))) is None:
             return False
-        place = self.roots.pattern(glob)
+        target = self.roots.pattern(glob)
         readable = (self.roots.pattern(each) for each in globs if _pattern(each) is not None)
-        return any(overlap(place, pattern) for pattern in readable)
+        return any(overlap(pattern, target) for pattern in readable)
 
     def _split(self, path: str) -> tuple[str, str]:
-        """A path as the name of its root and the way from there. A file may be called like a repository that is none."""
-        found = REPO.match(path)
-        if found is not None and f"repos.{found[1]}" in self.roots.names:
-            return f"repos.{found[1]}", path[found.end() :]
+        """Return a path as the name of its root and the rest. A file name may look like a repository that does not exist."""
+        match = REPO.match(path)
+        if match is not None and f"repos.{match[1]}" in self.roots.names:
+            return f"repos.{match[1]}", path[match.end() :]
         return WORKSPACE, path
 
 
 def roots_of(work: Mapping[str, Any]) -> Roots:
-    """The folders that an agent's sets name: its `roots`, by name; without them its workspace alone."""
+    """Return the roots of an agent's sets: its `roots`, by name; else its workspace alone."""
     given = dict(work.get("roots") or {WORKSPACE: work.get("workspace") or "/"})
     workspace = str(given.pop(WORKSPACE, ""))
     return Roots.of(
@@ -196,7 +199,7 @@ def roots_of(work: Mapping[str, Any]) -> Roots:
 
 
 def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
-    """What becomes of a call of one of our TOOLS. Its path arguments are those that the confinement has resolved."""
+    """Decide a call of one of our TOOLS. Its path arguments are already resolved by the confinement."""
     rule = TOOLS.get(tool)
     if rule is None:
         return _deny("tool_unknown", f"There is no tool `{tool[:80]}`: use {_listed(TOOLS)}.")
@@ -221,12 +224,12 @@ def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
 
 
 def digest_of(tool: str, args: Mapping[str, Any]) -> str:
-    """`b2:<64 hex>` of one exact call: what a person allows is this, and nothing like it."""
-    said = {
+    """Return `b2:<64 hex>` of one exact call: an approval covers this call and no similar one."""
+    described = {
         "tool": tool,
         "args": {name: value for name, value in args.items() if value is not None},
     }
-    return text_digest(json.dumps(said, sort_keys=True, separators=(",", ":"), default=str))
+    return text_digest(json.dumps(described, sort_keys=True, separators=(",", ":"), default=str))
 
 
 def _kept(path: str) -> Ruling | None:
@@ -252,16 +255,16 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def _glob_of(shown: str) -> str:
-    """The glob that means this path and all below it; of a root itself, all of it."""
-    found = REPO.match(shown)
-    root, inner = (found[0], shown[found.end() :]) if found else ("", shown)
+    """Return the glob for this path and all below it; for a root all of it."""
+    match = REPO.match(shown)
+    root, inner = (match[0], shown[match.end() :]) if match else ("", shown)
     escaped = "".join(f"\\{char}" if char in "*?[]{},\\" else char for char in inner)
     return f"{root}{'' if root else './'}{escaped or '**'}"
 
 
 @lru_cache(maxsize=4096)
 def _pattern(glob: str) -> Pattern | None:
-    """None for what is no pattern: it holds nothing."""
+    """Return a parsed glob; None if it is invalid, which matches nothing."""
     try:
         return Pattern.parse(glob)
     except ValueError:
@@ -280,6 +283,6 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _shown(path: str) -> str:
-    """A path in a sentence: one line, bounded."""
+    """Return a path for a sentence: one line, limited in length."""
     text = path if path.isprintable() else json.dumps(path)
     return text if len(text) <= 200 else f"{text[:100]}…{text[-80:]}"

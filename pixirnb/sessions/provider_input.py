@@ -1,4 +1,4 @@
-"""What a provider is sent of a session: the fold of its conversation, in words of no provider. Pure and total.
+"""The input of a provider: the fold of a session's conversation, independent of providers. Pure and total.
 
     events ──▶ blocks(…) ──▶ replay(…) ──▶ items ──▶ provider_bytes(…)
 
@@ -34,72 +34,72 @@ class Block:
 
     items: list[Item]
     start: int
-    """Which event of the conversation it begins with, counted from 0."""
+    """Index of its first event in the conversation, from 0."""
     is_open: bool = False
-    """Whether it has a call of the last turn without a result: one may still come."""
+    """True if a call of the last turn has no result yet."""
 
 
 def replay(events: Iterable[Event | Pair], *, model: str | None = None) -> list[Item]:
-    """The provider's input. `model`: who will read it; reasoning of any other is left out."""
-    found = blocks(conversation_of(events), model=model)
-    return [item for block in found for item in block.items]
+    """Return the provider's input. `model` is the reader; reasoning of any other model is left out."""
+    kept_blocks = blocks(conversation_of(events), model=model)
+    return [item for block in kept_blocks for item in block.items]
 
 
 def provider_bytes(items: list[Item]) -> bytes:
-    """Canonical JSON of the input: equal bytes, equal input. Takes whatever a program can say, NaN and lone surrogates too."""
+    """Return the input as canonical JSON: equal input, equal bytes. Accepts NaN and lone surrogates too."""
     text = json.dumps(items, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 
 
 def blocks(conversation: list[Pair], *, model: str | None = None) -> list[Block]:
-    """The same in pieces that can be left out one by one. `conversation`: see `events.conversation_of`."""
+    """Return the input in pieces that can be left out one by one. `conversation`: see `events.conversation_of`."""
     return list(_Fold(Pairing(conversation), model).blocks())
 
 
 @dataclass(slots=True, init=False)
 class Pairing:
-    """Which results of a conversation answer which calls, by their places in it."""
+    """The pairs of calls and results in a conversation, by their positions in it."""
 
     conversation: list[Pair]
     calls: dict[int, PendingCall]
-    """By the place of the call."""
+    """Calls by their position."""
     results: dict[str, tuple[int, dict[str, Any]]]
-    """By the call's own name: place and data of what answers it, in the turn it was made in."""
+    """By a call's unique name: position and data of its result, in the turn of the call."""
     turn: int
-    """The last."""
+    """The last turn."""
 
     def __init__(self, conversation: list[Pair]) -> None:
         self.conversation = conversation
         self.calls = {}
         self.results = {}
         seen = Calls()
-        for place, (kind, data) in enumerate(conversation):
+        for position, (kind, data) in enumerate(conversation):
             match kind:
                 case "user_message":
                     seen.next_turn()
                 case "tool_call":
-                    self.calls[place] = seen.begin(data)
+                    self.calls[position] = seen.begin(data)
                 case "tool_result":
                     call = seen.end(data)
-                    # The next turn has been told that there was no result: what comes then comes too late.
+                    # The next turn was sent the information that there was no result: a later one comes too late.
                     if call is not None and call.turn == seen.turn:
-                        self.results[call.unique] = (place, data)
+                        self.results[call.unique] = (position, data)
                 case _:
                     pass
         self.turn = seen.turn
 
 
-def replaced_by(conversation: list[Pair], place: int) -> int:
-    """How many events of the conversation the compaction at `place` stands for: all before it where it does not say."""
-    told = conversation[place][1].get("events")
-    if isinstance(told, int) and not isinstance(told, bool) and 0 < told <= place:
-        return told
-    return place
+def replaced_by(conversation: list[Pair], position: int) -> int:
+    """Return how many events the compaction at `position` replaces: all before it, unless it gives a number."""
+    count = conversation[position][1].get("events")
+    if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= position:
+        return count
+    return position
 
 
 @dataclass(slots=True)
 class _Fold:
-    """One pass over what is not compacted; `response` is what the model has said since anything else happened."""
+    """One pass over the conversation after compaction; `response` holds the model's output since the last other event."""
 
     pairing: Pairing
     model: str | None
@@ -108,33 +108,35 @@ class _Fold:
     start: int = -1
 
     def blocks(self) -> Iterator[Block]:
-        told = self.pairing.conversation
+        conversation = self.pairing.conversation
         begin = 0
-        places = [place for place, (kind, _) in enumerate(told) if kind == "compaction"]
-        if places:
-            begin = replaced_by(told, places[-1])
-            text = text_of(told[places[-1]][1].get("text"))
+        positions = [
+            position for position, (kind, _) in enumerate(conversation) if kind == "compaction"
+        ]
+        if positions:
+            begin = replaced_by(conversation, positions[-1])
+            text = text_of(conversation[positions[-1]][1].get("text"))
             yield Block([{"role": "user", "text": text}], 0)
-        answers = {place for place, _ in self.pairing.results.values()}
-        for place in range(begin, len(told)):
-            kind, data = told[place]
+        answers = {position for position, _ in self.pairing.results.values()}
+        for position in range(begin, len(conversation)):
+            kind, data = conversation[position]
             if kind in {"reasoning", "assistant_message", "tool_call"}:
                 if self.start < 0:
-                    self.start = place
-                self._speak(place, kind, data)
+                    self.start = position
+                self._speak(position, kind, data)
             elif kind == "compaction":
                 pass  # one that the last has replaced
             elif kind != "tool_result":
                 yield from self._response()
-                yield Block([_of_others(kind, data)], place)
-            elif place in answers:
+                yield Block([_of_others(kind, data)], position)
+            elif position in answers:
                 yield from self._response()
         yield from self._response()
 
-    def _speak(self, place: int, kind: str, data: dict[str, Any]) -> None:
+    def _speak(self, position: int, kind: str, data: dict[str, Any]) -> None:
         text = text_of(data.get("text"))
         if kind == "tool_call":
-            call = self.pairing.calls[place]
+            call = self.pairing.calls[position]
             self.called.append(call)
             part = {"kind": "call", "call_id": call.unique, "name": call.tool, "args": call.args}
             self.parts.append(part)
@@ -148,10 +150,10 @@ class _Fold:
                 self.parts.append({"kind": "reasoning", "text": text, **kept})
 
     def _response(self) -> Iterator[Block]:
-        """What the model has said, and what came of its calls."""
+        """Yield the model's output and the results of its calls."""
         parts, called, start = self.parts, self.called, self.start
         self.parts, self.called, self.start = [], [], -1
-        # Thoughts that led to nothing are refused by providers that number what belongs together.
+        # Providers that number related items refuse reasoning without an answer.
         while parts and parts[-1]["kind"] == "reasoning":
             parts.pop()
         if not parts:
@@ -178,7 +180,7 @@ def _tool(call: PendingCall, result: dict[str, Any] | None) -> Item:
 
 
 def _of_others(kind: str, data: dict[str, Any]) -> Item:
-    """What is not the model's own: the user's words as they are, those of other runs and sessions as data."""
+    """Return an item for texts of others: the user's unchanged, those of other runs and sessions as data."""
     if kind == "user_message":
         return {"role": "user", "text": text_of(data.get("text"))}
     session = text_of(data.get("session_id"))

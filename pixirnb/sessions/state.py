@@ -1,8 +1,8 @@
-"""How a session stands: the fold of its events, one at a time or all at once. Total: no event raises.
+"""The state of a session: the fold of its events, one at a time or all at once. Total: no event raises.
 
-`completed` asks for clean evidence: a whole final message of the agent after the last user message, nothing said or called
-behind it, every call answered, no failure. That a process ended, a stream closed or text was shown says nothing.
-Source: contract.md §7.
+`completed` needs clean evidence: a whole final message of the agent after the last user message, no message or call
+after it, every call answered, no failure. The end of a process or a stream, or visible text, is no evidence. Source:
+contract.md §7.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FAILURES: Final[dict[str, TurnState]] = {
 
 @dataclass(slots=True, eq=False)
 class SessionState:
-    """All that is known of a session."""
+    """All known facts of a session."""
 
     started: dict[str, Any] | None = None
     """Data of `session_started`."""
@@ -39,13 +39,13 @@ class SessionState:
     report: dict[str, Any] | None = None
     """The last structured report."""
     open_requests: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Permission requests nobody has answered, by id."""
+    """Unanswered permission requests, by id."""
     barred: set[str] = field(default_factory=set)
-    """Ids of calls of this turn whose permission was asked for and not given: they did not act."""
+    """Ids of calls of this turn whose permission was requested and not given: they did not act."""
     orphans: int = 0
-    """Calls the harness closed."""
+    """Calls that the harness closed."""
     unacted: int = 0
-    """Those of them that were never allowed."""
+    """Orphans that were never allowed."""
     usage: dict[str, int] = field(default_factory=dict)
     """Tokens and requests, summed."""
     events: int = 0
@@ -53,17 +53,17 @@ class SessionState:
 
     @property
     def open_calls(self) -> dict[str, str]:
-        """Calls without a result: the name each has in this session, to the tool's. Whatever turn they were made in."""
+        """Return calls without a result, of any turn: unique name to tool name."""
         return {unique: call.tool for unique, call in self.calls.open.items()}
 
     @property
     def is_closed(self) -> bool:
-        """Whether the log says how the last turn ended, and no call is open: `closing` has nothing to add by itself."""
+        """Return whether the log holds the end of the last turn, and no call is open: `closing` would add nothing."""
         return self.turn != "running" and not self.calls.open
 
     @property
     def turn(self) -> TurnState:
-        """How the last turn stands; `running` before the first."""
+        """Return the state of the last turn; `running` before the first."""
         if self.failed is not None:
             return _FAILURES.get(text_of(self.failed.get("terminal_status")), "failed")
         if self.final is not None and not self.calls.open:
@@ -71,11 +71,11 @@ class SessionState:
         return "running"
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply one more event."""
         self.take(event.kind, event.data)
 
     def take(self, kind: str, data: dict[str, Any]) -> None:
-        """The same for an event that has no place in a log yet."""
+        """Apply an event that has no position in a log yet."""
         self.events += 1
         match kind:
             case "session_started":
@@ -86,9 +86,9 @@ class SessionState:
                 self.final = self.partial = self.failed = None
                 self.barred.clear()
             case "assistant_message":
-                self._hear(text_of(data.get("text")), data)
+                self._record(text_of(data.get("text")), data)
             case "tool_call":
-                # Whatever was said before it did not end the turn.
+                # Earlier messages did not end the turn.
                 self.final = None
                 self.calls.begin(data)
             case "tool_result":
@@ -120,14 +120,14 @@ class SessionState:
         self.barred.discard(text_of(data.get("call_id")))
 
     def is_barred(self, result: dict[str, Any]) -> bool:
-        """Whether the call that this result of the harness closes was never allowed."""
+        """Return whether the call of this synthetic result was never allowed."""
         error = result.get("error")
         details = error.get("details") if isinstance(error, dict) else None
-        is_said = isinstance(details, dict) and details.get("did_act") is False
-        return is_said or text_of(result.get("call_id")) in self.barred
+        is_known_inactive = isinstance(details, dict) and details.get("did_act") is False
+        return is_known_inactive or text_of(result.get("call_id")) in self.barred
 
-    def _hear(self, text: str, data: dict[str, Any]) -> None:
-        """Of several messages the last is the turn's last word."""
+    def _record(self, text: str, data: dict[str, Any]) -> None:
+        """Record a message; the last of several is the final one."""
         self.final = None
         if data.get("partial"):
             self.partial = text
@@ -142,7 +142,7 @@ class SessionState:
 
 
 def fold_session(events: Iterable[Event | Pair]) -> SessionState:
-    """The state after `events`, from nothing."""
+    """Return the state after `events`, from an empty session."""
     state = SessionState()
     for kind, data in as_pairs(events):
         state.take(kind, data)

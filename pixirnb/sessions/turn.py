@@ -1,12 +1,12 @@
-"""What comes next in a turn of a model: a request, the use of tools, or the end. A pure function of the session's events.
+"""The next move in a turn of a model: a request, tools, or the end. A pure function of the session's events.
 
     while True:
         match next_move(events, limits):
-            case ModelRequest(items, before):  tell `before`, send `items`, tell what came back
-            case Use(calls):              use each, in order, and tell its result
+            case ModelRequest(items, before):  log `before`, send `items`, log the response
+            case Use(calls):              use each, in order, and log its result
             case TurnEnded(reason):           stop
 
-Whoever drives it keeps no state of its own: what it tells is what the next move follows from. Source: contract.md §7.
+The driver keeps no state of its own: the logged events decide the next move. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pixirnb.sessions.provider_input import Item, Pairing, replay
 from pixirnb.sessions.state import fold_session
 
 REPORT_TOOL: Final = "report_checkpoint"
-"""A turn whose model has used it with success is over."""
+"""The report tool; a successful use ends the turn."""
 
 EndReason = Literal[
     "completed",
@@ -35,8 +35,11 @@ EndReason = Literal[
     "timed_out",
     "nothing_asked",
 ]
-"""`completed`: a whole final message. `cut_off`: what the model said was partial, and no failure is recorded yet. Those of a
-`turn_failed` are its own words. `nothing_asked`: there is no user message to answer."""
+"""`completed`: a whole final message.
+
+`cut_off`: the model's output was partial, and no failure is recorded yet. Reasons of a `turn_failed` are its own.
+`nothing_asked`: there is no user message to answer.
+"""
 
 
 _SPOKEN: Final = frozenset({"reasoning", "assistant_message", "tool_call"})
@@ -44,39 +47,39 @@ _SPOKEN: Final = frozenset({"reasoning", "assistant_message", "tool_call"})
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """What a turn may take, and who is asked."""
+    """The limits of a turn, and its model."""
 
     max_requests: int = 50
-    """Responses of the model in one turn."""
+    """Maximum number of responses of the model in one turn."""
     compact_above: int = 400_000
-    """Bytes of provider input from which the conversation is compacted."""
+    """Bytes of provider input above which the conversation is compacted."""
     keep: int = 100_000
-    """Bytes of its end that are left as they are."""
+    """Bytes at its end that are left unchanged."""
     model: str | None = None
     """Reasoning of this model is sent back to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Ask the model."""
+    """Call the model."""
 
     items: list[Item]
-    """See `replay`; `before` is in it already."""
+    """Input for the provider, see `replay`; includes `before`."""
     before: tuple[Pair, ...] = ()
-    """Events to tell, and to have on disk, before it is sent: a compaction."""
+    """Events to log durably before the request: a compaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use these tools, in this order, and tell the result of each under its `call_id`."""
+    """Use these tools, in this order, and log the result of each under its `call_id`."""
 
     calls: tuple[dict[str, Any], ...]
-    """`{call_id, name, args}` as they were made."""
+    """Calls as the model made them: `{call_id, name, args}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over."""
+    """The end of the turn."""
 
     reason: EndReason
 
@@ -85,9 +88,9 @@ Move = ModelRequest | Use | TurnEnded
 
 
 def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
-    """What to do next in the last turn of a session. Total."""
-    told = as_pairs(events)
-    state = fold_session(told)
+    """Return the next move in the last turn of a session. Total."""
+    pairs = as_pairs(events)
+    state = fold_session(pairs)
     if state.failed is not None:
         # A failure's state is one of its own, never `running` or `completed`.
         return TurnEnded(state.turn)  # type: ignore[arg-type]
@@ -102,7 +105,7 @@ def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
     )
     if waiting:
         return Use(waiting)
-    conversation = conversation_of(told)
+    conversation = conversation_of(pairs)
     if _has_reported(conversation):
         return TurnEnded("reported")
     if state.final is not None:
@@ -119,7 +122,7 @@ def next_move(events: Iterable[Event | Pair], limits: TurnLimits) -> Move:
 
 
 def responses(conversation: list[Pair]) -> int:
-    """How often the model has answered in the last turn, by what is in the conversation, compacted or not."""
+    """Return how often the model has answered in the last turn, compacted or not."""
     count = 0
     previous = ""
     for kind, _ in conversation:
@@ -135,7 +138,7 @@ def responses(conversation: list[Pair]) -> int:
 
 
 def _has_reported(conversation: list[Pair]) -> bool:
-    """Whether a report of this turn has been taken."""
+    """Return whether a report of this turn was accepted."""
     pairing = Pairing(conversation)
     for call in pairing.calls.values():
         if call.tool == REPORT_TOOL and call.turn == pairing.turn:

@@ -1,6 +1,6 @@
-"""What a session that did not end clean is closed with, so that its log says so for ever: partial text, orphans, the failure.
+"""The events that close a session which did not end clean: partial text, orphans, the failure.
 
-The engine closes a session with the attempt; whoever takes up a run closes those its dead owner left open. Closing twice adds
+The engine closes a session with the attempt; the next owner of a run closes those of a dead one. Closing twice adds
 nothing. Source: contract.md §7 (turn terminal states, orphan tool calls).
 """
 
@@ -23,9 +23,9 @@ _NEXT: Final = {
 
 
 def orphan_output(call: PendingCall, *, is_barred: bool = False) -> str:
-    """What an agent is shown for a call that has no result. It names no cause.
+    """Return the text shown to an agent for a call without a result. It names no cause.
 
-    A replay that closes it by itself knows nothing of permissions; the log does, before anything is sent.
+    A replay that closes the call knows nothing of permissions; the log does, before anything is sent.
     """
     if is_barred:
         return f"`{call.tool}` was never allowed: it did not act."
@@ -35,7 +35,9 @@ def orphan_output(call: PendingCall, *, is_barred: bool = False) -> str:
 def orphan_results(
     state: SessionState, reason: str, barred: frozenset[str] = frozenset()
 ) -> Drafts:
-    """A durable result for every call that has none. `reason`: what broke them off; `barred`: ids of calls that wait for leave.
+    """Return a durable result for every call without one.
+
+    `reason`: the interruption; `barred`: ids of calls awaiting permission.
 
     A call that was never allowed did not act, and its result says so.
     """
@@ -80,11 +82,13 @@ def closing(
     elapsed_ms: int | None = None,
     barred: frozenset[str] = frozenset(),
 ) -> Drafts:
-    """The events that end a session which did not end clean. Of one whose failure is recorded, only its open calls are closed.
+    """Return the events that close a session which did not end clean.
 
-    `status`: `failed`, `interrupted` or `timed_out`, anything else counts as `failed`; a failure with text of the agent's own
-    left over is recorded as `partial_failed`. Ask `state.is_closed` first where the attempt's own end is not known: a turn that
-    `completed` has its evidence, and closing it says that the attempt ended otherwise after all.
+    If its failure is recorded, only open calls are closed.
+
+    `status`: `failed`, `interrupted` or `timed_out`, anything else counts as `failed`; a failure with remaining text
+    of the agent is recorded as `partial_failed`. Check `state.is_closed` first if the end of the attempt is unknown:
+    a turn that `completed` has its evidence, and closing it records that the attempt ended otherwise.
     """
     if state.failed is not None:
         return orphan_results(state, reason, barred)

@@ -1,1 +1,1 @@
-"""What was asked?"""
+"""The workflow as its author wrote it, read and checked."""

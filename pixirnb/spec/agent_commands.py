@@ -1,12 +1,12 @@
-"""The command of a coding agent as its author writes it: which places in it are filled in, and how it is handed its task.
+"""The command of a coding agent as its author writes it: its placeholders, and how it receives its task.
 
-    argument   the task stands at `{prompt}`, or last: only in the command of an agent that is known
-    file       its path stands at `{prompt_file}`, or in PIXIRNB_PROMPT_FILE
+    argument   the task is filled in at `{prompt}`, or last: only for a known agent
+    file       its path is filled in at `{prompt_file}`, or in PIXIRNB_PROMPT_FILE
     input      standard input: for every other `cli` command
-    protocol   what an `acp` agent is told once it has answered
+    protocol   sent to an `acp` agent once it has answered
 
-Nothing is filled in where it would be read as code, and no shell is handed a task. The list of programs that do read code
-(`spec.code_readers`) can never be whole: so a program that nobody knows gets no prompt as a word. Pure; words are an argv.
+Nothing is filled in where it would be read as code, and no shell receives a task. The list of programs that read code
+(`spec.code_readers`) can never be complete: so an unknown program gets no prompt as an argument. Pure; words are an argv.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Final, Literal
 from pixirnb.spec.code_readers import CodeReader, code_readers, program_name
 from pixirnb.spec.did_you_mean import did_you_mean
 
-PLACES: Final = ("prompt", "prompt_file", "model", "role", "cwd")
-"""What is filled in: `{prompt}` and so on."""
+PLACEHOLDERS: Final = ("prompt", "prompt_file", "model", "role", "cwd")
+"""Placeholders in a command: `{prompt}` and so on."""
 PROMPT_FILE: Final = "PIXIRNB_PROMPT_FILE"
-"""The variable that names the prompt's file, for commands that speak of it."""
+"""The environment variable with the path of the prompt file."""
 SUBCOMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("claude", "copilot", "cursor-agent", "gemini", "qwen"), ""),
     "codex": "exec",
     **dict.fromkeys(("goose", "opencode"), "run"),
 }
-"""Known agents by their program, and the word behind it with which they take a task."""
+"""Program of a known agent to its subcommand that takes a task."""
 
 Way = Literal["argument", "file", "input", "protocol"]
 
-_PLACE: Final = re.compile(r"\{(prompt|prompt_file|model|role|cwd)\}")
+_PLACEHOLDER: Final = re.compile(r"\{(prompt|prompt_file|model|role|cwd)\}")
 _UNKNOWN: Final = re.compile(r"(?<!\$)\{([A-Za-z][A-Za-z_]*)\}")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _BEFORE: Final = frozenset(
@@ -44,14 +44,17 @@ _BEFORE: Final = frozenset(
         *("--no-session", "--no-color", "-s", "--silent", "--force"),
     )
 )
-"""Options of known agents behind which a word is the prompt. Others may take it as settings, a server's command, a hook."""
+"""Options of known agents whose next word is the prompt.
+
+After other options a word may be settings, a server's command, a hook.
+"""
 _MEND: Final = f'hand it over as a file: `{{prompt_file}}` as an argument of its own, or `sh -c` and "${PROMPT_FILE}"'
 _ASIDE: Final = "give it as an argument behind the code, which finds it in its arguments"
 
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """What is wrong with one word of a command."""
+    """A mistake in one word of a command."""
 
     code: str
     position: int
@@ -60,7 +63,7 @@ class Misplaced:
 
 
 def words_of(command: str | Sequence[str]) -> list[str]:
-    """A command as an argv: blanks part a text's words. One that cannot be parted is one word."""
+    """Return a command as an argv: a text is split at blanks. A text that cannot be split is one word."""
     if not isinstance(command, str):
         return list(command)
     try:
@@ -70,7 +73,7 @@ def words_of(command: str | Sequence[str]) -> list[str]:
 
 
 def way_of(words: Sequence[str], runner: str, *, is_known: bool = False) -> Way | None:
-    """How a command is handed its task; None where it cannot be. `is_known`: the command is that of a preset."""
+    """Return how a command receives its task; None if it cannot. `is_known`: the command comes from a preset."""
     if runner == "acp":
         return "protocol"
     if any("{prompt}" in word for word in words):
@@ -83,16 +86,16 @@ def way_of(words: Sequence[str], runner: str, *, is_known: bool = False) -> Way 
 
 
 def complete_command(words: Sequence[str], runner: str, *, is_known: bool = False) -> list[str]:
-    """The command with a place for its task, where that is an argument."""
-    is_given = way_of(words, runner, is_known=is_known) == "argument"
-    has_place = any("{prompt}" in word for word in words)
-    return [*words, "{prompt}"] if is_given and not has_place else list(words)
+    """Return the command with a placeholder for its task, if the task is an argument."""
+    is_argument = way_of(words, runner, is_known=is_known) == "argument"
+    has_placeholder = any("{prompt}" in word for word in words)
+    return [*words, "{prompt}"] if is_argument and not has_placeholder else list(words)
 
 
 def find_misplaced(
     words: Sequence[str], runner: str, *, is_known: bool = False
 ) -> Iterator[Misplaced]:
-    """Text that would be read as code, and places that there are none of, in a command as it will be completed."""
+    """Yield the words of a completed command whose text would be read as code, and its unknown placeholders."""
     way = way_of(words, runner, is_known=is_known)
     whole = complete_command(words, runner, is_known=is_known)
     readers = list(code_readers(whole))
@@ -107,7 +110,11 @@ def find_misplaced(
             yield Misplaced("prompt_in_shell", reader.position, why, _MEND)
     for position, word in enumerate(whole):
         risky = next(
-            (name for name in _PLACE.findall(word) if _is_code(name, position, whole, readers)),
+            (
+                name
+                for name in _PLACEHOLDER.findall(word)
+                if _is_code(name, position, whole, readers)
+            ),
             None,
         )
         if risky is not None:
@@ -138,7 +145,7 @@ def find_misplaced(
 
 
 def _refusal(reader: CodeReader, way: Way | None, end: int) -> str | None:
-    """Why a program may not be part of a command that is handed a task; None where it may."""
+    """Return why a command with a task may not contain this program; None if it may."""
     if reader.hands_on:
         return f"`{reader.name}` hands words on to be run"
     if end in reader.code:
@@ -149,13 +156,16 @@ def _refusal(reader: CodeReader, way: Way | None, end: int) -> str | None:
 
 
 def _is_code(
-    place: str, position: int, words: Sequence[str], readers: Sequence[CodeReader]
+    placeholder: str, position: int, words: Sequence[str], readers: Sequence[CodeReader]
 ) -> bool:
-    """Whether what is filled in there would be run. A path of ours may stand within code; alone it would be the script."""
+    """Return whether the text filled in there would be run.
+
+    A path of ours may be part of code; alone it would be the script.
+    """
     word = words[position]
     if program_name(words[0]) == "env" and _ASSIGNMENT.match(word):
         return True  # some variables name files to be run
-    is_named = place == "prompt_file" and word != "{prompt_file}"
+    is_named = placeholder == "prompt_file" and word != "{prompt_file}"
     return any(
         not (is_named and not reader.hands_on)
         if position in reader.code
@@ -165,7 +175,7 @@ def _is_code(
 
 
 def _takes_prompt(words: Sequence[str], position: int) -> bool:
-    """Whether the word there is a prompt to a known agent, and nothing else."""
+    """Return whether the word at `position` is a prompt to a known agent, and nothing else."""
     if position == 0 or (subcommand := SUBCOMMANDS.get(program_name(words[0]))) is None:
         return False
     if subcommand and (position < 2 or words[1] != subcommand):
@@ -181,11 +191,11 @@ def _takes_prompt(words: Sequence[str], position: int) -> bool:
 
 def _unknown(word: str, position: int) -> Iterator[Misplaced]:
     for name in _UNKNOWN.findall(word):
-        if name not in PLACES:
-            known = ", ".join(f"{{{place}}}" for place in PLACES)
+        if name not in PLACEHOLDERS:
+            known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
             yield Misplaced(
                 "placeholder_unknown",
                 position,
                 f"`{{{name}}}` is nothing that is filled in",
-                did_you_mean(name, PLACES, otherwise=f"there are {known}"),
+                did_you_mean(name, PLACEHOLDERS, otherwise=f"there are {known}"),
             )

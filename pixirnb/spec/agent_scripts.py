@@ -1,4 +1,4 @@
-"""The actions of a scripted agent: what it says, writes, reports and how it fails, attempt by attempt.
+"""The actions of a scripted agent, attempt by attempt: its messages, writes, reports and failures.
 
 A script is data, so the same text tells the same story in a test, a tutorial and a simulation.
 """
@@ -52,12 +52,12 @@ ACTIONS: Final[dict[str, tuple[Callable[[object], bool], dict[str, Callable[[obj
     "exit": (_whole, {}),
     "marker": (_text, {}),
 }
-"""Action key to what its value must be, and which keys may stand beside it."""
+"""Action key to the type of its value, and the keys allowed next to it."""
 REPORT_KEYS: Final = frozenset({"checkpoint_status", "summary", "output", "limitations", "seams"})
 
 
 def check_script(value: object) -> dict[str, list[list[dict[str, Any]]]]:
-    """The script as plain lists and dicts. Raises the mistake of the first action that is none."""
+    """Return the script as plain lists and dicts. Raises the error of the first invalid action."""
     value = json_value(value)
     if not isinstance(value, Mapping):
         raise mistake(
@@ -76,7 +76,7 @@ def _attempts(step: str, attempts: object) -> list[list[dict[str, Any]]]:
             "write `[[action, ...], [action, ...]]`",
         )
     return [
-        [_action(f"{step}[{number}][{place}]", action) for place, action in enumerate(attempt)]
+        [_action(f"{step}[{number}][{index}]", action) for index, action in enumerate(attempt)]
         for number, attempt in enumerate(attempts)
     ]
 
@@ -97,7 +97,7 @@ def _action(where: str, action: object) -> dict[str, Any]:
             f"{where} has {' and '.join(kinds) or unknown}, not exactly one",
             every if kinds else did_you_mean(str(written)[:80], ACTIONS, otherwise=every),
         )
-    accepts, beside = ACTIONS[kinds[0]]
+    accepts, allowed = ACTIONS[kinds[0]]
     if not accepts(action[kinds[0]]):
         raise mistake(
             "script_action",
@@ -107,11 +107,11 @@ def _action(where: str, action: object) -> dict[str, Any]:
     for key, value in action.items():
         if key == kinds[0]:
             continue
-        if key not in beside or not beside[key](value):
+        if key not in allowed or not allowed[key](value):
             raise mistake(
                 "script_action",
                 f"{where}: `{key}` cannot stand beside `{kinds[0]}` with {shown(value)}",
-                f"allowed beside it: {', '.join(beside) or 'nothing'}",
+                f"allowed beside it: {', '.join(allowed) or 'nothing'}",
             )
     if kinds[0] == "report" and (odd := set(action["report"]) - REPORT_KEYS):
         raise mistake(

@@ -1,11 +1,11 @@
-"""Which words of an argv a program reads as code, a shell's above all, and which programs read their standard input so.
+"""Which words of an argv a program, above all a shell, reads as code, and which programs read code from standard input.
 
-    bash -c CODE a b        CODE is code, what stands behind it are arguments
-    python x.py a           so is all up to the script: a file put there is run
+    bash -c CODE a b        CODE is code, later words are arguments
+    python x.py a           the script decides: a file filled in there is run
     bash                    its standard input is code
-    ssh host a b            hands on what it is given: every word is code, and so is its standard input
+    ssh host a b            passes its words on: every word is code, and so is its standard input
 
-A list of names can only be what is known. So nothing rests on it alone: what nobody knows gets no text as a word of its own
+A list of names is never complete. So nothing relies on it alone: an unknown program gets no text as a word of its own
 (`spec.agent_commands`). Pure; words are an argv.
 """
 
@@ -28,18 +28,18 @@ _LETTERS: Final = {
     **dict.fromkeys(("deno", "tclsh", "wish", "guile", "ghci", "irb", "jshell", "R"), ""),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "sed"), ""),
 }
-"""Program to the letter of the option behind which it reads code; its first argument, if that is none, is code too."""
+"""Program to the letter of the option that takes code; without that option its first argument is code."""
 _FILTERS: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "npx", "bunx"))
-"""What they read on standard input is no code."""
+"""Programs whose standard input is not code."""
 _PROGRAM_FIRST: Final = frozenset(("awk", "gawk", "mawk", "nawk", "sed"))
-"""Their first argument is code."""
+"""Programs whose first argument is code."""
 _JOINS: Final = frozenset(
     (
         *("ssh", "slogin", "autossh", "mosh", "rsh", "rlogin", "su", "runuser", "sg", "script"),
         *("watch", "expect", "parallel", "tmux", "screen", "dtach", "hyperfine", "eval"),
     )
 )
-"""They make a shell's text of their words."""
+"""Programs that join their words into a text for a shell."""
 _RUNS: Final = frozenset(
     (
         *("sudo", "doas", "pkexec", "newgrp", "xargs", "find", "fd", "entr", "unbuffer", "flock"),
@@ -58,7 +58,7 @@ _RUNS: Final = frozenset(
         ),
     )
 )
-"""They run what some of their words name, or what they read."""
+"""Programs that run a file named by their words, or their input."""
 _ENTERS: Final = frozenset(
     (
         *(
@@ -84,7 +84,7 @@ _ENTERS: Final = frozenset(
         ),
     )
 )
-"""They start what lies elsewhere; where nothing is named, or an image says so, that is a shell that reads their input."""
+"""Programs that start another one elsewhere; if none is named, or an image decides, it is a shell that reads their input."""
 _WRAPPERS: Final = frozenset(
     (
         *(
@@ -105,7 +105,7 @@ _WRAPPERS: Final = frozenset(
         *("npm", "pnpm", "yarn", "op", "doppler", "dotenv"),
     )
 )
-"""They start the program that stands among their words."""
+"""Programs that start the program named among their words."""
 
 _LONG: Final = frozenset(
     ("--command", "--eval", "--print", "--init-command", "--call", "--execute", "--run")
@@ -121,22 +121,22 @@ _SHORT: Final = re.compile(r"-[A-Za-z]{1,4}")
 
 @dataclass(frozen=True, slots=True)
 class CodeReader:
-    """A program in an argv that reads some of the words behind it as code."""
+    """A program in an argv that reads some of the later words as code."""
 
     name: str
     position: int
     code: frozenset[int]
     """Positions of words that are code. One past the end: the code is still to come."""
     start: int
-    """What stands before this position, behind the program, is its own: options, a script. Arguments begin here."""
+    """Position of its first argument: words before it are options or a script."""
     reads_input: bool = False
-    """Its standard input is code."""
+    """True if its standard input is code."""
     hands_on: bool = False
-    """It is there to run what its words say."""
+    """True if it exists to run its words."""
 
 
 def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
-    """Every program among `words` that is known to read code; whether by its own name, by a path, or behind another one."""
+    """Yield every program among `words` that is known to read code: by its own name, by a path, or after another program."""
     if not words:
         return
     first = program_name(words[0])
@@ -157,21 +157,21 @@ def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
 
 
 def program_name(word: str) -> str:
-    """A program's name without its folder and version."""
+    """Return a program's name without its folder and version."""
     name = word.rpartition("/")[2].removesuffix(".exe")
     name = _VERSION.sub("", name) or name
     return name if name in _LETTERS else name.lower()
 
 
 def _splits(words: Sequence[str]) -> bool:
-    """Whether `env` makes words of a text."""
+    """Return whether `env` splits a text into words."""
     return any(
         word.startswith("--split-string") or re.match(r"-[a-zA-Z0]*S", word) for word in words[1:]
     )
 
 
 def _reader(words: Sequence[str], position: int, name: str) -> CodeReader:
-    """What one of `_LETTERS` reads. Doubt is resolved towards code."""
+    """Return the reader for a program of `_LETTERS`. In doubt a word is code."""
     letter = _LETTERS[name]
     code: set[int] = set()
     reads_input = False
@@ -208,5 +208,5 @@ def _reader(words: Sequence[str], position: int, name: str) -> CodeReader:
 
 
 def _asks_on(name: str, word: str) -> bool:
-    """Whether an option lets a program read its standard input whatever else it was given."""
+    """Return whether an option makes a program read its standard input in addition to its arguments."""
     return ("s" if name in _SHELLS else "i") in word and name not in {"perl", "ruby", "php"}

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 LONGEST_MS: Final = 7 * 24 * 3_600_000
-"""Seven days: the longest span a workflow may name."""
+"""Seven days: the longest duration in a workflow."""
 
 _HOW: Final = "write 45s, 15m, 1h30m or a number of seconds."
 _UNITS: Final = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
@@ -22,7 +22,7 @@ _SPELLING: Final = re.compile(
 
 
 def parse_duration(value: str | float, *, allow_zero: bool = False) -> int:
-    """Read a span as milliseconds, at most seven days. Raises ValueError with a sentence."""
+    """Read a duration as milliseconds, at most seven days. Raises ValueError with a sentence."""
     milliseconds = _milliseconds(value)
     if milliseconds < 0 or (milliseconds == 0 and not allow_zero):
         raise ValueError(f"{value!r} is not a duration above zero.")
@@ -32,7 +32,7 @@ def parse_duration(value: str | float, *, allow_zero: bool = False) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """The shortest spelling that parses back to `milliseconds` (0 or more): `90_000` is `90s`."""
+    """Return the shortest text that parses back to `milliseconds` (0 or more): `90_000` is `90s`."""
     spellings = [f"{milliseconds}ms"]
     for first in range(len(_UNITS)):
         rest, parts = milliseconds, []
@@ -49,10 +49,10 @@ def _milliseconds(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is not a duration: {_HOW}")  # noqa: TRY004 - one error, one catch
     if isinstance(value, str):
-        found = _SPELLING.fullmatch(value)
-        if not value or found is None:
+        match = _SPELLING.fullmatch(value)
+        if not value or match is None:
             raise ValueError(f"{value!r} is not a duration: {_HOW}")
-        return sum(int(found[unit] or 0) * size for unit, size in _UNITS)
+        return sum(int(match[unit] or 0) * size for unit, size in _UNITS)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value!r} is not a duration: it has no end.")
     if isinstance(value, int) or not 0 < value <= LONGEST_MS:

@@ -1,7 +1,7 @@
-"""The kinds of value a spec is made of: names, durations, lists of globs, command lines, free JSON.
+"""The kinds of value in a spec: names, durations, lists of globs, command lines, free JSON.
 
-Each is a type to annotate a model's field with. A wrong value raises a `PydanticCustomError` whose type is our code and
-whose context carries the fix; `mistakes` turns both into a Problem.
+Each is a type to annotate a model's field with. A wrong value raises a `PydanticCustomError` whose type is our code
+and whose context carries the fix; `problems` turns both into a Problem.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from pixirnb.spec.durations import format_duration, parse_duration
 
 
 class SpecModel(BaseModel):
-    """Base of everything a spec is read into: closed to unknown keys, unchangeable, strict about scalars."""
+    """Base of all models of a spec: unknown keys are refused, objects are immutable, scalars are strict."""
 
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
         validate_by_name=True,
         validate_by_alias=True,
-        # Also what has texts looked at that hold half of a character: without a limit they pass unread.
+        # The limit also makes pydantic check texts for lone surrogates: without a limit they pass unchecked.
         str_max_length=limits.SPEC_TEXT_BYTES,
     )
 
     def canonical(self) -> dict[str, Any]:
-        """Only what was written, in the author's spelling, as plain JSON; the order of keys means nothing.
+        """Return what was written, in the author's spelling, as plain JSON; the order of keys means nothing.
 
-        Loads back to an equal object, and equal objects have equal ones. Says what `model_dump(by_alias,
-        exclude_unset)` says, five times faster: large workflows are hashed before every run.
+        It loads back to an equal object, and equal objects have equal ones. Equals `model_dump(by_alias,
+        exclude_unset)` but is five times faster: large workflows are hashed before every run.
         """
         fields = self.__dict__
         written: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class SpecModel(BaseModel):
 
 
 _SPANS: Final = frozenset({"timeout", "delay", "max_delay"})
-"""Fields that are durations, in every model that has them."""
+"""Duration fields of all models."""
 _SPELLINGS: Final = {"arguments": "with", "json_schema": "schema"}
 
 
@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 
 def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
-    """A wrong value, for validators to raise."""
+    """Return the error for a wrong value, for validators to raise."""
     # Braces would be read as a template by pydantic, which can also tell no sentence with half of a character.
     return PydanticCustomError(
         code, "{message}", {"message": sayable(message), "fix": sayable(fix)}
@@ -84,7 +84,7 @@ def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
 
 
 def sayable(text: str) -> str:
-    r"""`text` as it can be written anywhere: halves of characters are spelled out, as `\ud800`."""
+    r"""Return `text` with lone surrogates spelled out, as `\ud800`, so that it can be written anywhere."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -106,7 +106,7 @@ def _milliseconds(value: object, *, allow_zero: bool) -> int:
         raise mistake("bad_duration", str(wrong).removesuffix("."), fix) from None
 
 
-def _said(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise mistake("empty", "the text is blank", "say what is meant")
     return text
@@ -138,7 +138,7 @@ def _command(value: object) -> str | tuple[str, ...]:
 
 
 def system_text(text: str, what: str) -> str:
-    """`text`, if the system can be handed it; raises the mistake of one with a NUL or half a character."""
+    """Return `text` if the system accepts it; raises the error for a NUL or a lone surrogate."""
     if "\0" in text:
         raise mistake("bad_text", f"{what} cannot hold a NUL character", "take it out")
     return _whole_text(text, what)
@@ -155,12 +155,12 @@ def _whole_text(text: str, what: str) -> str:
 
 
 def json_value(value: object) -> object:
-    """A copy of a JSON value; raises the mistake of the first part that is none."""
+    """Return a copy of a JSON value; raises the error of the first part that is not JSON."""
     return _checked(value, 1)
 
 
 _BITS: Final = 14_000
-"""Of a whole number: some 4,200 digits, which Python still reads back."""
+"""Maximum size of a whole number, some 4,200 digits: Python can still read it back."""
 _IN_QUOTES: Final = "write a smaller one, or put it in quotes"
 
 
@@ -199,7 +199,7 @@ def _checked(value: object, depth: int) -> object:
 
 
 def json_object(value: object) -> dict[str, Any]:
-    """A copy of a mapping of JSON values; raises the mistake of the first value that is none."""
+    """Return a copy of a mapping of JSON values; raises the error of the first value that is not JSON."""
     if not isinstance(value, Mapping):
         raise mistake("wrong_type", f"{shown(value)} is not a mapping", "write `key: value` pairs")
     checked = _checked(value, 1)
@@ -208,7 +208,7 @@ def json_object(value: object) -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    """`value` as a sentence shows it: short."""
+    """Return `value` as a short text for a sentence."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     try:
@@ -238,8 +238,8 @@ Command = Annotated[
     PlainSerializer(_plain),
 ]
 """Text for `sh -c`, or an argv."""
-Said = Annotated[str, StringConstraints(min_length=1), AfterValidator(_said)]
-"""Text with something in it: blanks say nothing."""
+NonBlank = Annotated[str, StringConstraints(min_length=1), AfterValidator(_not_blank)]
+"""Text that is not blank."""
 Json = Annotated[Any, PlainValidator(json_value)]
 """Any JSON value."""
 JsonObject = Annotated[dict[str, Any], PlainValidator(json_object)]

@@ -1,4 +1,4 @@
-"""Inputs of a run: what was given, against what the workflow declares."""
+"""Inputs of a run: the given values, checked against the declarations of the workflow."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pixirnb.spec.fields import shown
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.spec.policies import Input, InputType
 from pixirnb.spec.problems import SpecProblem, problems, refusal
-from pixirnb.spec.source_map import Places
+from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.workflow import Workflow
 
 
 def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every declared input with its value: given, else its default. Raises InvalidSpec with all that is wrong."""
-    found: list[SpecProblem] = []
+    """Return every declared input with its value, given or default. Raises InvalidSpec with all mistakes."""
+    mistakes: list[SpecProblem] = []
     values: dict[str, Any] = {}
     for name in given:
         if name not in workflow.inputs:
             known = ", ".join(workflow.inputs) or "this workflow takes none"
             fix = did_you_mean(str(name), workflow.inputs, otherwise=f"inputs: {known}")
-            found.append(
+            mistakes.append(
                 SpecProblem(
                     "input_unknown", ("inputs", str(name)), f"there is no input `{name}`", fix
                 )
@@ -33,9 +33,9 @@ def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, An
         if name in given:
             values[name] = given[name]
             if (wrong := misfit(declared, given[name])) is not None:
-                found.append(SpecProblem("input_invalid", ("inputs", name), *wrong))
+                mistakes.append(SpecProblem("input_invalid", ("inputs", name), *wrong))
         elif declared.is_required:
-            found.append(
+            mistakes.append(
                 SpecProblem(
                     "input_missing",
                     ("inputs", name),
@@ -45,16 +45,16 @@ def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, An
             )
         else:
             values[name] = declared.default
-    if found:
-        raise refusal(problems(found, Places()), None)
+    if mistakes:
+        raise refusal(problems(mistakes, SourceMap()), None)
     return values
 
 
 def parse_input_text(declared: Input, text: str) -> Any:
-    """The value that `k=TEXT` on a command line means for an input of this type.
+    """Return the value of an input from `k=TEXT` on a command line.
 
-    Text of a `string` is taken as it is; all else is read as JSON. What cannot be read comes back as text, for
-    `resolve_inputs` to refuse with all other mistakes.
+    Text of a `string` is taken unchanged; all else is read as JSON. Text that is not JSON is returned as text, so
+    that `resolve_inputs` refuses it with all other mistakes.
     """
     if declared.type == "string":
         return text
@@ -65,7 +65,7 @@ def parse_input_text(declared: Input, text: str) -> Any:
 
 
 def misfit(declared: Input, value: Any) -> tuple[str, str] | None:
-    """Why `value` cannot be this input, as message and fix; None where it can."""
+    """Return why `value` cannot be this input, as message and fix; None if it can."""
     if not _is_of(declared.type, value):
         article = "an" if declared.type[0] in "aio" else "a"
         return (
@@ -109,7 +109,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _keys(value: Any) -> list[Any]:
-    """The keys of all mappings: JSON turns those that are no text into text."""
+    """Return the keys of all mappings: JSON converts keys that are not text."""
     if isinstance(value, Mapping):
         return [*value, *(key for inner in value.values() for key in _keys(inner))]
     return (

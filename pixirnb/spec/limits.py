@@ -1,4 +1,4 @@
-"""The sizes a workflow may have. One past any of them is `limit_exceeded`, naming which (contract.md §10)."""
+"""Maximum sizes of a workflow. Exceeding one is `limit_exceeded`, which names the limit (contract.md §10)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MAX_CONCURRENCY: Final = 1_000
 MAX_ATTEMPTS: Final = 100
 CONFLICTS_LISTED: Final = 1_000
 OFFERED_BYTES: Final = 8 * 1024 * 1024
-"""Of what a step printed, to be handed on as a value; more lies in a file, which `output_path` names."""
+"""Maximum size of printed text as a step's value; `output_path` names the file with all of it."""
 NESTING: Final = 50
-"""Of YAML, and of any value in a spec."""
+"""Maximum nesting of YAML, and of any value in a spec."""
 ALIAS_NODES: Final = 1_000
-"""Nodes a YAML text may add by aliases: what stops a few lines from growing into gigabytes."""
+"""Maximum number of nodes that aliases of a YAML text may add: a few lines must not grow into gigabytes."""
 
 
 def nests_too_deep(value: object) -> bool:
-    """Whether lists and mappings stand inside each other deeper than NESTING. Walks in layers: depth is the author's."""
+    """Return whether lists and mappings are nested deeper than NESTING. Walks in layers: the author decides the depth."""
     layer: list[object] = [value]
     for _ in range(NESTING + 1):
         layer = [inner for outer in layer for inner in _inside(outer)]

@@ -1,12 +1,12 @@
-"""From a text, a mapping or an object to a Workflow, with every mistake at once. Pure: gets text and a name, reads no file.
+"""Reading of a text, a mapping or an object as a Workflow, with all mistakes at once. Pure: reads no file.
 
     text ──read_yaml──▶ mapping ──load_mapping──▶ Loaded(workflow | None, mistakes, salvage)
 
 A workflow file of agent-relay is known by its shape and read through `relay`: its mistakes have the paths and lines of that
 file.
 
-`Loaded` is not raised but returned, because planning has more to say about a workflow with mistakes: it checks what could
-be salvaged, so that an author sees a misspelt key and an unknown dependency in one go. `planning.report.require` does both.
+`Loaded` is returned, not raised, because planning checks the salvaged part of a workflow with mistakes too: an author
+sees a misspelt key and an unknown dependency at once. `planning.report.require` does both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pixirnb.spec.fields import shown
 from pixirnb.spec.problems import SpecProblem, loc_parts, problems, refusal, translate
 from pixirnb.spec.relay import reader
 from pixirnb.spec.relay.reader import RelaySources
-from pixirnb.spec.source_map import PathParts, Places
+from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import KIND_KEYS
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import lines_of, read_yaml
@@ -32,78 +32,78 @@ from pixirnb.spec.yaml.reader import lines_of, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """A workflow with what is broken taken out: enough to look for further mistakes, never to run."""
+    """A workflow without its broken parts: enough to look for further mistakes, never to run."""
 
     workflow: Workflow
     damaged: frozenset[int]
-    """Steps of which something was taken out."""
+    """Steps from which something was removed."""
     lost: frozenset[str]
-    """Names that stand in the text and not in the salvage."""
+    """Names that are in the text and not in the salvage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What reading came to."""
+    """The result of reading a workflow."""
 
     workflow: Workflow | None
-    """None where there are mistakes."""
+    """The workflow; None if there are mistakes."""
     mistakes: tuple[SpecProblem, ...]
     salvage: Salvage | None
-    places: Places
+    source_map: SourceMap
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The mistakes with their lines, in the order of the text."""
-        return problems(self.mistakes, self.places)
+        """Return the mistakes with their lines, in the order of the text."""
+        return problems(self.mistakes, self.source_map)
 
     def require(self) -> Workflow:
-        """The workflow. Raises InvalidSpec with the mistakes of its structure (planning knows more)."""
+        """Return the workflow. Raises InvalidSpec with the mistakes of its structure; planning finds more."""
         if self.workflow is None:
-            raise refusal(self.problems, self.places.source, self.places.notes)
+            raise refusal(self.problems, self.source_map.source, self.source_map.notes)
         return self.workflow
 
 
 def load_text(
-    text: str | bytes, source: str | None = None, around: RelaySources | None = None
+    text: str | bytes, source: str | None = None, context: RelaySources | None = None
 ) -> Loaded:
-    """Read YAML (JSON is YAML). `source` names the text for people. Never raises for what the text says.
+    """Read YAML (JSON is YAML). `source` names the text for people. Never raises for mistakes in the text.
 
-    `around`: what a relay file takes from around it.
+    `context`: files around a relay workflow that it refers to.
     """
-    places = Places(None, source)
+    source_map = SourceMap(None, source)
     decoded = _decoded(text)
     if isinstance(decoded, SpecProblem):
-        return Loaded(None, (decoded,), None, places)
-    places = Places(decoded, source, lines_of)
+        return Loaded(None, (decoded,), None, source_map)
+    source_map = SourceMap(decoded, source, lines_of)
     reading = read_yaml(decoded)
     if not reading.is_whole:
-        return Loaded(None, tuple(reading.mistakes), None, places)
+        return Loaded(None, tuple(reading.mistakes), None, source_map)
     if reading.value is None and not reading.mistakes:
         empty = SpecProblem(
             "empty", (), "there is no workflow in the text", "write `name` and `steps`", 1
         )
-        return Loaded(None, (empty,), None, places)
-    return _load(reading.value, reading.mistakes, places, around)
+        return Loaded(None, (empty,), None, source_map)
+    return _load(reading.value, reading.mistakes, source_map, context)
 
 
 def load_mapping(
-    mapping: Mapping[str, Any], source: str | None = None, around: RelaySources | None = None
+    mapping: Mapping[str, Any], source: str | None = None, context: RelaySources | None = None
 ) -> Loaded:
-    """Read a workflow written as a dict, in the same spelling as YAML."""
-    return _load(mapping, [], Places(None, source), around)
+    """Read a workflow written as a dict, spelled as in YAML."""
+    return _load(mapping, [], SourceMap(None, source), context)
 
 
 def load(
     source: Workflow | Mapping[str, Any] | str | bytes,
     name: str | None = None,
-    around: RelaySources | None = None,
+    context: RelaySources | None = None,
 ) -> Loaded:
-    """Read whatever a workflow may come as; text is YAML, not a path."""
+    """Read a workflow of any type; text is YAML, not a path."""
     if isinstance(source, Workflow):
-        return Loaded(source, (), None, source.places)
+        return Loaded(source, (), None, source.source_map)
     if isinstance(source, str | bytes):
-        return load_text(source, name, around)
-    return load_mapping(source, name, around)
+        return load_text(source, name, context)
+    return load_mapping(source, name, context)
 
 
 def _decoded(text: str | bytes) -> str | SpecProblem:
@@ -130,7 +130,10 @@ def _decoded(text: str | bytes) -> str | SpecProblem:
 
 
 def _load(
-    value: Any, found: list[SpecProblem], places: Places, around: RelaySources | None = None
+    value: Any,
+    mistakes_so_far: list[SpecProblem],
+    source_map: SourceMap,
+    context: RelaySources | None = None,
 ) -> Loaded:
     if not isinstance(value, Mapping):
         what = "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
@@ -139,38 +142,40 @@ def _load(
             (),
             f"a workflow is a mapping, this is {what}",
             "write `name:` and `steps:` at the top",
-            1 if places.text is not None else None,
+            1 if source_map.text is not None else None,
         )
-        return Loaded(None, (*found, wrong), None, places)
+        return Loaded(None, (*mistakes_so_far, wrong), None, source_map)
     value = value if isinstance(value, dict) else dict(value)
     if (dialect := reader.dialect(value)) is not None:
-        return _of_relay(dialect, value, found, places, around)
-    return _of_native(value, found, places)
+        return _of_relay(dialect, value, mistakes_so_far, source_map, context)
+    return _of_native(value, mistakes_so_far, source_map)
 
 
 def _of_relay(
     dialect: reader.Dialect,
     value: dict[str, Any],
-    found: list[SpecProblem],
-    places: Places,
-    around: RelaySources | None,
+    mistakes_so_far: list[SpecProblem],
+    source_map: SourceMap,
+    context: RelaySources | None,
 ) -> Loaded:
     if dialect == "v2":
-        return Loaded(None, (*found, reader.not_v1(value)), None, places)
-    read = reader.translate(value, around)
-    places.moved = read.moved
-    places.notes = problems(read.notes, places)
-    mistakes = [*found, *read.mistakes]
+        return Loaded(None, (*mistakes_so_far, reader.not_v1(value)), None, source_map)
+    read = reader.translate(value, context)
+    source_map.moved = read.moved
+    source_map.notes = problems(read.notes, source_map)
+    mistakes = [*mistakes_so_far, *read.mistakes]
     if not read.native.get("steps"):
-        return Loaded(None, tuple(mistakes), None, places)
-    return _of_native(read.native, mistakes, places)
+        return Loaded(None, tuple(mistakes), None, source_map)
+    return _of_native(read.native, mistakes, source_map)
 
 
-def _of_native(value: dict[str, Any], found: list[SpecProblem], places: Places) -> Loaded:
+def _of_native(
+    value: dict[str, Any], mistakes_so_far: list[SpecProblem], source_map: SourceMap
+) -> Loaded:
     try:
         workflow = _validated(value)
     except ValidationError as error:
-        shadows = [mistake.parts for mistake in found if mistake.parts]
+        shadows = [mistake.parts for mistake in mistakes_so_far if mistake.parts]
         structural = [
             mistake
             for mistake in [*translate(error), *_rest_of_kindless(error)]
@@ -178,12 +183,14 @@ def _of_native(value: dict[str, Any], found: list[SpecProblem], places: Places) 
         ]
         salvage = _salvaged(value, error)
         if salvage is not None:
-            salvage.workflow.with_places(places)
-        return Loaded(None, (*found, *structural), salvage, places)
-    workflow.with_places(places)
-    if found:
-        return Loaded(None, tuple(found), Salvage(workflow, frozenset(), frozenset()), places)
-    return Loaded(workflow, (), None, places)
+            salvage.workflow.with_source_map(source_map)
+        return Loaded(None, (*mistakes_so_far, *structural), salvage, source_map)
+    workflow.with_source_map(source_map)
+    if mistakes_so_far:
+        return Loaded(
+            None, tuple(mistakes_so_far), Salvage(workflow, frozenset(), frozenset()), source_map
+        )
+    return Loaded(workflow, (), None, source_map)
 
 
 def _validated(value: dict[str, Any]) -> Workflow:
@@ -193,17 +200,17 @@ def _validated(value: dict[str, Any]) -> Workflow:
 
 _STAND_IN: Final = {"run": "true"}
 _MENDINGS: Final = 4
-"""One mistake can hide another: what a step without a kind says is read only once it has one."""
+"""Maximum number of repair rounds. One mistake can hide another: a step without a kind is checked once it has one."""
 
 
 def _rest_of_kindless(error: ValidationError) -> list[SpecProblem]:
-    """Mistakes in steps whose kind is unclear, beyond that: they are validated as if they ran `true`."""
+    """Return further mistakes in steps without a clear kind: they are validated as if they ran `true`."""
     unclear = {
         raw["loc"][1]: raw["input"]
         for raw in error.errors(include_url=False)
         if raw["type"] == "step_kind" and isinstance(raw["input"], dict)
     }
-    found: list[SpecProblem] = []
+    mistakes_so_far: list[SpecProblem] = []
     kind_words = {*KIND_KEYS, "with", "agent"}
     for index, step in unclear.items():
         assert isinstance(index, int)
@@ -211,18 +218,18 @@ def _rest_of_kindless(error: ValidationError) -> list[SpecProblem]:
         try:
             _validated({"name": "x", "steps": [rest]})
         except ValidationError as inner:
-            found += [
+            mistakes_so_far += [
                 SpecProblem(
                     wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix
                 )
                 for wrong in translate(inner)
                 if not _may_be_the_kind(wrong)
             ]
-    return found
+    return mistakes_so_far
 
 
 def _may_be_the_kind(wrong: SpecProblem) -> bool:
-    """Whether an unknown key of a step may be its kind, misspelt: that has been said."""
+    """Return whether an unknown key of a step may be its misspelt kind, which is reported already."""
     if wrong.code != "unknown_key" or len(wrong.parts) > 3:
         return False
     # Short words: two of three letters in place are near enough.
@@ -230,7 +237,7 @@ def _may_be_the_kind(wrong: SpecProblem) -> bool:
 
 
 def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:
-    """The workflow without what the errors name; None where too little is left."""
+    """Return the workflow without the parts with errors; None if too little remains."""
     steps = value.get("steps")
     if not isinstance(steps, list | tuple) or not steps or len(steps) > limits.STEPS:
         return None

@@ -1,4 +1,4 @@
-"""Regular expressions as a spec may hold them."""
+"""Regular expressions in a spec."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def pattern_flaw(text: str) -> tuple[str, str] | None:
-    """Why `text` is no regular expression that can be tried, as message and fix; None where it is one."""
+    """Return why `text` is not a usable regular expression, as message and fix; None if it is."""
     try:
         re.compile(text)
     except re.error as wrong:

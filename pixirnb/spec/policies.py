@@ -1,4 +1,4 @@
-"""What steps share: how to retry, who an agent is, what a check looks at, what an input may be, what a phase holds.
+"""Models that steps share: retry, agent, check, input, phase.
 
 Field names are the author's spelling, but for `json_schema` (written `schema`). Durations are in milliseconds.
 """
@@ -19,7 +19,7 @@ from pixirnb.spec.fields import (
     Json,
     JsonObject,
     Name,
-    Said,
+    NonBlank,
     SpecModel,
     Texts,
     mistake,
@@ -119,7 +119,7 @@ class Check(SpecModel):
 
     @property
     def kind(self) -> CheckKind:
-        """Which of the check kinds this is."""
+        """Return the kind of this check."""
         written = self.model_fields_set
         for kind in CHECK_KINDS:
             if ("json_schema" if kind == "schema" else kind) in written:
@@ -128,12 +128,12 @@ class Check(SpecModel):
 
     @property
     def argument(self) -> Any:
-        """The value written beside the kind key."""
+        """Return the value of the kind key."""
         return self.json_schema if self.kind == "schema" else getattr(self, self.kind)
 
     @property
     def globs(self) -> tuple[str, ...]:
-        """The globs of files that it looks for."""
+        """Return the globs of the files that the check looks for."""
         return tuple(glob for glob in (self.file_exists, self.git_changes) if glob is not None)
 
     @field_validator("output_matches")
@@ -155,10 +155,10 @@ class Check(SpecModel):
         if "command" in kinds:
             kinds.discard("exit_code")
         if len(kinds) != 1:
-            found = "no kind" if not kinds else " and ".join(sorted(kinds))
+            kinds_text = "no kind" if not kinds else " and ".join(sorted(kinds))
             raise mistake(
                 "check_kind",
-                f"a check has exactly one kind, this one has {found}",
+                f"a check has exactly one kind, this one has {kinds_text}",
                 "write one item a check, with one of " + ", ".join(CHECK_KINDS),
             )
         kind = next(iter(kinds))
@@ -221,7 +221,7 @@ class Input(SpecModel):
 
     @property
     def is_required(self) -> bool:
-        """Whether a run must be given a value."""
+        """Return whether a run must give a value."""
         return "default" not in self.model_fields_set
 
 
@@ -237,14 +237,14 @@ class Phase(SpecModel):
 class Question(SpecModel):
     """What a human is asked."""
 
-    question: Said
+    question: NonBlank
     """The question, one or a few sentences."""
     choices: list[Json] = Field(default_factory=list)
     """The values an accepting answer may carry; empty: any."""
 
 
 def function_name(text: str, *, local: bool) -> str:
-    """`text` if it names a function as `module:name` (or `:name` where `local`); raises the mistake otherwise."""
+    """Return `text` if it names a function as `module:name` (or `:name` if `local`); raises the error otherwise."""
     if FUNCTION.fullmatch(text) or (local and LOCAL_FUNCTION.fullmatch(text)):
         return text
     raise mistake(

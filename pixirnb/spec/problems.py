@@ -1,6 +1,6 @@
-"""What is wrong with a workflow, in the author's terms: validation errors become code, path, line, sentence and fix.
+"""Mistakes in a workflow, in the author's terms: validation errors become code, path, line, sentence and fix.
 
-Nothing of the validating library reaches a user: its errors are translated one by one, and the translation is total.
+Each error of the validating library is translated; a user sees none of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pixirnb.spec import limits
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.fields import SpecModel, sayable, shown
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
-from pixirnb.spec.source_map import PathParts, Places, path_text
+from pixirnb.spec.source_map import PathParts, SourceMap, path_text
 from pixirnb.spec.steps import (
     KIND_KEYS,
     AgentStep,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SpecProblem:
-    """A Problem whose place is still a path in parts."""
+    """A Problem whose position is still a path in parts."""
 
     code: str
     parts: PathParts
@@ -40,39 +40,39 @@ class SpecProblem:
     fix: str
     line: int | None = None
 
-    def problem(self, places: Places) -> Problem:
-        """With its line looked up, where there is text."""
-        line = self.line if self.line is not None else places.line(self.parts)
-        path = sayable(path_text(places.written(self.parts)))
+    def problem(self, source_map: SourceMap) -> Problem:
+        """Return the Problem with its line, if there is a text."""
+        line = self.line if self.line is not None else source_map.line(self.parts)
+        path = sayable(path_text(source_map.written(self.parts)))
         return Problem(self.code, path, sayable(self.message), sayable(self.fix), line)
 
 
-def problems(mistakes: Iterable[SpecProblem], places: Places) -> tuple[Problem, ...]:
-    """Each mistake once, in the order of the text (of the steps, where there is none)."""
+def problems(mistakes: Iterable[SpecProblem], source_map: SourceMap) -> tuple[Problem, ...]:
+    """Return each mistake once, in the order of the text, or of the steps if there is no text."""
     once = {(mistake.code, mistake.parts, mistake.message): mistake for mistake in mistakes}
-    found = [(mistake.problem(places), mistake.parts) for mistake in once.values()]
-    found.sort(key=lambda pair: (pair[0].line or 0, _step(pair[1])))
-    return tuple(problem for problem, _ in found)
+    ordered = [(mistake.problem(source_map), mistake.parts) for mistake in once.values()]
+    ordered.sort(key=lambda pair: (pair[0].line or 0, _step(pair[1])))
+    return tuple(problem for problem, _ in ordered)
 
 
 def refusal(
-    found: tuple[Problem, ...], source: str | None = None, notes: tuple[Problem, ...] = ()
+    errors: tuple[Problem, ...], source: str | None = None, notes: tuple[Problem, ...] = ()
 ) -> InvalidSpec:
-    """The one error that carries every problem, and beside them what the reader of another format noted."""
-    count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+    """Return one error that carries every problem, and the notes of the reader of another format."""
+    count = "1 mistake" if len(errors) == 1 else f"{len(errors)} mistakes"
     where = f" in {source}" if source else ""
     return InvalidSpec(
         f"the workflow has {count}{where}",
         "mend what is listed and load it again",
-        path=found[0].path if found else None,
-        line=found[0].line if found else None,
-        problems=found,
+        path=errors[0].path if errors else None,
+        line=errors[0].line if errors else None,
+        problems=errors,
         warnings=notes,
     )
 
 
 def translate(error: ValidationError) -> list[SpecProblem]:
-    """Every validation error of a Workflow as a Mistake."""
+    """Translate every validation error of a Workflow."""
     return [
         _mistake(raw["type"], loc_parts(raw["loc"]), raw["input"], raw.get("ctx", {}), raw["loc"])
         for raw in error.errors(include_url=False)
@@ -82,7 +82,7 @@ def translate(error: ValidationError) -> list[SpecProblem]:
 
 
 def loc_parts(loc: tuple[str | int, ...]) -> PathParts:
-    """The path an author would write: without the tags of unions and the marks of keys."""
+    """Return the path as an author would write it: without the tags of unions and the marks of keys."""
     parts = [part for part in loc if part != "[key]"]
     if len(parts) > 2 and parts[0] == "steps" and parts[2] in KIND_KEYS.values():
         del parts[2]
@@ -132,8 +132,8 @@ def _mistake(
     if kind == "extra_forbidden":
         return _unknown_key(parts, loc)
     if kind in _WRONG_TYPES:
-        wanted, fix = _WRONG_TYPES[kind]
-        return SpecProblem("wrong_type", parts, f"{shown(value)} is not {wanted}", fix)
+        expected, fix = _WRONG_TYPES[kind]
+        return SpecProblem("wrong_type", parts, f"{shown(value)} is not {expected}", fix)
     if kind == "string_pattern_mismatch":
         return SpecProblem(
             "bad_name",
@@ -158,11 +158,11 @@ def _mistake(
     if kind == "too_long" or (kind == "less_than_equal" and key in _LIMITS):
         name, most = _LIMITS[str(key)]
         count = context.get("actual_length")
-        found = f"{count} items" if count is not None else shown(value)
+        actual = f"{count} items" if count is not None else shown(value)
         return SpecProblem(
             "limit_exceeded",
             parts,
-            f"`{name}` is {found}, more than the limit of {most}",
+            f"`{name}` is {actual}, more than the limit of {most}",
             f"stay at or under {most} (limit: {name})",
         )
     if kind == "string_unicode":
@@ -194,11 +194,11 @@ def _step_kind(parts: PathParts, value: Any) -> SpecProblem:
         )
     written = [key for key in KIND_KEYS if key in value]
     if len(written) > 1:
-        found = " and ".join(f"`{key}`" for key in written)
+        keys_text = " and ".join(f"`{key}`" for key in written)
         return SpecProblem(
             "step_kind",
             parts,
-            f"a step does one thing, this one has {found}",
+            f"a step does one thing, this one has {keys_text}",
             f"keep one of them, or make {len(written)} steps",
         )
     near = [
@@ -237,7 +237,7 @@ _BY_COLLECTION: Final[dict[str, type[SpecModel]]] = {
 
 
 def keys_of(model: type[SpecModel]) -> list[str]:
-    """The keys an author may write for it."""
+    """Return the keys that an author may write for a model."""
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
@@ -245,15 +245,15 @@ def _step_keys() -> set[str]:
     return {key for model in _STEPS.values() for key in keys_of(model)}
 
 
-def _model_around(loc: tuple[str | int, ...]) -> type[SpecModel]:
-    around = loc[:-1]
-    if not around:
+def _enclosing_model(loc: tuple[str | int, ...]) -> type[SpecModel]:
+    parents = loc[:-1]
+    if not parents:
         return Workflow
-    if str(around[-1]) in _BY_KEY and around != ("agents", around[-1]):
-        return _BY_KEY[str(around[-1])]
-    if len(around) > 1 and str(around[-2]) in _BY_COLLECTION:
-        return _BY_COLLECTION[str(around[-2])]
-    return _STEPS.get(str(around[-1]), Workflow)
+    if str(parents[-1]) in _BY_KEY and parents != ("agents", parents[-1]):
+        return _BY_KEY[str(parents[-1])]
+    if len(parents) > 1 and str(parents[-2]) in _BY_COLLECTION:
+        return _BY_COLLECTION[str(parents[-2])]
+    return _STEPS.get(str(parents[-1]), Workflow)
 
 
 def _unknown_key(parts: PathParts, loc: tuple[str | int, ...]) -> SpecProblem:
@@ -265,7 +265,7 @@ def _unknown_key(parts: PathParts, loc: tuple[str | int, ...]) -> SpecProblem:
             "`for_each` is reserved and not yet available",
             "write the steps out",
         )
-    model = _model_around(loc)
+    model = _enclosing_model(loc)
     known = keys_of(model)
     if model in _STEPS.values() and key in _step_keys():
         kind = str(loc[2])

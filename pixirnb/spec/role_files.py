@@ -1,10 +1,10 @@
-"""Roles: agents written in files of their own, adopted into the workflow whose steps name them. Pure: gets texts and names.
+"""Roles: agents in files of their own, adopted into the workflow whose steps name them. Pure: gets texts and names.
 
     missing(workflow) ──▶ the names that need a file          read_role(text, …) ──▶ Role(agent | None, problems)
-    adopt(loaded, roles) ──▶ the same, with those agents among its own
+    adopt(loaded, roles) ──▶ the workflow with those agents
 
-What a workflow declares itself wins. An adopted agent is part of the workflow from then on: it is pinned with it, and a
-resume needs no file.
+An agent that the workflow declares itself wins. An adopted agent is part of the workflow from then on: it is pinned
+with it, and a resume needs no file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pixirnb.ids import is_step_id
 from pixirnb.spec.loader import Loaded, Salvage, load_mapping
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem, problems
-from pixirnb.spec.source_map import PathParts, Places
+from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import lines_of, read_yaml
@@ -25,21 +25,21 @@ from pixirnb.spec.yaml.reader import lines_of, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role file, read."""
+    """A role file as read."""
 
     source: str
-    """The file, for people."""
+    """Name of the file, for people."""
     agent: Agent | None
-    """None where it has mistakes."""
+    """The agent; None if the file has mistakes."""
     problems: tuple[Problem, ...] = ()
-    """With the lines and paths of the file."""
-    places: Places = field(default_factory=Places)
-    """Where in the file each key stands."""
+    """Problems with the lines and paths of the file."""
+    source_map: SourceMap = field(default_factory=SourceMap)
+    """Position of each key in the file."""
 
 
 def missing(workflow: Workflow) -> dict[str, PathParts]:
-    """Agents that steps name and the workflow does not declare, with where each is named first."""
-    found: dict[str, PathParts] = {}
+    """Return agents that steps name and the workflow does not declare, with the path of the first step that names each."""
+    first_named: dict[str, PathParts] = {}
     for position, step in enumerate(workflow.steps):
         if type(step) is not AgentStep:
             continue
@@ -47,20 +47,20 @@ def missing(workflow: Workflow) -> dict[str, PathParts]:
         name = step.agent if is_written else workflow.defaults.agent
         if name is None or name in workflow.agents or not is_step_id(name):
             continue
-        found.setdefault(
+        first_named.setdefault(
             name, ("steps", position, "agent") if is_written else ("defaults", "agent")
         )
-    return found
+    return first_named
 
 
 def read_role(text: str, source: str, *, name: str = "role") -> Role:
-    """The agent that a role file describes, one mapping with the keys of an agent. Never raises for what it says."""
-    places = Places(text, source, lines_of)
+    """Return the agent of a role file, a mapping with the keys of an agent. Never raises for mistakes in it."""
+    source_map = SourceMap(text, source, lines_of)
     reading = read_yaml(text)
-    found = list(reading.mistakes)
+    mistakes = list(reading.mistakes)
     if reading.is_whole and not isinstance(reading.value, dict):
         fix = "write the keys of an agent: `runner:`, `role:` …"
-        found.append(SpecProblem("not_a_mapping", (), "a role is a mapping", fix, 1))
+        mistakes.append(SpecProblem("not_a_mapping", (), "a role is a mapping", fix, 1))
     elif reading.is_whole:
         stand_in = {
             "name": "x",
@@ -68,56 +68,59 @@ def read_role(text: str, source: str, *, name: str = "role") -> Role:
             "steps": [{"id": "x", "run": "true"}],
         }
         loaded = load_mapping(stand_in)
-        found += [replace(wrong, parts=wrong.parts[2:]) for wrong in loaded.mistakes]
-        if loaded.workflow is not None and not found:
-            return Role(source, loaded.workflow.agents[name], places=places)
-    return Role(source, None, problems(found, places))
+        mistakes += [replace(wrong, parts=wrong.parts[2:]) for wrong in loaded.mistakes]
+        if loaded.workflow is not None and not mistakes:
+            return Role(source, loaded.workflow.agents[name], source_map=source_map)
+    return Role(source, None, problems(mistakes, source_map))
 
 
 def adopt(loaded: Loaded, roles: Mapping[str, Role]) -> Loaded:
-    """`loaded` with the agents of `roles`; their mistakes stand where a step names them, and say file and line."""
+    """Add the agents of `roles` to `loaded`; their mistakes get the path of a step that names them, and give file and line."""
     written = loaded.workflow or (None if loaded.salvage is None else loaded.salvage.workflow)
     if written is None or not roles:
         return loaded
-    wanted = missing(written)
+    named = missing(written)
     mistakes = [
-        told for name, role in roles.items() if name in wanted for told in _told(role, wanted[name])
+        mistake
+        for name, role in roles.items()
+        if name in named
+        for mistake in _moved_mistakes(role, named[name])
     ]
-    adopted = _with_agents(written, {name: r for name, r in roles.items() if name in wanted})
+    adopted = _with_agents(written, {name: r for name, r in roles.items() if name in named})
     if mistakes or loaded.workflow is None:
         damaged = frozenset[int]() if loaded.salvage is None else loaded.salvage.damaged
         lost = frozenset[str]() if loaded.salvage is None else loaded.salvage.lost
         broken = {name for name, role in roles.items() if role.agent is None}
         salvage = Salvage(adopted, damaged, lost | broken)
-        return Loaded(None, (*loaded.mistakes, *mistakes), salvage, loaded.places)
-    return Loaded(adopted, loaded.mistakes, loaded.salvage, loaded.places)
+        return Loaded(None, (*loaded.mistakes, *mistakes), salvage, loaded.source_map)
+    return Loaded(adopted, loaded.mistakes, loaded.salvage, loaded.source_map)
 
 
 def _with_agents(workflow: Workflow, roles: Mapping[str, Role]) -> Workflow:
     known = {name: role.agent for name, role in roles.items() if role.agent is not None}
     if not known:
         return workflow
-    origins = {name: roles[name].places for name in known}
+    origins = {name: roles[name].source_map for name in known}
     copy = workflow.model_copy(update={"agents": {**workflow.agents, **known}})
-    return copy.with_origins({**workflow.adopted_places, **origins})
+    return copy.with_origins({**workflow.adopted_source_maps, **origins})
 
 
-def at_home(found: Iterable[SpecProblem], workflow: Workflow) -> Iterator[SpecProblem]:
-    """Mistakes and warnings; those of an adopted agent stand where a step names it, and say the file and line they are in."""
-    adopted = workflow.adopted_places
-    for wrong in found:
+def at_home(problems: Iterable[SpecProblem], workflow: Workflow) -> Iterator[SpecProblem]:
+    """Yield mistakes and warnings; those of an adopted agent get the path of a step that names it, and give file and line."""
+    adopted = workflow.adopted_source_maps
+    for wrong in problems:
         if len(wrong.parts) < 2 or wrong.parts[0] != "agents" or wrong.parts[1] not in adopted:
             yield wrong
             continue
         name, *inside = wrong.parts[1:]
         named = _named(workflow, str(name))
-        places = adopted[str(name)]
-        told = replace(wrong, parts=tuple(inside)).problem(places)
-        yield _elsewhere(told, named, places.source)
+        source_map = adopted[str(name)]
+        problem = replace(wrong, parts=tuple(inside)).problem(source_map)
+        yield _elsewhere(problem, named, source_map.source)
 
 
 def _named(workflow: Workflow, agent: str) -> PathParts:
-    """Where an agent is named first."""
+    """Return the path of the first step that names an agent."""
     for position, step in enumerate(workflow.steps):
         if type(step) is not AgentStep:
             continue
@@ -129,7 +132,7 @@ def _named(workflow: Workflow, agent: str) -> PathParts:
     return ("agents", agent)
 
 
-def _told(role: Role, parts: PathParts) -> Iterator[SpecProblem]:
+def _moved_mistakes(role: Role, parts: PathParts) -> Iterator[SpecProblem]:
     for wrong in role.problems:
         yield _elsewhere(wrong, parts, role.source)
 

@@ -1,7 +1,7 @@
-"""JSON schemas as a spec may hold them: what is wrong with one, and what a value lacks. The only place that takes one in.
+"""JSON schemas in a spec: their flaws, and the errors of a value. No other module reads a schema.
 
-A schema never leaves its own text: nothing that it names is fetched, opened or taken from elsewhere. A reference that
-does not resolve in the text, or that leads back to itself without going into the value, is a flaw. Source: contract.md §11.
+A schema never leaves its own text: no reference is fetched, opened or resolved outside it. A reference that does not
+resolve in the text, or that leads back to itself without going into the value, is a flaw. Source: contract.md §11.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:  # imported where they are used: `import pixirnb` stays light
     from referencing._core import Resolver
 
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
-_BESIDE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "extends")
-_BESIDE_BY_NAME: Final = ("dependentSchemas", "dependencies")
-"""Keywords whose schemas look at the same value; below all others stands a part of it."""
+_SAME_VALUE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "extends")
+_SAME_VALUE_BY_NAME: Final = ("dependentSchemas", "dependencies")
+"""Keywords whose schemas apply to the value itself; the schemas of all others apply to a part of it."""
 _SHOWN: Final = 5
 _UNCHECKABLE: Final = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
-"""What numbers beyond all measure, malformed URIs and keywords of no draft come to in the library."""
+"""Errors that the library raises for huge numbers, malformed URIs and unknown keywords."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why a schema is none that can be used."""
+    """The reason why a schema cannot be used."""
 
     parts: PathParts
-    """Where in the schema."""
+    """Path in the schema."""
     message: str
     fix: str
 
 
 def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
-    """What tells the errors of a value, by the draft that `$schema` names, 2020-12 unless said. It resolves nothing outside."""
+    """Return a validator by the draft that `$schema` names, 2020-12 by default. It resolves nothing outside the schema."""
     from referencing import Registry
 
     made: Draft202012Validator = _draft(schema)(schema, registry=Registry())
@@ -48,7 +48,7 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 def _draft(schema: Mapping[str, Any], otherwise: Any = None) -> Any:
-    """The class of validators for what `$schema` names."""
+    """Return the class of validators for `$schema`."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
@@ -56,7 +56,7 @@ def _draft(schema: Mapping[str, Any], otherwise: Any = None) -> Any:
 
 
 def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
-    """What keeps `value` from matching a JSON schema, one sentence each; empty when it matches. Raises for no value."""
+    """Return why `value` does not match a JSON schema, one sentence each; empty if it matches. Never raises."""
     from referencing.exceptions import Unresolvable
 
     try:
@@ -73,7 +73,7 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
 
 
 def may_take_long(schema: Mapping[str, Any]) -> bool:
-    """Whether a value of a few bytes may keep this schema's checking busy for hours: patterns and references can."""
+    """Return whether checking a value of a few bytes may take hours: patterns and references can cause that."""
     return any(word in json.dumps(schema) for word in _TOILSOME)
 
 
@@ -81,7 +81,7 @@ _TOILSOME: Final = ("pattern", '"$ref"', 'Ref"', "uniqueItems")
 
 
 def schema_flaw(schema: Mapping[str, Any]) -> Flaw | None:
-    """What is wrong with a schema; None where it can be used."""
+    """Return the flaw of a schema; None if it can be used."""
     try:
         return _Text(schema).flaw()
     except RecursionError:
@@ -95,17 +95,17 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _NoDraft:
-    """What `$schema` names where it names nothing."""
+    """Marker for a `$schema` that names no draft."""
 
 
 class _Text:
-    """One schema's text, walked along its references."""
+    """The text of one schema, walked along its references."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
-        self.places = dict(_places(schema))
-        self.beside: dict[int, list[int]] = {}
-        """Of each schema in the text, those that look at the same value; by identity."""
+        self.positions = dict(_positions(schema))
+        self.same_value: dict[int, list[int]] = {}
+        """Schema, by identity, to the schemas that apply to its value too."""
 
     def flaw(self) -> Flaw | None:
         from referencing import Registry
@@ -121,9 +121,9 @@ class _Text:
         while waiting:
             resource, resolver = waiting.pop()
             schema = resource.contents
-            if not isinstance(schema, Mapping) or id(schema) in self.beside:
+            if not isinstance(schema, Mapping) or id(schema) in self.same_value:
                 continue
-            beside = self.beside[id(schema)] = [*_beside(schema)]
+            same_value = self.same_value[id(schema)] = [*_same_value_schemas(schema)]
             if (flaw := self._strange(schema) or self._unusable(schema)) is not None:
                 return flaw
             for keyword in _REFERENCES:
@@ -133,7 +133,7 @@ class _Text:
                 if isinstance(target, Flaw):
                     return target
                 if target is not None:
-                    beside.append(id(target[0].contents))
+                    same_value.append(id(target[0].contents))
                     waiting.append(target)
             waiting += [(each, resolver.in_subresource(each)) for each in resource.subresources()]
         return self._endless()
@@ -141,14 +141,14 @@ class _Text:
     def _target(
         self, resource: Resource[Any], keyword: str, resolver: Resolver[Any]
     ) -> tuple[Resource[Any], Resolver[Any]] | Flaw | None:
-        """What a reference leads to; None for `true` and `false`."""
+        """Return the target of a reference; None for `true` and `false`."""
         from referencing.exceptions import Unresolvable
         from referencing.jsonschema import lookup_recursive_ref
 
-        where = (*self._place(resource.contents), keyword)
+        where = (*self._position(resource.contents), keyword)
         text = resource.contents[keyword]
         try:
-            found = (
+            resolved = (
                 lookup_recursive_ref(resolver)
                 if keyword == "$recursiveRef"
                 else resolver.lookup(text)
@@ -159,70 +159,74 @@ class _Text:
                 f"`{keyword}: {text}`"[:120] + " leads to nothing in the schema's own text",
                 "copy what it means below `$defs` and refer to it as `#/$defs/NAME`: nothing is fetched",
             )
-        if isinstance(found.contents, bool):
+        if isinstance(resolved.contents, bool):
             return None
-        if id(found.contents) not in self.beside and (flaw := self._no_schema(found.contents)):
+        if id(resolved.contents) not in self.same_value and (
+            flaw := self._no_schema(resolved.contents)
+        ):
             message = f"`{keyword}: {text}`"[:120] + f" leads to what is {flaw.message}"
             return Flaw(where, message, flaw.fix)
-        return resource.from_contents(found.contents, self.draft), found.resolver
+        return resource.from_contents(resolved.contents, self.draft), resolved.resolver
 
     def _strange(self, schema: Mapping[str, Any]) -> Flaw | None:
-        """Why `$schema` names nothing that is read here."""
+        """Return the flaw of a `$schema` that names no supported draft."""
         from jsonschema import Draft3Validator
 
-        said = schema.get("$schema", _DIALECT)
-        known = _draft({"$schema": said}, _NoDraft) if isinstance(said, str) else _NoDraft
+        uri = schema.get("$schema", _DIALECT)
+        known = _draft({"$schema": uri}, _NoDraft) if isinstance(uri, str) else _NoDraft
         if known not in {_NoDraft, Draft3Validator}:
             return None
         return Flaw(
-            (*self._place(schema), "$schema"),
+            (*self._position(schema), "$schema"),
             "not a JSON schema: `$schema` names no draft from 4 to 2020-12",
             f"take it out, or write {_DIALECT}",
         )
 
     def _no_schema(self, schema: Any) -> Flaw | None:
-        """Why this is no schema by the draft that the text is written in, or it names itself."""
+        """Return why this is not a schema of the draft of the text, or that it refers to itself."""
         from jsonschema.exceptions import SchemaError
 
-        place = self._place(schema)
+        position = self._position(schema)
         if not isinstance(schema, Mapping):
-            return Flaw(place, "not a JSON schema", _SEE)
+            return Flaw(position, "not a JSON schema", _SEE)
         try:
             _draft(schema, _draft(self.schema)).check_schema(schema, format_checker=None)
         except SchemaError as wrong:
             where = "/".join(map(str, wrong.absolute_path))
             at = f" (at {where})" if where else ""
-            return Flaw(place, f"not a JSON schema: {wrong.message[:300]}{at}", _SEE)
+            return Flaw(position, f"not a JSON schema: {wrong.message[:300]}{at}", _SEE)
         return None
 
     def _unusable(self, schema: Mapping[str, Any]) -> Flaw | None:
-        """What a schema's own keywords say that cannot be tried."""
-        for place, text in _patterns(schema):
+        """Return the flaw in a schema's own keywords."""
+        for position, text in _patterns(schema):
             if (flaw := pattern_flaw(text)) is not None:
-                return Flaw((*self._place(schema), *place), *flaw)
+                return Flaw((*self._position(schema), *position), *flaw)
         return None
 
     def _endless(self) -> Flaw | None:
         try:
-            TopologicalSorter(self.beside).prepare()
+            TopologicalSorter(self.same_value).prepare()
         except CycleError as found:
-            place = min((self.places.get(each, ()) for each in found.args[1]), key=len)
+            position = min((self.positions.get(each, ()) for each in found.args[1]), key=len)
             return Flaw(
-                place,
+                position,
                 "the schema refers to itself without going into the value: checking would never end",
                 "refer to it from below `properties` or `items`, where each turn looks at a part",
             )
         return None
 
-    def _place(self, schema: object) -> PathParts:
-        return self.places.get(id(schema), ())
+    def _position(self, schema: object) -> PathParts:
+        return self.positions.get(id(schema), ())
 
 
-def _beside(schema: Mapping[str, Any]) -> Iterator[int]:
-    for keyword in _BESIDE:
-        said = schema.get(keyword)
-        yield from map(id, said if isinstance(said, list) else [said] if said is not None else [])
-    for keyword in _BESIDE_BY_NAME:
+def _same_value_schemas(schema: Mapping[str, Any]) -> Iterator[int]:
+    for keyword in _SAME_VALUE:
+        value = schema.get(keyword)
+        yield from map(
+            id, value if isinstance(value, list) else [value] if value is not None else []
+        )
+    for keyword in _SAME_VALUE_BY_NAME:
         yield from map(id, dict(schema.get(keyword) or {}).values())
 
 
@@ -233,8 +237,8 @@ def _patterns(schema: Mapping[str, Any]) -> Iterator[tuple[PathParts, str]]:
         yield ("patternProperties", text), text
 
 
-def _places(schema: object) -> Iterator[tuple[int, PathParts]]:
-    """Where each mapping and list of a JSON value stands, by identity."""
+def _positions(schema: object) -> Iterator[tuple[int, PathParts]]:
+    """Yield the position of each mapping and list of a JSON value, by identity."""
     waiting: list[tuple[object, PathParts]] = [(schema, ())]
     while waiting:
         value, parts = waiting.pop()
@@ -243,4 +247,4 @@ def _places(schema: object) -> Iterator[tuple[int, PathParts]]:
             waiting += [(inner, (*parts, str(key))) for key, inner in value.items()]
         elif isinstance(value, list | tuple):
             yield id(value), parts
-            waiting += [(inner, (*parts, place)) for place, inner in enumerate(value)]
+            waiting += [(inner, (*parts, index)) for index, inner in enumerate(value)]

@@ -1,6 +1,6 @@
-"""Where things stand in the author's text: a path of the spec to a line, found only when somebody asks.
+"""Positions in the author's text: from a path of the spec to a line, computed on demand.
 
-Recording a line for every key would double the time of reading a large workflow; nearly all are read without a mistake.
+Recording a line for every key would double the time to read a large workflow; nearly all are read without a mistake.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ PathParts = tuple[str | int, ...]
 
 
 @dataclass(eq=False, slots=True)
-class Places:
-    """Lines of a text. All Places are equal: where a workflow stands says nothing about what it asks."""
+class SourceMap:
+    """Lines of a text. All SourceMaps are equal: the position of a workflow in a text is no part of its content."""
 
     text: str | None = None
     source: str | None = None
     """Name of the text for people: a file's path, a cell."""
     finder: Callable[[str], dict[PathParts, int]] | None = None
-    """Reads the lines of every key and item of a text."""
+    """Function that reads the lines of every key and item of a text."""
     moved: Mapping[PathParts, PathParts] = field(default_factory=dict, repr=False)
-    """Where the text is of another format: the path of a key here to that of the key there which it was read from."""
+    """Path of a key here to its path in the text, if the text is in another format."""
     notes: tuple[Problem, ...] = ()
-    """What a reader of another format has to say beside its mistakes: warnings of the plan."""
+    """Notes of a reader of another format, apart from mistakes: warnings of the plan."""
     _lines: dict[PathParts, int] | None = field(default=None, repr=False)
 
     def written(self, parts: PathParts) -> PathParts:
-        """The path of `parts` in the author's text: the same one, but for texts of another format."""
+        """Return the path of `parts` in the author's text: unchanged unless the text is in another format."""
         for end in range(len(parts), 0, -1) if self.moved else ():
             home = self.moved.get(parts[:end])
             if home is not None:
@@ -39,7 +39,7 @@ class Places:
         return parts
 
     def line(self, parts: PathParts) -> int | None:
-        """1-based line of the key or item at `parts`, or of the nearest thing around it."""
+        """Return the 1-based line of the key or item at `parts`, or of the nearest enclosing one."""
         if self.text is None or self.finder is None:
             return None
         parts = self.written(parts)
@@ -51,14 +51,14 @@ class Places:
         return self._lines.get(parts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Places)
+        return isinstance(other, SourceMap)
 
     def __hash__(self) -> int:
         return 0
 
 
 def path_text(parts: PathParts) -> str:
-    """The path as people read it: `steps[2].depends_on[0]`."""
+    """Return the path as people read it: `steps[2].depends_on[0]`."""
     text = ""
     for part in parts:
         if isinstance(part, int):

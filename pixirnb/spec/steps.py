@@ -1,4 +1,4 @@
-"""A step as written: five kinds that share their policies and differ in the one key that says what they do.
+"""A step as written: five kinds that share their policies and differ in the key that says their work.
 
     ShellStep(run) · PythonStep(call, with) · AgentStep(task, agent) · DecisionStep(ask) · MergeStep(merge)
 
@@ -19,7 +19,7 @@ from pixirnb.spec.fields import (
     Duration,
     JsonObject,
     Name,
-    Said,
+    NonBlank,
     SpecModel,
     Texts,
     json_object,
@@ -36,7 +36,7 @@ KIND_KEYS: Final[dict[str, StepKind]] = {
     "ask": "decision",
     "merge": "merge",
 }
-"""The key that says a step's kind, and the kind."""
+"""Key that decides a step's kind, to the kind."""
 
 
 def _schema_or_model(value: object) -> object:
@@ -168,7 +168,7 @@ class AgentStep(StepBase):
 
     kind: ClassVar[StepKind] = "agent"
 
-    task: Said
+    task: NonBlank
     """What the subagent is told to do."""
     agent: str | None = None
     """Who does it: one of `agents`, or the role in `roles/NAME.yaml`."""

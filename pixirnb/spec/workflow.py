@@ -1,7 +1,7 @@
-"""A workflow as written: the one model behind YAML, dicts and Python objects.
+"""A workflow as written: the model behind YAML, dicts and Python objects.
 
-`Workflow` says what was asked, in the author's words, and nothing else: no path is looked up, no default of another
-level is applied. Durations are in milliseconds. `planning` says what should happen.
+`Workflow` holds what the author wrote and nothing else: no path is looked up, no default of another level applied.
+Durations are in milliseconds. `planning` derives what should happen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 from pixirnb.spec import limits
 from pixirnb.spec.fields import Duration, Name, SpecModel, Texts
 from pixirnb.spec.policies import Agent, Input, Phase
-from pixirnb.spec.source_map import Places
+from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.steps import Defaults, Step
 
 
@@ -50,41 +50,41 @@ class Workflow(SpecModel):
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=limits.STEPS)]
     """What is to be done. Their order breaks ties and nothing else."""
 
-    _places: Places = PrivateAttr(default_factory=Places)
+    _source_map: SourceMap = PrivateAttr(default_factory=SourceMap)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
-    _origins: Mapping[str, Places] = PrivateAttr(default_factory=dict)
+    _origins: Mapping[str, SourceMap] = PrivateAttr(default_factory=dict)
 
     @property
-    def places(self) -> Places:
-        """Where in the author's text each key stands; knows no lines when there was no text."""
-        return self._places
+    def source_map(self) -> SourceMap:
+        """Return the position of each key in the author's text; without a text it knows no lines."""
+        return self._source_map
 
-    def with_places(self, places: Places) -> Workflow:
-        """The same workflow, knowing where it stands in a text. Changes this object: for loaders only."""
-        self._places = places
+    def with_source_map(self, source_map: SourceMap) -> Workflow:
+        """Set the position in a text, and return this workflow. Changes this object: for loaders only."""
+        self._source_map = source_map
         return self
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """Functions its steps bring along, as `{":name": source}`: those of `%%step` cells; none of a file, a dict or YAML."""
+        """Return the functions of `%%step` cells as `{":name": source}`; empty for a file, a dict or YAML."""
         return self._sources
 
     def with_sources(self, sources: Mapping[str, str]) -> Workflow:
-        """The same workflow, bringing its functions along. Changes this object: for who makes it only."""
+        """Set the functions, and return this workflow. Changes this object: for its builder only."""
         self._sources = dict(sources)
         return self
 
     @property
     def origins(self) -> Mapping[str, str]:
-        """The role files its agents were adopted from, as `{agent: file}`; those it declares itself have none."""
-        return {name: places.source or "" for name, places in self._origins.items()}
+        """Return the role files of adopted agents, as `{agent: file}`."""
+        return {name: source_map.source or "" for name, source_map in self._origins.items()}
 
     @property
-    def adopted_places(self) -> Mapping[str, Places]:
-        """Where in those files each of their keys stands, by agent."""
+    def adopted_source_maps(self) -> Mapping[str, SourceMap]:
+        """Return, by agent, the position of each key in its role file."""
         return self._origins
 
-    def with_origins(self, origins: Mapping[str, Places]) -> Workflow:
-        """The same workflow, knowing which agents come from files. Changes this object: for who adopts only."""
+    def with_origins(self, origins: Mapping[str, SourceMap]) -> Workflow:
+        """Set the agents that come from files, and return this workflow. Changes this object: for `role_files.adopt` only."""
         self._origins = dict(origins)
         return self

@@ -1,1 +1,1 @@
-"""What has happened is remembered here: on a disk, or in memory."""
+"""Stores of runs: logs, blobs, sessions and requests, on a disk or in memory."""

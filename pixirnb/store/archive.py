@@ -1,10 +1,10 @@
-"""A run folder as one file that opens elsewhere: unzip it, and it is a run folder again.
+"""A run folder as one zip file that can be unzipped elsewhere into a run folder again.
 
     r-….zip   r-…/log.jsonl  seal.json  blobs/…  output/…  sessions/…
 
-Lock, lease and inbox stay behind: they belong to this machine and this moment. Of a run that is live the log is cut after its
-last whole line and only blobs it names come along, so that what is packed is a run whose owner died at that line. Names are in
-order and bear one fixed time: the same run is packed to the same bytes.
+Lock, lease and inbox are left out: they belong to this machine and this moment. The log of a live run is cut after
+its last whole line and only blobs it names are included: the archive is a run whose owner died at that line. Names
+are sorted and have one fixed time: equal runs give equal bytes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,25 @@ from pixirnb.store.seal import SEAL_NAME
 _KEPT: Final = ("output", "sessions")
 _FOLDERS: Final = ("blobs", *_KEPT)
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
-"""The first moment a zip file can name."""
+"""The earliest time in a zip file."""
 _DIGEST: Final = re.compile(rb"b2:([0-9a-f]{64})")
 _SPILLED: Final = re.compile(rb'"data":\{"\$blob":"b2:([0-9a-f]{64})"')
 _BLOB: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}")
 
 
 def pack(folder: Path, target: Path, *, force: bool = False) -> int:
-    """Pack a run folder into the zip file `target`; how many files went in. Raises Cannot (`file_exists`), StateUnusable."""
+    """Pack a run folder into the zip file `target`; return the number of files.
+
+    Raises Cannot (`file_exists`), StateUnusable.
+    """
     return write_file(target, lambda file: _pack(folder, file), force=force)
 
 
 def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -> int:
-    """A file, 0600, that is there whole or not at all; what `write` returns. Raises Cannot (`file_exists`), StateUnusable."""
+    """Write a file, mode 0600, completely or not at all; return the result of `write`.
+
+    Raises Cannot (`file_exists`), StateUnusable.
+    """
     if target.is_dir():
         raise Cannot(
             f"{target} is a folder.",
@@ -53,7 +59,7 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
     claimed = False
     try:
         if not force:
-            # The name is taken first: of two who export to one file, one is told.
+            # The name is taken first: of two exports to one file, one fails with an error.
             os.close(open_private(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             claimed = True
         with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
@@ -74,9 +80,9 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
                 details={"path": str(target)},
             ) from None
         if isinstance(error, OSError):
-            said = error.strerror or str(error)
+            message = error.strerror or str(error)
             raise Cannot(
-                f"{target} could not be written: {said}.",
+                f"{target} could not be written: {message}.",
                 fix="Name a file in a folder that can be written with --to.",
                 code="file_unwritable",
                 details={"path": str(target), "errno": error.errno},
@@ -94,15 +100,15 @@ def _pack(folder: Path, file: BinaryIO) -> int:
     named = _named(log, folder / "blobs")
     count = 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        found = list(_files(folder, named if is_live else None))
-        inside = {path.parent.relative_to(folder).as_posix() for path in found}
+        paths = list(_files(folder, named if is_live else None))
+        inside = {path.parent.relative_to(folder).as_posix() for path in paths}
         for name in ("", *sorted({*_FOLDERS, *inside})):
             archive.writestr(_folder_entry(folder, name), b"")
         for name, data in ((LOG_NAME, log), (SEAL_NAME, seal)):
             if data is not None:
                 archive.writestr(_entry(folder, name), data)
                 count += 1
-        for path in found:
+        for path in paths:
             try:
                 descriptor = open_private(path, os.O_RDONLY | os.O_NONBLOCK)
             except FileNotFoundError:
@@ -118,16 +124,16 @@ def _pack(folder: Path, file: BinaryIO) -> int:
 
 
 def _named(log: bytes, blobs: Path) -> set[str]:
-    """Every blob that lines name, those included that are named by lines too long for the log."""
+    """Return every blob named by the lines, including lines that are too long for the log."""
     texts = [log]
     for spilled in _SPILLED.findall(log):
         name = spilled.decode()
         texts.append(_bytes(blobs / name[:2] / name) or b"")
-    return {found.decode() for text in texts for found in _DIGEST.findall(text)}
+    return {digest.decode() for text in texts for digest in _DIGEST.findall(text)}
 
 
 def _files(folder: Path, named: set[str] | None) -> Iterator[Path]:
-    """Blobs (those that are named, or all), then output logs and sessions; plain files of ours alone."""
+    """Yield blobs (the named ones, or all), then output logs and sessions; only plain files of this user."""
     for path in _plain(folder / "blobs"):
         if _BLOB.fullmatch(path.relative_to(folder / "blobs").as_posix()) is None:
             continue  # what a writer that died left unfinished
@@ -138,17 +144,17 @@ def _files(folder: Path, named: set[str] | None) -> Iterator[Path]:
 
 
 def _plain(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
-            path = Path(place, name)
+            path = Path(parent, name)
             status = path.lstat()
             if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
                 yield path
 
 
 def _folder_entry(folder: Path, name: str) -> zipfile.ZipInfo:
-    """A folder of its own, so that whoever unzips makes it private as well."""
+    """Return an entry for a folder, so that unzip makes it private too."""
     entry = zipfile.ZipInfo(f"{folder.name}/{name}/" if name else f"{folder.name}/", _LONG_AGO)
     entry.create_system = 3
     entry.external_attr = (stat.S_IFDIR | 0o700) << 16 | 0x10

@@ -1,4 +1,4 @@
-"""Bytes too large for a log line, kept beside it under the name of their digest.
+"""Bytes too large for a log line, stored next to it under their digest.
 
 `blobs/<2 hex>/<64 hex>`, named `b2:<64 hex>` in the log: blake2b-256 of the bytes. A blob is on the
 disk, name and all, before `put` returns, so that an event may name it, and is checked when read.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOB_LIMIT: Final = 2 * 1024**3
-"""Bytes of one blob."""
+"""Maximum number of bytes of one blob."""
 
 _DIGEST: Final = re.compile(r"b2:[0-9a-f]{64}")
 _CHUNK: Final = 1024 * 1024
@@ -32,7 +32,7 @@ _names = itertools.count()
 
 
 def digest_of(data: bytes) -> str:
-    """The name of a blob: `b2:` and 64 hex digits."""
+    """Return the name of a blob: `b2:` and 64 hex digits."""
     return "b2:" + blake2b(data, digest_size=32).hexdigest()
 
 
@@ -48,7 +48,7 @@ def refuse_too_large(size: int, limit: int) -> None:
 
 
 def blob_missing(digest: str) -> LogDamaged:
-    """The LogDamaged for a blob that is not there."""
+    """Return the LogDamaged for a missing blob."""
     return LogDamaged(
         f"blob {digest} is missing from the run folder",
         fix="restore it from a copy of the run folder, or run the step again in a new run",
@@ -58,7 +58,7 @@ def blob_missing(digest: str) -> LogDamaged:
 
 
 def blob_damaged(digest: str) -> LogDamaged:
-    """The LogDamaged for a blob whose bytes are not those its name stands for."""
+    """Return the LogDamaged for a blob whose bytes do not match its name."""
     return LogDamaged(
         f"blob {digest} is not what was written",
         fix="restore it from a copy of the run folder, or run the step again in a new run",
@@ -71,7 +71,7 @@ class FileBlobs:
     """The blobs of one run folder. One writer; any number of readers, in any process."""
 
     syncs: int
-    """Times the disk was asked to make something durable."""
+    """Number of disk syncs."""
 
     def __init__(
         self,
@@ -80,7 +80,10 @@ class FileBlobs:
         limit: int = BLOB_LIMIT,
         require_hold: Callable[[], object] = lambda: None,
     ) -> None:
-        """`folder` is the run's `blobs`; it is made with the first blob. `require_hold` raises where none may be."""
+        """Create the blobs of a run: `folder` is its `blobs`, made with the first blob.
+
+        `require_hold` raises if no blob may be written.
+        """
         self._folder = folder
         self._require_hold = require_hold
         self._limit = limit
@@ -88,7 +91,7 @@ class FileBlobs:
         self.syncs = 0
 
     def put(self, data: bytes) -> str:
-        """Store `data` durably and return its digest. Twice is once.
+        """Store `data` durably and return its digest. Idempotent.
 
         Raises Cannot(code=`limit_exceeded`), LogWriteFailed.
         """
@@ -114,7 +117,7 @@ class FileBlobs:
                 return draft.keep()
 
     def draft(self) -> FileDraft:
-        """A blob that is written piece by piece. Raises LogWriteFailed."""
+        """Start a blob that is written piece by piece. Raises LogWriteFailed."""
         self._require_hold()
         temporary = self._folder / f"{_TEMPORARY}{os.getpid()}.{next(_names)}"
         try:
@@ -143,7 +146,7 @@ class FileBlobs:
         return data
 
     def beginning(self, digest: str, limit: int) -> tuple[bytes, int]:
-        """The first `limit` bytes of a blob, and how many it has; checked only where that is all of it. Raises as `get`."""
+        """Return the first `limit` bytes of a blob, and its size; checked only if that is all of it. Raises like `get`."""
         path = self.path(digest)
         if path is None or path.parent.is_symlink():
             raise blob_missing(digest)
@@ -158,18 +161,18 @@ class FileBlobs:
         return data, size
 
     def path(self, digest: str) -> Path | None:
-        """The file that holds a blob, for handing on by name; None when it is not there.
+        """Return the file that holds a blob, for passing on by name; None when it is missing.
 
-        Its bytes are not checked; nobody may change them.
+        Its bytes are not checked, and must not be changed.
         """
         return self._path(digest) if self.has(digest) else None
 
     def has(self, digest: str) -> bool:
-        """Whether the blob is there (not whether it is intact)."""
+        """Return whether the blob exists (not whether it is intact)."""
         return _DIGEST.fullmatch(digest) is not None and self._path(digest).is_file()
 
     def fault(self, digest: str) -> str | None:
-        """What is wrong with a blob, read in pieces: `blob_missing`, `blob_damaged` or None."""
+        """Return the fault of a blob, read in pieces: `blob_missing`, `blob_damaged` or None."""
         if not self.has(digest):
             return "blob_missing"
         hashed = blake2b(digest_size=32)
@@ -182,7 +185,7 @@ class FileBlobs:
         return None if "b2:" + hashed.hexdigest() == digest else "blob_damaged"
 
     def is_whole(self, digest: str) -> bool:
-        """Whether the blob is there and is what was written. Reads it in pieces."""
+        """Return whether the blob exists and is intact. Reads it in pieces."""
         path = self.path(digest)
         if path is None or path.parent.is_symlink():
             return False
@@ -196,7 +199,7 @@ class FileBlobs:
         return "b2:" + hashed.hexdigest() == digest
 
     def sweep(self) -> None:
-        """Remove what a writer that died left unfinished. For the holder of the run only."""
+        """Remove unfinished drafts of a dead writer. Only for the owner of the run."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):
             retry_eintr(path.unlink, missing_ok=True)
 
@@ -219,7 +222,7 @@ class FileBlobs:
         return True
 
     def name(self, temporary: Path, digest: str) -> None:
-        """Give the bytes of a draft, which are on the disk, their name. For `FileDraft`. Raises LogWriteFailed."""
+        """Give a synced draft its name as a blob. For `FileDraft`. Raises LogWriteFailed."""
         self._require_hold()
         self.syncs += 1
         path = self._path(digest)
@@ -241,14 +244,13 @@ class FileBlobs:
 
 
 class FileDraft:
-    """A blob on its way: bytes come in pieces, and are a blob once `keep` has returned. Belongs to one thread at a time."""
+    """A draft of a blob: bytes come in pieces, and are a blob once `keep` has returned. Belongs to one thread at a time."""
 
     path: Path | None
-    """Where the bytes lie now, for reading."""
+    """The file that holds the bytes now, for reading."""
     size: int
 
     def __init__(self, blobs: FileBlobs, path: Path, descriptor: int, limit: int) -> None:
-        """Made by `FileBlobs.draft`."""
         self.path = path
         self.size = 0
         self._blobs = blobs
@@ -272,7 +274,7 @@ class FileDraft:
         self.size += len(data)
 
     def keep(self) -> str:
-        """Make the bytes a blob, durably; its digest. Raises LogWriteFailed."""
+        """Make the bytes a durable blob and return its digest. Raises LogWriteFailed."""
         assert self._descriptor is not None
         try:
             os.fsync(self._descriptor)
@@ -286,7 +288,7 @@ class FileDraft:
         return digest
 
     def drop(self) -> None:
-        """Let go of what was not kept. Safe to call twice."""
+        """Delete the draft unless it was kept. Safe to call twice."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,7 +1,7 @@
-"""Threads that outlived their run: which of them go on, whichever process they are in.
+"""Detached threads of runs: which of them still run, in any process.
 
-A thread cannot be ended, and what it works on must not be begun again beside it (contract.md §5). The engine that has it keeps
-a locked file in the run folder until it returns; the kernel drops the lock with the process.
+A thread cannot be ended, and its step must not be started again meanwhile (contract.md §5). Its engine holds a locked
+file in the run folder until it returns; the kernel releases the lock with the process.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ os.register_at_fork(after_in_child=_release_in_child)
 
 
 def hold(folder: Path, step: str, attempt: int, owner: dict[str, Any]) -> int | None:
-    """Say in a run folder that a thread of an attempt goes on in this process: a descriptor for `release`.
+    """Record in a run folder that a thread of an attempt still runs in this process: return a descriptor for `release`.
 
-    None where the disk does not take it, or knows no locks: then nobody else can be told.
+    None if the disk refuses the file, or has no locks: then other processes cannot know of it.
     """
     path = folder / FOLDER / f"{attempt_name(step, attempt)}.json"
     try:
@@ -54,7 +54,7 @@ def hold(folder: Path, step: str, attempt: int, owner: dict[str, Any]) -> int | 
 
 
 def release(descriptor: int) -> None:
-    """The thread returned."""
+    """Release the record of a thread that returned."""
     path = _held.pop(descriptor, None)
     if path is not None:
         with suppress(OSError):
@@ -63,7 +63,7 @@ def release(descriptor: int) -> None:
 
 
 def find_living(folder: Path) -> list[dict[str, Any]]:
-    """The threads that go on: `{step, owner: {host, pid, instance}}` each. Removes what dead processes left."""
+    """Return the running threads: `{step, owner: {host, pid, instance}}` each. Removes records of dead processes."""
     living: list[dict[str, Any]] = []
     try:
         paths = sorted((folder / FOLDER).iterdir())

@@ -1,11 +1,11 @@
-"""The door of a run's owner: a unix socket at which an asker vouches for a request, so that the system says who it is.
+"""The door of a run's owner: a unix socket at which an asker vouches for a request, so that the system identifies the sender.
 
     owner    Door(folder, witness)   listens; `inbox/door` holds the socket's random name
-             hear() · sender_of()    takes in who knocked · who vouched for these bytes
+             hear() · sender_of()    accepts connections · who vouched for these bytes
     asker    knock(folder, …)        names the request and the digest of its bytes; kept open while it waits
 
-Requests stay files; the socket carries nothing but the proof. On Linux its name is abstract, so that no file is left behind and
-no path is too long; elsewhere it lies in the folder for temporary files. Source: contract.md §11 (who asked).
+Requests stay files; the socket carries only the proof. On Linux its name is abstract, so that no file remains and no
+path is too long; elsewhere it is in the folder for temporary files. Source: contract.md §11 (who asked).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOKEN: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _KNOCK: Final = re.compile(rb"([0-9a-f]{16}) ([0-9a-f]{64})\n", re.ASCII)
 _KNOCK_LENGTH: Final = 16 + 1 + 64 + 1
 _MOST_AT_ONCE: Final = 256
-"""Who knocks while so many are heard or waited for is heard at a later look, or not at all."""
+"""Maximum number of open connections; a further one is accepted later, or never."""
 _TRUSTED: Final[tuple[Sender, ...]] = ("person", "other_step", "own_step", "unproven")
 _PATIENCE_S: Final = 1.0
 _PEER_PIDFD: Final = getattr(socket, "SO_PEERPIDFD", 77)
@@ -45,26 +45,26 @@ _PEER_ON_MACOS: Final = (1, 2)
 """LOCAL_PEERCRED and LOCAL_PEERPID, of level 0."""
 
 Witness = Callable[[int], Sender]
-"""Says of a process id whose it is."""
+"""Function that identifies the sender of a process id."""
 
 
 @dataclass(slots=True)
 class _Visit:
-    """Somebody at the door whose process has been looked at."""
+    """A connection whose process has been identified."""
 
     connection: socket.socket
     sender: Sender
-    said: bytes = b""
+    received: bytes = b""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Door:
-    """The owner's side. Belongs to one thread at a time; nothing here waits. Raises OSError where no socket can be had."""
+    """The owner's side. Belongs to one thread at a time; never blocks. Raises OSError if no socket can be created."""
 
     folder: Path
     witness: Witness
     platform: str = sys.platform
-    """What `sys.platform` says; written only by tests."""
+    """Value of `sys.platform`; set only by tests."""
     _token: str = field(default_factory=lambda: secrets.token_hex(16))
     _listener: socket.socket = field(init=False)
     _visits: list[_Visit] = field(default_factory=list)
@@ -78,18 +78,18 @@ class Door:
             if not address.startswith("\0"):
                 Path(address).chmod(0o600)
             self._listener.listen(_MOST_AT_ONCE)
-            _tell(self.folder, self._token)
+            _write_token(self.folder, self._token)
         except BaseException:
             self._listener.close()
             raise
         _open.add(self)
 
     def hear(self) -> None:
-        """Take in who knocked since the last look: who they are, and what they have said."""
-        if _told(self.folder) != self._token:
+        """Accept new connections and read their data."""
+        if _read_token(self.folder) != self._token:
             with suppress(OSError, StateUnusable):  # removed, or replaced: who asks must find us
                 make_private(self.folder)
-                _tell(self.folder, self._token)
+                _write_token(self.folder, self._token)
         for _ in range(_MOST_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
@@ -102,28 +102,28 @@ class Door:
             self._visits.pop(0).connection.close()
 
     def sender_of(self, request_id: str, data: bytes) -> Sender:
-        """Who vouched for a request and for just these bytes; `unproven` where nobody did who still waits."""
-        wanted = _knock(request_id, data)
-        found = [visit for visit in self._visits if visit.said == wanted]
-        for visit in found:
+        """Return who vouched for a request and exactly these bytes; `unproven` if no connected process did."""
+        proof = _knock(request_id, data)
+        visits = [visit for visit in self._visits if visit.received == proof]
+        for visit in visits:
             self._visits.remove(visit)
             visit.connection.close()
-        # A step may repeat what a person says; that takes nothing from the person's word.
-        return min((visit.sender for visit in found), key=_TRUSTED.index, default="unproven")
+        # A step may repeat a person's request; the person's proof is still valid.
+        return min((visit.sender for visit in visits), key=_TRUSTED.index, default="unproven")
 
     def close(self) -> None:
-        """Nobody is heard any more. Safe to call twice."""
+        """Accept no more connections. Safe to call twice."""
         if self._listener.fileno() < 0:
             return
         self.abandon()
         address = _address(self._token, self.platform)
         if not address.startswith("\0"):
             let_go(Path(address))
-        if _told(self.folder) == self._token:
+        if _read_token(self.folder) == self._token:
             let_go(self.folder / _NAME)
 
     def abandon(self) -> None:
-        """Close the descriptors only: all that a forked child may do with its copy."""
+        """Close the descriptors only: a forked child may do no more with its copy."""
         _open.discard(self)
         self._listener.close()
         for visit in self._visits:
@@ -131,33 +131,36 @@ class Door:
         self._visits.clear()
 
     def _judged(self, connection: socket.socket) -> Sender:
-        """Whose the process at the other end is. Only one that is still there when that is known has proved anything."""
+        """Return the sender at the other end.
+
+        It is proven only if its process is still connected after its identification.
+        """
         held: int | None = None
         try:
             if not hasattr(socket, "SO_PEERCRED"):
-                said = connection.getsockopt(0, _PEER_ON_MACOS[0], 76)
-                uid = struct.unpack_from("I", said, 4)[0]
+                credentials = connection.getsockopt(0, _PEER_ON_MACOS[0], 76)
+                uid = struct.unpack_from("I", credentials, 4)[0]
                 pid = connection.getsockopt(0, _PEER_ON_MACOS[1])
             else:
                 size = struct.calcsize("3i")
-                said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-                pid, uid, _ = struct.unpack("3i", said)
+                credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+                pid, uid, _ = struct.unpack("3i", credentials)
                 held = _process(connection, pid)
             if pid <= 0 or uid != os.geteuid():
                 return "unproven"  # in another pid namespace, or another user's
-            found = self.witness(pid)
+            sender = self.witness(pid)
             is_gone = held is not None and bool(select.select([held], [], [], 0)[0])
         except (OSError, ValueError):
             return "unproven"
         finally:
             if held is not None:
                 os.close(held)
-        return "unproven" if is_gone else found
+        return "unproven" if is_gone else sender
 
 
 def knock(folder: Path, request_id: str, data: bytes) -> socket.socket | None:
-    """Vouch for a request that is about to be left; None where no owner listens on this machine. The caller closes it."""
-    token = _told(folder)
+    """Vouch for a request before writing it; None if no owner listens on this machine. The caller closes the socket."""
+    token = _read_token(folder)
     if token is None:
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -176,24 +179,24 @@ def _knock(request_id: str, data: bytes) -> bytes:
 
 
 def _goes_on(visit: _Visit) -> bool:
-    """Hear what a visitor has said by now; False, and shown out, where that is nothing we understand, or it has left."""
+    """Read a connection's data; False, and closed, if the data are invalid or the other end is gone."""
     try:
-        # One byte more than can be meant: who says more is no asker of ours, and is not listened to.
-        while said := visit.connection.recv(_KNOCK_LENGTH + 1 - len(visit.said)):
-            visit.said += said
+        # One byte more than a valid proof: a longer one is not from an asker of ours, and is ignored.
+        while data := visit.connection.recv(_KNOCK_LENGTH + 1 - len(visit.received)):
+            visit.received += data
         is_here = False
     except BlockingIOError:
         is_here = True
     except OSError:
         is_here = False
-    is_sound = len(visit.said) < _KNOCK_LENGTH or _KNOCK.fullmatch(visit.said) is not None
+    is_sound = len(visit.received) < _KNOCK_LENGTH or _KNOCK.fullmatch(visit.received) is not None
     if not (is_here and is_sound):
         visit.connection.close()
     return is_here and is_sound
 
 
 def _process(connection: socket.socket, pid: int) -> int:
-    """A descriptor that holds on to the process at the other end, so that its id cannot pass on unseen. Raises OSError."""
+    """Return a descriptor of the process at the other end, so that a reuse of its id is noticed. Raises OSError."""
     try:
         return connection.getsockopt(socket.SOL_SOCKET, _PEER_PIDFD)
     except OSError as error:
@@ -208,7 +211,7 @@ def _address(token: str, platform: str) -> str:
     return str(Path(tempfile.gettempdir()) / f"pixirnb-{token}")
 
 
-def _tell(folder: Path, token: str) -> None:
+def _write_token(folder: Path, token: str) -> None:
     aside = folder / f".{_NAME}.{token}"
     with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
         file.write(token)
@@ -219,13 +222,13 @@ def _tell(folder: Path, token: str) -> None:
         raise
 
 
-def _told(folder: Path) -> str | None:
+def _read_token(folder: Path) -> str | None:
     try:
         with os.fdopen(open_private(folder / _NAME, os.O_RDONLY), "rb") as file:
-            said = file.read(64).decode("ascii", errors="replace")
+            token = file.read(64).decode("ascii", errors="replace")
     except OSError:
         return None
-    return said if _TOKEN.fullmatch(said) else None
+    return token if _TOKEN.fullmatch(token) else None
 
 
 _open: Final[WeakSet[Door]] = WeakSet()

@@ -2,8 +2,7 @@
 
     <state>/runs/<run_id>/  log.jsonl  seal.json  blobs/  output/  sessions/  inbox/  lock  lease.json
 
-`FileStore` finds and makes run folders; `log.FileLog` is one of them, held for writing. Nothing here
-interprets an event.
+`FileStore` manages run folders; `log.FileLog` is one of them, held for writing. Nothing here interprets an event.
 """
 
 from __future__ import annotations
@@ -51,24 +50,24 @@ class FileStore:
     """All runs of one state folder. The folder is made with the first run, not before."""
 
     def __init__(self, state: Path, *, instance: str | None = None) -> None:
-        """`state` is the state folder (see `find_state`); `instance` names this store's holds."""
+        """Open the state folder `state` (see `find_state`); `instance` names the leases of this store."""
         self.state = state
         self.instance = instance or new_instance()
         self._runs = state / "runs"
-        self._is_beside = False
+        self._is_outside_runs = False
         self._renamed: dict[str, Path] = {}
-        """Folders that bear another name than their run."""
+        """Run folders whose name differs from their run id."""
 
     @classmethod
-    def around(cls, folder: Path) -> tuple[FileStore, str]:
-        """The store of a run folder, wherever it was moved and whatever it is called now, and the run's id.
+    def of_folder(cls, folder: Path) -> tuple[FileStore, str]:
+        """Return the store of a run folder that was moved or renamed, and the run's id.
 
-        The id is the log's own word, or the folder's name where the log has none.
+        The id is the one in the log, or the folder's name if the log has none.
         """
         store = cls(folder.parent.parent if folder.parent.name == "runs" else folder.parent)
         store._runs = folder.parent
-        store._is_beside = folder.parent.name != "runs"
-        run_id = first_word(folder) or folder.name
+        store._is_outside_runs = folder.parent.name != "runs"
+        run_id = first_logged_id(folder) or folder.name
         if run_id != folder.name:
             store._renamed[run_id] = folder
         return store, run_id
@@ -79,13 +78,13 @@ class FileStore:
         history: Sequence[Event] = (),
         furnish: Callable[[Blobs], None] = lambda _: None,
     ) -> FileLog:
-        """A new, held log; with a history it holds all of that or, after a death in between, is no run at all.
+        """Create a new, held log; with a history it holds all of that or, after a death in between, is no run at all.
 
-        `furnish` puts the blobs that the history names. Raises StateUnusable, HeldByAnother, LogWriteFailed.
+        `furnish` stores the blobs that the history names. Raises StateUnusable, HeldByAnother, LogWriteFailed.
         """
         if not is_run_id(run_id):
             raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
-        folder = (self._runs if self._is_beside else prepare_state(self.state)) / run_id
+        folder = (self._runs if self._is_outside_runs else prepare_state(self.state)) / run_id
         if not make_private(folder):
             raise StateUnusable(
                 f"{folder} exists already",
@@ -101,7 +100,7 @@ class FileStore:
             blobs = FileBlobs(folder / "blobs", require_hold=hold.require)
             furnish(blobs)
             data, chain = encode_group(history, chain=GENESIS, after=0, put=blobs.put)
-            descriptor = _begun(path, data)
+            descriptor = _create_log(path, data)
             decoded = Decoded(list(history), None, len(data), chain)
             log = FileLog(run_id, folder, hold, descriptor, decoded, blobs)
             for named in (folder, self._runs):
@@ -116,14 +115,14 @@ class FileStore:
         return log
 
     def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> FileLog:
-        """Hold an existing log; a torn tail is cut and told in its `reading`, and damage mended with `mend`.
+        """Open an existing log for writing; a torn tail is cut and reported in its `reading`, damage is repaired with `mend`.
 
-        Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` sets aside the
-        record another left; a lock that is held is never broken.
+        Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` ignores the record of another owner;
+        a held lock is never broken.
         """
         folder = self._folder(run_id)
         self._require_log(run_id, folder)
-        if not self._is_beside:
+        if not self._is_outside_runs:
             close_to_others(self.state)
         hold = take(folder, instance=self.instance, take_over=take_over)
         descriptor = -1
@@ -144,8 +143,8 @@ class FileStore:
                 descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             if not decoded.events:
                 raise _never_began(run_id, folder)
-            if (said := _own_id(decoded.events)) not in {None, run_id}:
-                raise _misnamed(folder, str(said))
+            if (logged_id := _own_id(decoded.events)) not in {None, run_id}:
+                raise _misnamed(folder, str(logged_id))
             blobs.sweep()
             if is_torn:
                 os.ftruncate(descriptor, decoded.good_bytes)
@@ -163,13 +162,13 @@ class FileStore:
         return log
 
     def read(self, run_id: str) -> LogContents:
-        """Read without holding. Never raises for damage: it is in the Reading.
+        """Read without owning. Never raises for damage: it is in the LogContents.
 
-        An unfinished last line of a run that is held is an event on its way, not damage. Raises
-        UnknownRun, also for a run that died before its first event; StateUnusable.
+        An unfinished last line of a live run is an event being written, not damage. Raises UnknownRun, also for a run
+        that died before its first event; StateUnusable.
         """
         folder = self._folder(run_id)
-        # First who, then what: a run found free has all its events on disk already. And the seal
+        # First the owner, then the log: a free run has all its events on disk already. And the seal
         # before the log, which is never shorter than it was when the seal was left.
         owner = live_owner(folder)
         seal = read_seal(folder)
@@ -183,7 +182,7 @@ class FileStore:
         return LogContents(decoded.events, decoded.damage, owner)
 
     def owner(self, run_id: str) -> Lease | None:
-        """Who drives the run now; the log is not read. Raises UnknownRun, StateUnusable."""
+        """Return the live owner of a run; the log is not read. Raises UnknownRun, StateUnusable."""
         return live_owner(self._folder(run_id))
 
     def follow(self, run_id: str) -> LogFollower:
@@ -194,12 +193,12 @@ class FileStore:
         return LogFollower(run_id, fetch, self.blobs(run_id).get, partial(read_seal, folder))
 
     def blobs(self, run_id: str) -> FileBlobs:
-        """The blobs of a run, for reading. Raises UnknownRun."""
+        """Return the blobs of a run, for reading. Raises UnknownRun."""
         return FileBlobs(self._folder(run_id) / "blobs")
 
     def run_ids(self) -> list[str]:
-        """Every run, newest first; only names are read. Raises StateUnusable."""
-        if not self._is_beside:
+        """Return every run, newest first; only names are read. Raises StateUnusable."""
+        if not self._is_outside_runs:
             refuse_entrance(self.state)
         try:
             names = [name for name in os.listdir(self._runs) if is_run_id(name)]  # noqa: PTH208 - 10,000 Paths
@@ -210,11 +209,11 @@ class FileStore:
         return sorted(names, reverse=True)
 
     def session_ids(self, run_id: str) -> list[str]:
-        """The child sessions of a run, by name. Raises UnknownRun."""
+        """Return the child sessions of a run, by name. Raises UnknownRun."""
         return session_ids(self._folder(run_id))
 
     def read_session(self, run_id: str, session_id: str) -> LogContents:
-        """What a child session holds; damage is in the Reading. Raises UnknownRun (also `unknown_session`)."""
+        """Read a child session; damage is in the LogContents. Raises UnknownRun (also `unknown_session`)."""
         return read_session(self._folder(run_id), session_id, self.blobs(run_id))
 
     def follow_session(self, run_id: str, session_id: str) -> LogFollower:
@@ -222,7 +221,7 @@ class FileStore:
         return follow_session(self._folder(run_id), session_id, self.blobs(run_id))
 
     def folder(self, run_id: str) -> Path:
-        """The folder of a run. Raises UnknownRun, StateUnusable (`foreign_owner`, `symlink_refused`)."""
+        """Return the folder of a run. Raises UnknownRun, StateUnusable (`foreign_owner`, `symlink_refused`)."""
         return self._folder(run_id)
 
     def _folder(self, run_id: str) -> Path:
@@ -230,8 +229,8 @@ class FileStore:
         if not is_run_id(run_id):
             raise _unknown(run_id, self.state)
         try:
-            # A folder that was moved may lie anywhere, where everyone may write as well: it is what is checked.
-            if not self._is_beside:
+            # A moved folder may be anywhere, also where everyone may write: the folder itself is checked.
+            if not self._is_outside_runs:
                 refuse_entrance(self.state)
             refuse_planted(folder)
         except FileNotFoundError:
@@ -261,8 +260,8 @@ class FileStore:
         return check_seal(decode_log(data, get=FileBlobs(folder / "blobs").get), data, seal)
 
 
-def _begun(path: Path, data: bytes) -> int:
-    """A new log that holds `data`, open for appending; it bears its name only when all of it is on disk."""
+def _create_log(path: Path, data: bytes) -> int:
+    """Create a log that holds `data`, open for appending; it gets its name only when all of it is on disk."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
     if not data:
         return open_private(path, flags)
@@ -280,8 +279,8 @@ def _begun(path: Path, data: bytes) -> int:
     return descriptor
 
 
-def first_word(folder: Path) -> str | None:
-    """The id that the log in a folder says it is of, in its first event; None where there is none to say."""
+def first_logged_id(folder: Path) -> str | None:
+    """Return the run id in the first event of the log in a folder; None if there is none."""
     try:
         with os.fdopen(open_private(folder / LOG_NAME, os.O_RDONLY), "rb") as file:
             line = file.readline(EVENT_LINE_LIMIT)
@@ -291,8 +290,8 @@ def first_word(folder: Path) -> str | None:
 
 
 def _own_id(events: Sequence[Event]) -> str | None:
-    said = events[0].data.get("run_id") if events else None
-    return said if isinstance(said, str) and is_run_id(said) else None
+    logged_id = events[0].data.get("run_id") if events else None
+    return logged_id if isinstance(logged_id, str) and is_run_id(logged_id) else None
 
 
 def _read_whole(descriptor: int) -> bytes:
@@ -319,7 +318,7 @@ def _misnamed(folder: Path, run_id: str) -> StateUnusable:
 
 
 def _never_began(run_id: str, folder: Path) -> UnknownRun:
-    # A log that was lost has left its seal, and its steps what they printed or said.
+    # A lost log still leaves its seal, and the output and sessions of its steps.
     is_empty = not any(
         path.is_dir() and any(path.iterdir()) for path in (folder / "output", folder / "sessions")
     )

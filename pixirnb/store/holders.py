@@ -1,8 +1,8 @@
-"""Who holds a run, as it is written beside the lock and as others are told.
+"""The owner of a run: the record next to the lock, and the errors for others.
 
     lease.json   {"host", "pid", "started", "instance", "since", "folder", "pid_namespace"}
 
-The record says who; whether it still holds is for `lease` to say.
+The record names the owner; `lease` decides whether it is still valid.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pixirnb.system.retry_interrupted import retry_eintr
 LOCK: Final = "lock"
 RECORD: Final = "lease.json"
 _RECORD_LIMIT: Final = 4096
-"""Bytes of a record that are read; ours have about 150."""
+"""Maximum number of bytes read of a record; ours have about 150."""
 _MOST_PID: Final = 2**31 - 1
 _START_TOLERANCE_S: Final = 2.0
-"""The start of a process is computed from the boot time, which moves when the clock is set."""
+"""Tolerance for start times of processes: they are computed from the boot time, which moves when the clock is set."""
 
 
 def read_lease(folder: Path) -> Lease | None:
-    """The record as it lies there; None when there is none, or none that can be read."""
+    """Return the record in a folder; None if there is none or it is unreadable."""
     try:
         descriptor = open_private(folder / RECORD, os.O_RDONLY)
         try:
@@ -44,7 +44,7 @@ def read_lease(folder: Path) -> Lease | None:
         texts = [members[name] for name in ("host", "instance", "since")]
         inodes = [members.get(name) for name in ("folder", "pid_namespace")]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        # Cut short by a power failure, perhaps: the lock decides, the record only tells.
+        # Perhaps cut short by a power failure: the lock decides, the record only informs.
         return None
     if type(pid) is not int or not 0 < pid <= _MOST_PID:
         return None
@@ -56,12 +56,12 @@ def read_lease(folder: Path) -> Lease | None:
 
 
 def is_out_of_sight(lease: Lease) -> bool:
-    """Whether a lease of this host was written in another container, or the like: its id is of no process here."""
+    """Return whether a lease of this host was written in another container: its pid is of no process here."""
     return lease.pid_namespace not in {None, _pid_namespace()}
 
 
 def is_alive(lease: Lease) -> bool:
-    """Whether the process of a lease of this host runs, can be seen, and is the same one."""
+    """Return whether the process of a lease of this host is alive, visible and the original one."""
     if is_out_of_sight(lease):
         return False
     started = started_at(lease.pid)
@@ -69,7 +69,7 @@ def is_alive(lease: Lease) -> bool:
 
 
 def started_at(pid: int) -> float | None:
-    """When a process started; None where there is none, or only one that ended and was not reaped."""
+    """Return when a process started; None if it does not exist or is a zombie."""
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
@@ -78,7 +78,7 @@ def started_at(pid: int) -> float | None:
 
 
 def identity(status: os.stat_result) -> tuple[int, ...]:
-    """What tells a record from one that took its place: an inode is given again once its file is gone, hence the time."""
+    """Return the identity of a record file. It includes the time, because inodes are reused."""
     return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
 
@@ -95,7 +95,7 @@ def _process_start(pid: int) -> float:
 
 
 def own_lease(instance: str, folder: Path) -> Lease:
-    """The record of this process for a run folder. Raises StateUnusable where there is no such folder."""
+    """Return the record of this process for a run folder. Raises StateUnusable if the folder does not exist."""
     pid = os.getpid()
     try:
         inode = folder.stat().st_ino
@@ -113,7 +113,7 @@ def own_lease(instance: str, folder: Path) -> Lease:
 
 
 def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
-    """Leave a record in a run folder, for whoever has its lock; the identity of its file. Raises StateUnusable."""
+    """Write a record into a run folder, with its lock held; return the identity of its file. Raises StateUnusable."""
     temporary = folder / f"{RECORD}.{os.getpid()}"
     try:
         retry_eintr(temporary.unlink, missing_ok=True)
@@ -130,7 +130,7 @@ def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
 
 
 def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
-    """The error for a lock that another has."""
+    """Return the error for a lock that another process holds."""
     run_id = folder.name
     if lease is None:
         return HeldByAnother(
@@ -155,7 +155,7 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
 
 
 def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
-    """The error for the record of another host."""
+    """Return the error for the record of another host."""
     return HeldByAnother(
         f"run {folder.name} was last held by process {lease.pid} on {lease.host}, "
         f"since {lease.since}; whether it lives cannot be seen from here",
@@ -165,7 +165,7 @@ def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
 
 
 def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
-    """The error for the record of a living process of this host that has not the lock."""
+    """Return the error for the record of a living process of this host without the lock."""
     return HeldByAnother(
         f"run {folder.name} is held by process {lease.pid} on {lease.host} since {lease.since}, though its lock is free: "
         "it was removed, or this disk ignores locks",
@@ -175,7 +175,7 @@ def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
 
 
 def lock_lost(run_id: str, why: str) -> LogWriteFailed:
-    """The error of a holder whose hold was taken away behind its back."""
+    """Return the error for an owner whose lease was taken away."""
     return LogWriteFailed(
         f"run {run_id} is not held by this process any more: {why}",
         fix=f"what was recorded stands; look who else is at work in its folder, then `pixirnb resume {run_id}`",
@@ -185,7 +185,7 @@ def lock_lost(run_id: str, why: str) -> LogWriteFailed:
 
 
 def no_locks(path: Path, error: OSError) -> StateUnusable:
-    """The error for a disk on which nothing can be locked."""
+    """Return the error for a file system without locks."""
     return StateUnusable(
         f"{path}: this disk offers no file locks ({error.strerror or error})",
         fix="choose a state folder on a local disk with --state DIR or PIXIRNB_STATE",

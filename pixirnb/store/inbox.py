@@ -1,14 +1,14 @@
-"""Requests of other processes to whoever drives a run, as files in its `inbox/` folder.
+"""Requests of other processes to the owner of a run, as files in its `inbox/` folder.
 
-    <id>.json     left by who asks: temporary name, then renamed
-    <id>.taken    renamed by the driver, which handles it now
-    <id>.answer   the driver's reply, fetched and removed by who asked
-    door          where the driver listens for who vouches for a request (see door.py)
+    <id>.json     written by the asker: temporary name, then renamed
+    <id>.taken    renamed by the owner, which handles it now
+    <id>.answer   the owner's reply, read and removed by the asker
+    door          how to reach the socket of the owner (see door.py)
 
-A rename decides between the driver who takes a request and the asker who gives up waiting: exactly one of them succeeds. A
-driver that begins removes what it finds, so that it never obeys a wish meant for the course before; an asker that still waits
-leaves its request anew. No clock is asked: those of two hosts differ. Files are 0600, links and foreign files are refused.
-Source: contract.md §3, §11.
+A rename decides between the owner that takes a request and the asker that gives up: exactly one of them succeeds. A
+new owner removes old requests, so that it never obeys one meant for an earlier owner; an asker that still waits
+writes its request again. No clock is compared: those of two hosts differ. Files are 0600, links and foreign files are
+refused. Source: contract.md §3, §11.
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ from pixirnb.store.private_files import make_private, open_private, unusable
 from pixirnb.system.atomic_files import let_go
 
 PATIENCE_S: Final = 10.0
-"""How long an asker waits for the driver."""
+"""Seconds that an asker waits for the owner."""
 _ANSWER_LASTS_S: Final = 60.0
-"""How long a reply waits for an asker that may be gone."""
+"""Seconds that a reply is kept for an asker that may be gone."""
 REQUEST_LIMIT: Final = 64 * 1024
-"""Bytes of a request or a reply: a note and a value at their limits, and room."""
+"""Maximum number of bytes of a request or a reply: a note and a value at their limits, and a margin."""
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.(json|taken|answer)", re.ASCII)
 
 
-def _nobody_can_tell(_pid: int) -> Sender:
+def _unproven(_pid: int) -> Sender:
     return "unproven"
 
 
 class FileInbox:
-    """The inbox of one run folder. Askers and the driver may be different processes, on different hosts."""
+    """The inbox of one run folder. Askers and the owner may be different processes, on different hosts."""
 
-    def __init__(self, folder: Path, witness: Witness = _nobody_can_tell) -> None:
-        """`folder` is the run's `inbox`; it is made with the first request where it is missing. `witness`: the driver's."""
+    def __init__(self, folder: Path, witness: Witness = _unproven) -> None:
+        """Open the run's `inbox` folder, which is made with the first request if missing. `witness` is the owner's."""
         self._folder = folder
         self._witness = witness
         self._door: Door | None = None
         self._has_begun = False
         self._answered: dict[str, float] = {}
-        """When replies were left, by our own monotonic clock."""
+        """Times of replies, by our own monotonic clock."""
         self._knocking: socket.socket | None = None
 
     # --- the asker's side ---------------------------------------------------------------------------------------
 
     def leave(self, request: Request, *, only_proven: bool = False) -> bool:
-        """Vouch for a request and put it where the driver looks; whether it is there. Raises StateUnusable where it cannot be.
+        """Vouch for a request and write it; return whether it is there. Raises StateUnusable if it cannot be written.
 
-        `only_proven`: not while no driver of this machine listens.
+        `only_proven`: do not write it if no owner listens on this machine.
         """
-        said = {
+        document = {
             "id": request.id,
             "verb": request.verb,
             "arguments": request.arguments,
             "by": request.by,
             "is_awaited": request.is_awaited,
         }
-        data = json.dumps(said, ensure_ascii=True).encode()
+        data = json.dumps(document, ensure_ascii=True).encode()
         try:
             make_private(self._folder)
             self.wait_no_more()
-            # First the word, then the file: who finds the file has been able to hear the word.
+            # First the proof, then the file: an owner that sees the file can already have the proof.
             if request.is_awaited:
                 self._knocking = knock(self._folder, request.id, data)
             if only_proven and self._knocking is None:
@@ -83,32 +83,32 @@ class FileInbox:
         return True
 
     def is_left(self, request_id: str) -> bool:
-        """Whether a request is still there, in any stage; False where somebody has removed it unread."""
+        """Return whether a request still exists, in any stage; False if it was removed unread."""
         # In the order in which it goes through them, so that it is not missed between two looks.
         stages = ("json", "taken", "answer")
         return any(os.path.lexists(self._folder / f"{request_id}.{stage}") for stage in stages)
 
     def is_taken(self, request_id: str) -> bool:
-        """Whether the driver has it, and has not answered."""
+        """Return whether the owner has taken the request and has not answered."""
         return os.path.lexists(self._folder / f"{request_id}.taken")
 
     def wait_no_more(self) -> None:
-        """Take the asker's word back. Safe to call twice."""
+        """Withdraw the proof of the asker. Safe to call twice."""
         if self._knocking is not None:
             self._knocking.close()
             self._knocking = None
 
     def reply(self, request_id: str) -> dict[str, Any] | None:
-        """The driver's reply, fetched once; None while there is none."""
+        """Return the owner's reply, once; None if there is none yet."""
         path = self._folder / f"{request_id}.answer"
-        found = _parsed(self._read(path))
-        if found is not None:
+        document = _parsed(self._read(path))
+        if document is not None:
             self.wait_no_more()
             path.unlink(missing_ok=True)
-        return found
+        return document
 
     def withdraw(self, request_id: str) -> bool:
-        """Take a request back. False when it is not there: the driver has it already, or somebody has removed it unread."""
+        """Remove a request. False if it is gone: taken by the owner, or removed unread."""
         self.wait_no_more()
         try:
             (self._folder / f"{request_id}.json").unlink()
@@ -119,7 +119,7 @@ class FileInbox:
     # --- the driver's side --------------------------------------------------------------------------------------
 
     def take(self) -> list[Request]:
-        """Requests that arrived since the last look, oldest first. What cannot be read is answered and removed."""
+        """Return requests that arrived since the last call, oldest first. Unreadable ones are answered and removed."""
         if not self._has_begun:
             self._begin()
         self._forget_answers()
@@ -142,10 +142,10 @@ class FileInbox:
                 self.answer(request_id, _UNREADABLE)
             else:
                 taken.append((left_at, request))
-        return [request for _, request in sorted(taken, key=lambda found: found[0])]
+        return [request for _, request in sorted(taken, key=lambda entry: entry[0])]
 
     def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
-        """Leave a reply; None where nobody waits for one. Never raises: an asker who finds none looks at the log."""
+        """Write a reply; None if no asker waits for one. Never raises: an asker without a reply reads the log."""
         try:
             if reply is not None:
                 self._write(f"{request_id}.answer", json.dumps(reply, ensure_ascii=True).encode())
@@ -155,16 +155,16 @@ class FileInbox:
             return
 
     def close(self) -> None:
-        """The driver leaves: nobody is heard any more. Safe to call twice."""
+        """Accept no more requests: the owner ends. Safe to call twice."""
         if self._door is not None:
             self._door.close()
 
     def waiting(self) -> list[str]:
-        """Ids of requests nobody has answered, for whoever looks after the run."""
+        """Return ids of unanswered requests, for the next owner."""
         return sorted({n.partition(".")[0] for n in self._names() if not n.endswith(".answer")})
 
     def _begin(self) -> None:
-        """Nothing that lies here was meant for this driver: whoever waits for it leaves its request anew."""
+        """Remove old requests, which were meant for an earlier owner: an asker that still waits writes its request again."""
         self._has_begun = True
         for name in self._names():
             let_go(self._folder / name)
@@ -207,7 +207,7 @@ class FileInbox:
             raise
 
     def _read(self, path: Path) -> bytes | None:
-        """What a file holds; None where it cannot be read, or is too long."""
+        """Return the content of a file; None if it is unreadable or too long."""
         try:
             with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
                 data = file.read(REQUEST_LIMIT + 1)
@@ -218,10 +218,10 @@ class FileInbox:
 
 def _parsed(data: bytes | None) -> dict[str, Any] | None:
     try:
-        found = None if data is None else json.loads(data)
+        value = None if data is None else json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 _UNREADABLE: Final[dict[str, Any]] = {
@@ -234,10 +234,10 @@ _UNREADABLE: Final[dict[str, Any]] = {
 }
 
 
-def _request(request_id: str, said: dict[str, Any] | None, sender: Sender) -> Request | None:
-    if said is None or said.get("id") != request_id:
+def _request(request_id: str, document: dict[str, Any] | None, sender: Sender) -> Request | None:
+    if document is None or document.get("id") != request_id:
         return None
-    verb, arguments, by = said.get("verb"), said.get("arguments"), said.get("by")
+    verb, arguments, by = document.get("verb"), document.get("arguments"), document.get("by")
     if not isinstance(verb, str) or not isinstance(arguments, dict) or not isinstance(by, str):
         return None
-    return Request(request_id, verb, arguments, by, said.get("is_awaited") is not False, sender)
+    return Request(request_id, verb, arguments, by, document.get("is_awaited") is not False, sender)

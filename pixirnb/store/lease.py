@@ -1,12 +1,12 @@
-"""Who may write a run: an OS lock that dies with its holder, and a record that says who that is.
+"""The lease of a run: an OS lock that ends with its owner, and a record of that owner.
 
-The lock (flock on the file `lock`) decides on one host: the kernel drops it however the holder ends.
-The record (`lease.json`: host, pid, process start, instance, since, inode of the run folder) tells
-people whom they wait for, and decides where a lock does not reach: another host's record is believed,
-and that of a living process of this host though the lock be free, until a person says `--take-over`.
+The lock (flock on the file `lock`) decides on one host: the kernel releases it however the owner ends. The record
+(`lease.json`: host, pid, process start, instance, since, inode of the run folder) names the owner to people, and
+decides where a lock does not reach: the record of another host, or of a living process of this host, counts even if
+the lock is free, until a person uses `--take-over`.
 
-A name can be taken from its file, and a disk may ignore locks. So a holder looks before it writes
-(`Hold.lost`): `lock` must still name what it locked, and `lease.json` what it wrote (docs/adr/0017).
+A file can lose its name, and a disk may ignore locks. So an owner checks before it writes (`Hold.lost`): `lock` must
+still be the file it locked, and `lease.json` the file it wrote (docs/adr/0017).
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from pixirnb.protocols.ports import Lease
 
 _PATIENCE: Final = (0.005, 0.01, 0.02, 0.04)
-"""Seconds between tries: a reader that asks whether the run is held has the lock for microseconds."""
+"""Seconds between attempts: a reader that checks the lock holds it for microseconds."""
 
 # A forked child shares the lock of its parent and would keep it after the parent's death: a pool of
 # workers started in a notebook must not hold the notebook's run.
 _held: dict[int, Lease | None] = {}
-"""The locks this process has, and the record of each once it is written."""
+"""The locks of this process, and the record of each once it is written."""
 
 
 def _release_in_child() -> None:
@@ -63,12 +63,11 @@ os.register_at_fork(after_in_child=_release_in_child)
 
 
 class Hold:
-    """This process's hold on a run, from `take` to `release`."""
+    """This process's lease of a run, from `take` to `release`."""
 
     def __init__(
         self, folder: Path, descriptor: int, lease: Lease, record: tuple[int, ...]
     ) -> None:
-        """Made by `take`; `record` identifies the file that says so."""
         self.lease = lease
         self._folder = folder
         self._descriptor = descriptor
@@ -78,17 +77,17 @@ class Hold:
 
     @property
     def is_ours(self) -> bool:
-        """False in a forked child, which has a copy of this object and no right to write."""
+        """Return False in a forked child, which has a copy of this object and may not write."""
         return self._pid == os.getpid() and self._descriptor >= 0
 
     def lost(self) -> str | None:
-        """Why the run is not held any more, though it was never released; None while it is. Once lost is lost."""
+        """Return why the lease was lost without a release; None while it is valid. A lost lease stays lost."""
         if self._lost is None and self.is_ours:
             self._lost = self._looked()
         return self._lost
 
     def require(self) -> None:
-        """Raise LogWriteFailed (`lock_lost`) where the hold was lost: whoever has lost it writes nothing more."""
+        """Raise LogWriteFailed (`lock_lost`) if the lease was lost: nothing more may be written."""
         why = self.lost()
         if why is not None:
             raise lock_lost(self._folder.name, why)
@@ -110,7 +109,7 @@ class Hold:
         return None
 
     def release(self) -> None:
-        """Give the run free. Safe to call twice; in a forked child it does nothing."""
+        """Release the run. Safe to call twice; does nothing in a forked child."""
         if not self.is_ours:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -124,7 +123,7 @@ class Hold:
 
 
 def take(folder: Path, *, instance: str, take_over: bool = False) -> Hold:
-    """Lock a run folder and leave our record in it. Raises HeldByAnother, StateUnusable."""
+    """Lock a run folder and write our record. Raises HeldByAnother, StateUnusable."""
     path = folder / LOCK
     descriptor = _locked(folder, path)
     try:
@@ -144,7 +143,7 @@ def take(folder: Path, *, instance: str, take_over: bool = False) -> Hold:
 
 
 def live_owner(folder: Path) -> Lease | None:
-    """Who holds the run now; None when nobody does. Disturbs neither the holder nor an acquirer."""
+    """Return the live owner of a run; None if there is none. Disturbs neither the owner nor an acquirer."""
     lease = read_lease(folder)
     if lease is None or lease.host != socket.gethostname():
         # Whether another host's process lives cannot be seen from here: its word is taken.
@@ -158,7 +157,7 @@ def live_owner(folder: Path) -> Lease | None:
 
 
 def standing(folder: Path) -> tuple[Lease | None, LeaseStanding | None]:
-    """The record of a run folder, and what its lock says of it; (None, None) where the run is free and nobody left a word."""
+    """Return the record of a run folder, and its standing by the lock; (None, None) for a free run without a record."""
     is_locked = _is_locked(folder / LOCK)
     lease = read_lease(folder)
     if lease is None:
@@ -180,15 +179,15 @@ def standing(folder: Path) -> tuple[Lease | None, LeaseStanding | None]:
 
 
 def new_instance() -> str:
-    """A name for one store object's holds, so that two in one process are told apart."""
+    """Return a name for the leases of one store object, so that two in one process differ."""
     return secrets.token_hex(6)
 
 
 def is_believed(folder: Path, lease: Lease) -> bool:
-    """Whether the record of a process of this host holds though the lock be free.
+    """Return whether the record of a process of this host counts although the lock is free.
 
-    It does while that process lives, and was written for this folder: a copy of the folder is nobody's. What this process
-    itself holds it knows.
+    It counts while that process lives, if it was written for this folder and not copied with it. For its own leases
+    this process knows.
     """
     try:
         is_copy = lease.folder is not None and lease.folder != folder.stat().st_ino
@@ -200,7 +199,7 @@ def is_believed(folder: Path, lease: Lease) -> bool:
 
 
 def _locked(folder: Path, path: Path) -> int:
-    """A descriptor of the lock file, locked while it bore that name. Raises HeldByAnother, StateUnusable."""
+    """Return a descriptor of the locked lock file. Raises HeldByAnother, StateUnusable."""
     for _ in _PATIENCE:
         try:
             descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
@@ -227,7 +226,7 @@ def _let_go(descriptor: int) -> None:
 
 
 def _is_named(descriptor: int, path: Path) -> bool:
-    """Whether a name leads to the very file of a descriptor. Raises OSError."""
+    """Return whether a path still names the file of a descriptor. Raises OSError."""
     return os.path.samestat(os.fstat(descriptor), os.lstat(path))
 
 

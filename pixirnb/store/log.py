@@ -1,7 +1,7 @@
-"""One run's log in its folder, held for writing by this process alone.
+"""A run's log in its folder, owned for writing by this process alone.
 
-A group of events is one write and one fdatasync. Once either fails the log takes no more, for nobody knows what lies on the
-disk until it is read again. Nor does it once the hold is lost, or once the file is not as this process left it.
+A group of events is one write and one fdatasync. If either fails the log accepts no more, because the state of the
+disk is unknown until it is read again; so too if the lease is lost, or another process changed the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.holders import lock_lost
 from pixirnb.store.lease import Hold
 from pixirnb.store.log_encoding import encode_group
-from pixirnb.store.seal import Seal, leave_seal
+from pixirnb.store.seal import Seal, write_seal
 from pixirnb.store.sessions import FileSession, open_session
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 class FileLog:
-    """A run's log, held for writing by this process alone. Made by FileStore."""
+    """A run's log, owned for writing by this process alone. Made by FileStore."""
 
     run_id: str
     folder: Path | None
     blobs: KeptBlobs
     reading: LogContents
-    """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
+    """Contents of the log when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int
-    """Times this log asked the disk to make something durable, blobs apart."""
+    """Number of disk syncs of this log, without blobs."""
 
     def __init__(  # noqa: PLR0917 - all that it is
         self,
@@ -52,10 +52,9 @@ class FileLog:
         decoded: Decoded,
         blobs: FileBlobs,
     ) -> None:
-        """Made by FileStore, which holds the lock."""
         self.run_id = run_id
         self.folder = folder
-        self._place = folder
+        self._path = folder
         self.blobs = blobs
         self.reading = LogContents(decoded.events, decoded.damage)
         self.syncs = 0
@@ -70,15 +69,14 @@ class FileLog:
 
     @property
     def torn(self) -> Damage | None:
-        """The unfinished last line that was cut when the log was acquired."""
+        """Return the unfinished last line that was cut when the log was acquired."""
         return self.reading.damage
 
     def append(self, events: Sequence[Event]) -> None:
         """Make `events` durable in one group: encode, chain, write, fdatasync. Blocking.
 
-        Raises LogWriteFailed (`lock_lost` where the run is not held any more), after which the log accepts
-        nothing more; InternalError for events that are out of order or not JSON: then nothing was
-        written and the log goes on.
+        Raises LogWriteFailed (`lock_lost` if the lease is lost), after which the log accepts nothing more;
+        InternalError for events that are out of order or not JSON: then nothing was written and the log accepts more.
         """
         self._open_to_writes()
         if not events:
@@ -120,12 +118,12 @@ class FileLog:
             self._seal()
 
     def session(self, session_id: str) -> FileSession:
-        """A child session, for writing. Raises LogWriteFailed, UnknownRun."""
+        """Open a child session, for writing. Raises LogWriteFailed, UnknownRun."""
         assert isinstance(self.blobs, FileBlobs)
-        return open_session(self._place, session_id, self.blobs, self._is_held)
+        return open_session(self._path, session_id, self.blobs, self._is_held)
 
     def require_hold(self) -> None:
-        """Raise LogWriteFailed (`lock_lost`) where another may hold the run now. From any thread."""
+        """Raise LogWriteFailed (`lock_lost`) if another process may own the run now. From any thread."""
         self._hold.require()
 
     def close(self) -> None:
@@ -152,9 +150,9 @@ class FileLog:
         return self._hold.is_ours and self._hold.lost() is None
 
     def _require_own(self) -> None:
-        """Raise LogWriteFailed where the hold is lost, or what bears the name of the log is not the file as it was left."""
+        """Raise LogWriteFailed if the lease is lost, or the log file was replaced or changed."""
         self.require_hold()
-        path = self._place / LOG_NAME
+        path = self._path / LOG_NAME
         try:
             named = os.lstat(path)
         except OSError as error:
@@ -168,7 +166,7 @@ class FileLog:
 
     def _seal(self) -> None:
         self._sealed = self._count
-        leave_seal(self._place, Seal(self._count, self._chain))
+        write_seal(self._path, Seal(self._count, self._chain))
 
     def _write_failed(self, reason: str) -> LogWriteFailed:
         return LogWriteFailed(

@@ -1,6 +1,6 @@
-"""Groups of events as bytes of a log, with data too large for a line in blobs, and back again.
+"""Groups of events encoded as bytes of a log, with data too large for a line in blobs, and decoded again.
 
-Both stores keep the same bytes; they differ only in where.
+Both stores keep the same bytes; only in different media.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pixirnb.history.events import Event
 
 BLOB: Final = "$blob"
-"""The only member of an event's data when the data itself is a blob: its digest."""
+"""Single key of an event's data if the data itself is a blob: its digest."""
 
 _SPILLED: Final = b'"data":{"$blob":"'
 
@@ -36,10 +36,10 @@ _SPILLED: Final = b'"data":{"$blob":"'
 def encode_group(
     events: Sequence[Event], *, chain: str, after: int, put: Callable[[bytes], str]
 ) -> tuple[bytes, str]:
-    """The lines of `events`, which follow `chain` and event number `after`, and the chain then.
+    """Return the lines of `events`, which follow `chain` and event number `after`, and the new chain.
 
-    `put` stores a blob durably and returns its digest. Raises InternalError for an event out of
-    order or one that is not JSON; then nothing was written.
+    `put` stores a blob durably and returns its digest. Raises InternalError for an event out of order or one that is
+    not JSON; then nothing was written.
     """
     lines: list[bytes] = []
     for number, event in enumerate(events, after + 1):
@@ -59,7 +59,7 @@ def encode_group(
 def decode_log(
     data: bytes, *, get: Callable[[str], bytes], chain: str = GENESIS, after: int = 0
 ) -> Decoded:
-    """Decode lines and put data that lies in blobs back in its place. Never raises for damage."""
+    """Decode lines and load data from blobs. Never raises for damage."""
     decoded = decode_lines(data, previous=chain, after=after)
     if _SPILLED not in data:
         return decoded
@@ -81,7 +81,7 @@ def decode_log(
 
 
 def _brought(name: object, get: Callable[[str], bytes]) -> dict[str, Any]:
-    """The data that lies in a blob. Raises LogDamaged where there is none, or what is there is no data of an event."""
+    """Load an event's data from a blob. Raises LogDamaged if it is missing or is not data of an event."""
     if not isinstance(name, str):
         raise LogDamaged("its data is said to lie in a blob, and no blob is named")
     try:
@@ -94,18 +94,21 @@ def _brought(name: object, get: Callable[[str], bytes]) -> dict[str, Any]:
 
 
 def reach(data: bytes, count: int, chain: str = GENESIS) -> tuple[int, str]:
-    """Bytes of the first `count` lines, and the chain after them; `chain` is the one before."""
+    """Return the bytes of the first `count` lines, and the chain after them; `chain` is the one before."""
     lines = data.split(b"\n", count)[:count]
     return sum(map(len, lines)) + count, lines[-1][CHAIN_VALUE].decode() if lines else chain
 
 
 def is_recoverable(damage: Damage, count: int) -> bool:
-    """Whether a run can go on from the `count` events before `damage`. What a later release wrote is no damage to mend."""
+    """Return whether a run can go on from the `count` events before `damage`.
+
+    Events of a later release are not repairable damage.
+    """
     return count > 0 and damage.code != "version"
 
 
 def log_damaged(run_id: str, damage: Damage, count: int) -> LogDamaged:
-    """The error of whoever needs a whole log and found `damage` behind `count` events."""
+    """Return the error for `damage` after `count` events, for callers that need a whole log."""
     fix = f"look at it with `pixirnb log {run_id}`; it cannot be resumed, start a new run"
     if is_recoverable(damage, count):
         fix = (

@@ -1,4 +1,4 @@
-"""Reads a log while another process writes it: only the new bytes, verified onward from the last."""
+"""A reader of a log that another process writes: reads only the new bytes, verified from the last one on."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class LogFollower:
         get: Callable[[str], bytes],
         sealed: Callable[[], Seal | None],
     ) -> None:
-        """`fetch(offset)` returns the bytes there are from `offset` on, None when there are fewer
-        than `offset`; `get` returns the bytes of a blob; `sealed` the seal as it is now.
+        """Create a follower: `fetch(offset)` returns the bytes from `offset` on, None when there are fewer than `offset`.
+
+        `get` returns the bytes of a blob; `sealed` the seal as it is now.
         """
         self._run_id = run_id
         self._fetch = fetch
@@ -39,7 +40,7 @@ class LogFollower:
         self._count = 0
 
     def poll(self) -> list[Event]:
-        """Events completed since the last poll, in order; empty when there are none.
+        """Return events completed since the last poll, in order; may be empty.
 
         Raises LogDamaged once all events before the damage were given out, and StateUnusable.
         """
@@ -68,7 +69,7 @@ class LogFollower:
 
 
 def bytes_from(path: Path, offset: int) -> bytes | None:
-    """What a file holds from `offset` on; None when it is shorter. Raises StateUnusable."""
+    """Return the bytes of a file from `offset` on; None when it is shorter. Raises StateUnusable."""
     try:
         size = path.lstat().st_size
         if size <= offset:

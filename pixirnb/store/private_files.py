@@ -1,8 +1,7 @@
-"""Private folders and files: made for this user alone, refused when someone else's or a symlink.
+"""Private folders and files: made for this user alone, refused if they are another user's or a symlink.
 
-A run folder may hold what a workflow printed and returned, so folders are 0700 and files 0600, and
-nothing in it is followed to somewhere else: a link planted there would make us read or overwrite a
-file of its author's choice.
+A run folder may hold what a workflow printed and returned, so folders are 0700 and files 0600, and no link in it is
+followed: a link planted there would make us read or overwrite a file of its author's choice.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def make_private(folder: Path) -> bool:
-    """Make one folder, 0700, unless it is there; True when it was made. Raises StateUnusable."""
+    """Make one folder, 0700, unless it exists; True when it was made. Raises StateUnusable."""
     try:
         retry_eintr(folder.mkdir, mode=0o700)
         return True
@@ -32,16 +31,15 @@ def make_private(folder: Path) -> bool:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """A descriptor of a file, made 0600 where `flags` allow; a symlink raises OSError (ELOOP).
+    """Return a descriptor of a file, made 0600 where `flags` allow; a symlink raises OSError (ELOOP).
 
-    Python's descriptors are close-on-exec. Opening a pipe that stands in a file's place does not wait
-    for its other end; files do not care.
+    Python's descriptors are close-on-exec. Opening a pipe in a file's place does not block.
     """
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 def read_output(path: Path) -> str:
-    """What an output log holds; empty where there is none. A link in its place is refused. Raises StateUnusable."""
+    """Return the content of an output log; empty if there is none. A link is refused. Raises StateUnusable."""
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             return file.read().decode("utf-8", errors="replace")
@@ -66,8 +64,8 @@ def refuse_foreign(folder: Path) -> None:
 def refuse_planted(folder: Path) -> None:
     """Raise StateUnusable when a run folder, or anything directly in it, is a link or not ours.
 
-    Deeper files are opened without following links, and blobs are checked against their digest.
-    Raises FileNotFoundError when there is no such folder.
+    Deeper files are opened without following links, and blobs are checked against their digest. Raises
+    FileNotFoundError when the folder does not exist.
     """
     _refuse_link_or_foreign(folder, folder.lstat())
     refuse_foreign(folder)
@@ -84,27 +82,27 @@ def refuse_planted(folder: Path) -> None:
 
 
 def unusable(path: Path, error: OSError) -> StateUnusable:
-    """The StateUnusable that says why `path` cannot be used, and what to do."""
+    """Return the StateUnusable with the reason why `path` cannot be used, and the fix."""
     elsewhere = "choose another state folder with --state DIR or PIXIRNB_STATE"
     match error.errno:
         case errno.ENOTDIR | errno.EEXIST:
-            said = "a file stands where a folder is needed"
+            message = "a file stands where a folder is needed"
             fix = f"move the file away, or {elsewhere}"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            said, fix = "it cannot be written", elsewhere
+            message, fix = "it cannot be written", elsewhere
         case errno.ENOSPC | errno.EDQUOT:
-            said, fix = "the disk is full", f"free some space, or {elsewhere}"
+            message, fix = "the disk is full", f"free some space, or {elsewhere}"
         case errno.ELOOP:
             return linked_error(path)
         case _:
-            said, fix = error.strerror or str(error), elsewhere
+            message, fix = error.strerror or str(error), elsewhere
     return StateUnusable(
-        f"{path}: {said}", fix=fix, details={"path": str(path), "errno": error.errno}
+        f"{path}: {message}", fix=fix, details={"path": str(path), "errno": error.errno}
     )
 
 
 def foreign(path: Path, owner: int) -> StateUnusable:
-    """The StateUnusable for something that belongs to another user."""
+    """Return the StateUnusable for a file or folder of another user."""
     return StateUnusable(
         f"{path} belongs to user {owner}, not to you ({os.geteuid()})",
         fix="copy the run into a state folder of your own, or choose one with --state DIR",
@@ -114,7 +112,7 @@ def foreign(path: Path, owner: int) -> StateUnusable:
 
 
 def exposed_error(path: Path, bits: int) -> StateUnusable:
-    """The StateUnusable for a folder that others may put things into, and that is no state folder yet."""
+    """Return the StateUnusable for a folder that others may write to and that is no state folder yet."""
     return StateUnusable(
         f"{path} may be written by other users (mode {bits:04o})",
         fix=f"`chmod go-w {path}`, or choose another state folder with --state DIR or PIXIRNB_STATE",
@@ -124,7 +122,7 @@ def exposed_error(path: Path, bits: int) -> StateUnusable:
 
 
 def linked_error(path: Path, where: str = "a run folder") -> StateUnusable:
-    """The StateUnusable for a symbolic link inside a run folder, or what else `where` names."""
+    """Return the StateUnusable for a symbolic link inside a run folder, or inside `where`."""
     return StateUnusable(
         f"{path} is a symbolic link, and nothing in {where} may lead elsewhere",
         fix="remove the link, or put the file it names in its place",

@@ -1,9 +1,9 @@
-"""A damaged log that goes on: what holds of it stays, and what does not is kept aside in the run's folder.
+"""Repair of a damaged log: its valid part stays, the rest is set aside in the run's folder.
 
-    log.<n>.broken                what followed the last line that held, as it lay there
-    sessions|output/<name>.<n>.broken   what attempts left that the history kept knows nothing of
+    log.<n>.broken                bytes after the last valid line
+    sessions|output/<name>.<n>.broken   files of attempts that the kept history does not know
 
-The log is replaced as a whole by one that says so itself: until then it is damaged, and nothing is ever deleted.
+The log is replaced as a whole by one that reports the repair: until then it is damaged, and nothing is ever deleted.
 Source: docs/adr/0017-owners-and-what-two-of-them-leave.md.
 """
 
@@ -18,14 +18,14 @@ from pixirnb.history.codec import Decoded
 from pixirnb.protocols.ports import Mend, Setback
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import encode_group
-from pixirnb.store.seal import Seal, leave_seal
+from pixirnb.store.seal import Seal, write_seal
 from pixirnb.system.atomic_files import put_durably, sync_folder
 
 SUFFIX: Final = ".broken"
 
 
 def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, mend: Mend) -> Decoded:
-    """The log at `path`, mended by its holder: the events of `decoded` and those of `mend`. Raises OSError, LogWriteFailed."""
+    """Repair the log at `path`, as its owner: the events of `decoded` and those of `mend`. Raises OSError, LogWriteFailed."""
     assert decoded.damage is not None
     folder = path.parent
     number = _free_number(folder)
@@ -36,14 +36,14 @@ def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, men
     mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
     for name in ("sessions", "output"):
         _set_aside(folder / name, mended.attempts, number)
-    said, chain = encode_group(
+    lines, chain = encode_group(
         mended.events, chain=decoded.chain, after=len(decoded.events), put=blobs.put
     )
     events = [*decoded.events, *mended.events]
     # The seal first: with it the old log is damaged as before, and the new one is whole.
-    leave_seal(folder, Seal(len(events), chain))
+    write_seal(folder, Seal(len(events), chain))
     sync_folder(folder)
-    whole = data[: decoded.good_bytes] + said
+    whole = data[: decoded.good_bytes] + lines
     put_durably(path, whole)
     return Decoded(events, None, len(whole), chain)
 
@@ -56,7 +56,7 @@ def _free_number(folder: Path) -> int:
 
 
 def _set_aside(folder: Path, attempts: Mapping[str, int], number: int) -> None:
-    """Rename what attempts left that are none of these: their numbers are given again."""
+    """Rename files of all other attempts: their numbers are used again."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         step, _, attempt = path.stem.rpartition(".")
         if path.suffix != SUFFIX and attempt.isdigit() and int(attempt) > attempts.get(step, 0):

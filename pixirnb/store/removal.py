@@ -1,9 +1,9 @@
-"""Runs taken away: held, renamed aside, then deleted, so that a run is whole or gone and never half of one.
+"""Removal of runs: owned, renamed, then deleted, so that a run is whole or gone.
 
-    runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──let go, delete──▶  nothing
+    runs/<run_id>  ──rename, under the run's lock──▶  runs/.removed-<run_id>-<pid>  ──release, delete──▶  nothing
 
-What bears the second name is no run to anybody. Where what is kept elsewhere for it cannot be let go of, it gets its first name
-back. A removal that was killed in between is finished by the next one.
+A folder with the second name is no run. If data kept elsewhere for it cannot be released, it gets its first name
+back. The next removal finishes one that was killed.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ from pixirnb.store.lease import new_instance, take
 from pixirnb.store.private_files import foreign, unusable
 
 ASIDE: Final = ".removed-"
-"""How the name of a folder begins that is being deleted."""
+"""Prefix of the name of a folder that is being deleted."""
 
 
 LetGo = Callable[[str], None]
-"""Gives up what is kept elsewhere for the run of this id. Raises PixirnbError: another removal tries again."""
+"""Function that releases data kept elsewhere for a run id. Raises PixirnbError: another removal retries."""
 
 
 def _nothing_kept(_run_id: str) -> None:
-    """For who keeps nothing of a run elsewhere."""
+    """Release nothing: for stores without data elsewhere."""
 
 
 def remove_run(
     folder: Path, is_unchanged: Callable[[], bool], let_go: LetGo = _nothing_kept
 ) -> None:
-    """Remove a run folder that nobody holds. Links are removed, never followed.
+    """Remove a run folder without an owner. Links are removed, never followed.
 
-    `is_unchanged` is asked once the run is held, and `let_go` once it is no run any more; where that
-    raises, it is a run again.
-    Raises HeldByAnother while someone else holds it, or another host did;
-    Cannot (`run_changed`); StateUnusable for what is not ours, is gone, or cannot be written.
+    `is_unchanged` is called once the run is owned, and `let_go` once it is no run any more; if that raises, it is a
+    run again. Raises HeldByAnother while another process or host owns it; Cannot (`run_changed`); StateUnusable if it
+    belongs to another user, is gone, or cannot be written.
     """
     try:
         status = folder.lstat()
@@ -53,7 +52,7 @@ def remove_run(
     aside = folder.with_name(f"{ASIDE}{folder.name}-{os.getpid()}")
     with ExitStack() as held:
         if stat.S_ISDIR(status.st_mode):
-            # The lock lies in the folder and is held until it is gone: who waits for it finds no run.
+            # The lock is in the folder and is held until the folder is gone: a waiter for it finds no run.
             held.callback(take(folder, instance=new_instance()).release)
         if not is_unchanged():
             raise Cannot(
@@ -75,7 +74,7 @@ def remove_run(
 
 
 def finish_removals(runs: Path, let_go: LetGo = _nothing_kept) -> int:
-    """Delete what removals that were killed have left in a `runs` folder; how many there were. Never raises."""
+    """Delete the remains of killed removals in a `runs` folder; return their number. Never raises."""
     try:
         names = [name for name in os.listdir(runs) if name.startswith(ASIDE)]  # noqa: PTH208 - names are all
     except OSError:
@@ -92,21 +91,21 @@ def finish_removals(runs: Path, let_go: LetGo = _nothing_kept) -> int:
 
 
 def bytes_of(folder: Path) -> int:
-    """Bytes of all files of a run folder, links not followed; what cannot be looked at counts nothing."""
+    """Return the bytes of all files of a run folder, without following links; unreadable ones count 0."""
     total = 0
     if folder.is_symlink():
         return total
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - thousands of files
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - thousands of files
             except OSError:
                 continue
     return total
 
 
 def age_s(ended_at: str | None, folder: Path, *, now: Callable[[], float] = time.time) -> float:
-    """Seconds since a run ended, or else since its log last changed, or its folder where it has none; 0 where nothing tells."""
+    """Return seconds since a run ended, else since its log last changed, or its folder without a log; 0 if unknown."""
     try:
         if ended_at is not None:
             return now() - datetime.fromisoformat(ended_at).timestamp()

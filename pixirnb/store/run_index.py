@@ -1,10 +1,10 @@
-"""A memo of how runs stand, so that listing ten thousand of them does not read ten thousand logs.
+"""A cache of the states of runs, so that listing ten thousand of them does not read ten thousand logs.
 
     catalogue.json   {"release":"…","rows":{run_id: [identity, workflow, status, started_at, ended_at, counts]},"v":1}
 
-A row is kept under the identity of the files it was read from (size, times and inode of log and seal) and is
-worth nothing once any of them differs. It is never truth: deleted, damaged or of another release it is made
-anew, and nothing but a listing looks at it. See docs/adr/0009.
+A row is stored under the identity of its files (size, times and inode of log and seal) and is ignored once any of
+them differs. The cache is never truth: if deleted, damaged or of another release it is rebuilt, and only a listing
+reads it. See docs/adr/0009.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pixirnb.system.version import release
 CATALOGUE_NAME: Final = "catalogue.json"
 
 Identity = list[int]
-"""Size, mtime and ctime in ns, and inode of the log; then the same of its seal, where there is one."""
+"""Size, mtime and ctime in ns, and inode of the log; then the same of its seal, if there is one."""
 
 Row = dict[str, Any]
 """`{run_id, workflow, status, started_at, ended_at, counts}`."""
@@ -37,17 +37,16 @@ Row = dict[str, Any]
 _VERSION: Final = 1
 _LOG_NAME: Final = "log.jsonl"
 _LARGEST: Final = 256 * 1024 * 1024
-"""Bytes of a catalogue that are read: room for half a million runs."""
+"""Maximum number of bytes read of a catalogue: half a million runs."""
 _SETTLED_NS: Final = 2_000_000_000
-"""A file that was changed a moment ago may change once more within the same tick of its clock, size and all: its row is not
-kept before that moment has passed."""
+"""Minimum age of a file for its row to be stored: within one tick of its clock a file may change again without a trace."""
 
 
 class Catalogue:
-    """The rows of one state folder, as they were when last read. Not thread-safe; `save` is best effort."""
+    """The rows of one state folder, as last read. Not thread-safe; `save` is best effort."""
 
     def __init__(self, state: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
-        """`state` is the state folder; `now_ns` its clock, in the time of the file system."""
+        """Open the catalogue of the state folder `state`; `now_ns` is the clock of the file system."""
         self._state = state
         self._runs = os.fspath(state / "runs")
         self._now_ns = now_ns
@@ -55,7 +54,7 @@ class Catalogue:
         self._is_changed = False
 
     def row(self, run_id: str) -> Row | None:
-        """The row of a run that nobody holds and whose files are those it was read from; None: read it anew."""
+        """Return the row of a run without an owner whose files are unchanged; None: read the run."""
         kept = self._rows.get(run_id)
         if kept is None:
             return None
@@ -67,31 +66,34 @@ class Catalogue:
         return None if row is None or identity is None or identity != kept[0] else row
 
     def identity(self, run_id: str) -> Identity | None:
-        """What identifies the files of a run now; take it before reading them. None where they are not plain files of ours."""
+        """Return the identity of the files of a run now; call it before reading them.
+
+        None if they are not plain files of this user.
+        """
         folder = f"{self._runs}/{run_id}"
         try:
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
                 return None
-            found = _identity(f"{folder}/{_LOG_NAME}")
-            if found is None:
+            of_log = _identity(f"{folder}/{_LOG_NAME}")
+            if of_log is None:
                 return None
             try:
                 seal = _identity(f"{folder}/{SEAL_NAME}")
             except FileNotFoundError:
-                return found
+                return of_log
         except OSError:
             return None
-        return None if seal is None else found + seal
+        return None if seal is None else of_log + seal
 
     def keep(self, row: Row, identity: Identity | None) -> None:
-        """Keep a row of a run at rest under the identity its files had before they were read.
+        """Store a row of a run at rest under the identity its files had before they were read.
 
-        Rows of files that were changed a moment ago, and of logs that need blobs to be read, are not kept.
+        Rows of files that were just changed, and of logs that need blobs, are not stored.
         """
         run_id = row["run_id"]
         if identity is None or run_id is None:
             return
-        youngest = max(place for index, place in enumerate(identity) if index % 4 in {1, 2})
+        youngest = max(stamp for index, stamp in enumerate(identity) if index % 4 in {1, 2})
         if self._now_ns() - youngest < _SETTLED_NS or self._needs_blobs(run_id):
             return
         self._rows[run_id] = [
@@ -105,7 +107,7 @@ class Catalogue:
         self._is_changed = True
 
     def save(self, run_ids: Iterable[str]) -> None:
-        """Write what changed, without runs that are no longer there. Never raises: without it the next listing is slow."""
+        """Write changes, without runs that no longer exist. Never raises: the next listing is only slower."""
         there = set(run_ids)
         gone = [run_id for run_id in self._rows if run_id not in there]
         if not self._is_changed and not gone:
@@ -128,7 +130,7 @@ class Catalogue:
         self._is_changed = False
 
     def _needs_blobs(self, run_id: str) -> bool:
-        """Whether lines of the log lie in blobs: those can be damaged without a trace in the log's own identity."""
+        """Return whether lines of the log are in blobs: those can be damaged without changing the log's identity."""
         try:
             if not os.listdir(f"{self._runs}/{run_id}/blobs"):  # noqa: PTH208 - only whether it is empty
                 return False
@@ -147,23 +149,23 @@ def _identity(path: str) -> Identity | None:
 
 
 def _read(path: Path) -> dict[str, list[Any]]:
-    """The rows of a catalogue file; none where it cannot be read, is not ours, or is of another release."""
+    """Return the rows of a catalogue file; none if it is unreadable, of another user, or of another release."""
     try:
         with os.fdopen(open_private(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
                 return {}
             data = file.read(_LARGEST)
-        found = from_json(data)
-        rows = found["rows"]
-        is_ours = found["v"] == _VERSION and found["release"] == release()
+        document = from_json(data)
+        rows = document["rows"]
+        is_ours = document["v"] == _VERSION and document["release"] == release()
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return rows if is_ours and isinstance(rows, dict) else {}
 
 
 def _row(run_id: str, kept: Any) -> Row | None:
-    """A kept row as it was given; None where it has not the shape of one."""
+    """Return a stored row as it was given; None if it is malformed."""
     try:
         identity, workflow, status, started_at, ended_at, counts = kept
     except (TypeError, ValueError):

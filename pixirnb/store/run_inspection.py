@@ -1,4 +1,4 @@
-"""What lies in a run folder, looked at and left as it is: the facts a diagnosis is made from."""
+"""Inspection of a run folder, without changing it: the input of a diagnosis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pixirnb.protocols.ports import LogContents
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import standing
-from pixirnb.store.session_inspection import seen_sessions
+from pixirnb.store.session_inspection import inspect_sessions
 
 _OTHERS = 0o077
 
 
-def look_around(folder: Path, reading: LogContents, *, now_ns: int) -> DiagnosisInput:
-    """The surroundings of a log, as far as its folder shows them: processes, values and workspace apart. Raises OSError."""
+def inspect_run(folder: Path, reading: LogContents, *, now_ns: int) -> DiagnosisInput:
+    """Return the facts about a log that its folder shows, without processes, values and workspace. Raises OSError."""
     lease, how = standing(folder)
     exposed, planted = _seen(folder)
     return DiagnosisInput(
@@ -32,7 +32,7 @@ def look_around(folder: Path, reading: LogContents, *, now_ns: int) -> Diagnosis
         standing=how,
         lost_blobs=tuple(_lost_blobs(FileBlobs(folder / "blobs"), reading.events)),
         lost_outputs=tuple(_lost_outputs(folder, reading.events)),
-        sessions=seen_sessions(folder, reading.events, now_ns=now_ns),
+        sessions=inspect_sessions(folder, reading.events, now_ns=now_ns),
         requests=tuple(FileInbox(folder / "inbox").waiting()),
         exposed=exposed,
         planted=planted,
@@ -40,7 +40,7 @@ def look_around(folder: Path, reading: LogContents, *, now_ns: int) -> Diagnosis
 
 
 def named_blobs(event: Event) -> Iterator[str]:
-    """Digests of the blobs an attempt left: its output and its artifacts."""
+    """Yield the digests of an attempt's blobs: its output and its artifacts."""
     if event.kind != "attempt_ended" or not fits(event.kind, event.data):
         return
     output = event.data.get("output")
@@ -59,8 +59,8 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
                 known[digest] = blobs.fault(digest)
             fault = known[digest]
             if fault is not None:
-                said: dict[str, Any] = event.data
-                yield LostBlob(digest, fault, said.get("step"), said.get("attempt"))
+                data: dict[str, Any] = event.data
+                yield LostBlob(digest, fault, data.get("step"), data.get("attempt"))
 
 
 def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, int, str]]:
@@ -74,7 +74,7 @@ def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, 
 
 
 def _seen(folder: Path) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """What is wider open than it should be (path and mode), and what is a link or another user's."""
+    """Return entries with too wide permissions (path and mode), and entries that are links or another user's."""
     exposed, planted = [], []
     for path in _all_of(folder):
         try:
@@ -91,6 +91,6 @@ def _seen(folder: Path) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
 
 def _all_of(folder: Path) -> Iterator[Path]:
     yield folder
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         for name in sorted([*folders, *names]):
-            yield Path(place, name)
+            yield Path(parent, name)

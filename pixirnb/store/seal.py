@@ -1,13 +1,11 @@
-"""How far a log had come, kept beside it, so that a log which lost its end is found out.
+"""A record of a log's length next to it, which reveals a log that lost its end.
 
     seal.json   {"chain":"<32 hex>","seq":41,"v":1}
 
-The chain finds whatever happens inside a log. It cannot find that whole lines are missing at the end,
-and a log cut behind the end of an earlier course reads like a run that ended there. So the holder leaves
-a seal when its first events of a course are on the disk, and again when it lets go. A log longer than
-its seal is sound: a later holder died. A seal that is missing or cannot be read says nothing.
-
-It is no second truth: nothing is ever taken from it but that a log is not whole (docs/adr/0010).
+The chain reveals every change inside a log. It cannot reveal that whole lines are missing at the end: a log cut after
+an earlier end reads like a run that ended there. So the owner writes a seal when its first events are on the disk,
+and again at its end. A log longer than its seal is sound: a later owner died. A missing or unreadable seal proves
+nothing. Nothing else is ever derived from a seal (docs/adr/0010).
 """
 
 from __future__ import annotations
@@ -29,23 +27,23 @@ SEAL_NAME: Final = "seal.json"
 
 _VERSION: Final = 1
 _LIMIT: Final = 1024
-"""Bytes of a seal that are read; ours have about 70."""
+"""Maximum number of bytes read of a seal; ours have about 70."""
 _CHAIN: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """How many events a log had, and the chain value of the last of them."""
+    """The number of events of a log, and the chain value of the last one."""
 
     seq: int
     chain: str
 
 
-def leave_seal(folder: Path, seal: Seal) -> None:
-    """Put a seal in a run folder, for its holder only, once all it speaks of is on the disk.
+def write_seal(folder: Path, seal: Seal) -> None:
+    """Write a seal into a run folder, only as its owner, once all its events are on the disk.
 
-    Never raises for the disk: without a seal, or with an older one, the log is as good as before. It
-    is not synced either, for a machine that fails may keep the older one.
+    Never raises for the disk: without a seal, or with an older one, the log is still good. It is not synced: after a
+    power cut the older one is fine.
     """
     temporary = folder / f"{SEAL_NAME}.{os.getpid()}"
     text = json.dumps({"chain": seal.chain, "seq": seal.seq, "v": _VERSION}, separators=(",", ":"))
@@ -63,9 +61,9 @@ def leave_seal(folder: Path, seal: Seal) -> None:
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal of a run folder; None when there is none, or none that can be read.
+    """Return the seal of a run folder; None if there is none or it is unreadable.
 
-    Whoever compares reads it before the log: a log only grows, so a writer at work is never accused.
+    To compare, read it before the log: a log only grows, so a working writer is never reported as damaged.
     """
     try:
         descriptor = open_private(folder / SEAL_NAME, os.O_RDONLY)
@@ -84,17 +82,17 @@ def read_seal(folder: Path) -> Seal | None:
 
 
 def check_seal(decoded: Decoded, data: bytes, seal: Seal | None) -> Decoded:
-    """What was decoded from the whole `data` of a log, with the damage its seal betrays.
+    """Return the log decoded from the whole `data`, with the damage that its seal reveals.
 
-    Damage that was found inside the log stays as it is named: it is nearer to what happened. Only a
-    torn tail gives way, since a line that was sealed had once been whole.
+    Damage found inside the log keeps its name, which is more specific. Only a torn tail is replaced, since a sealed
+    line had once been whole.
     """
     damage = decoded.damage
     if seal is None or (damage is not None and damage.code != "torn_tail"):
         return decoded
-    found = missing(len(decoded.events), seal)
-    if found is not None:
-        return replace(decoded, damage=found)
+    missed = missing(len(decoded.events), seal)
+    if missed is not None:
+        return replace(decoded, damage=missed)
     if _chain_at(seal.seq, decoded, data) == seal.chain:
         return decoded
     kept = seal.seq - 1
@@ -102,7 +100,7 @@ def check_seal(decoded: Decoded, data: bytes, seal: Seal | None) -> Decoded:
 
 
 def missing(count: int, seal: Seal) -> Damage | None:
-    """The damage of a log that ends after `count` events, where its seal speaks of more."""
+    """Return the damage of a log that ends after `count` events, if its seal has more; else None."""
     if count >= seal.seq:
         return None
     has = f"ends after {count} events" if count != 1 else "ends after 1 event"
@@ -111,7 +109,7 @@ def missing(count: int, seal: Seal) -> Damage | None:
 
 
 def unlike(seal: Seal) -> Damage:
-    """The damage of a log that has enough events, and others than those that were sealed."""
+    """Return the damage of a log with enough events that differ from the sealed ones."""
     message = (
         f"line {seal.seq} does not end the history that was sealed there: another took its place"
     )
@@ -119,7 +117,7 @@ def unlike(seal: Seal) -> Damage:
 
 
 def _chain_at(seq: int, decoded: Decoded, data: bytes) -> str:
-    """The chain value of an event that was decoded."""
+    """Return the chain value of a decoded event."""
     if seq == len(decoded.events):
         return decoded.chain
     return data.split(b"\n", seq)[seq - 1][CHAIN_VALUE].decode()

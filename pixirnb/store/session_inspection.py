@@ -1,4 +1,4 @@
-"""The child sessions of a run folder, looked at and left as they are: the facts their diagnosis is made from."""
+"""Inspection of the child sessions of a run folder, without changing them: the input of their diagnosis."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.sessions import FOLDER, read_session, session_ids
 
 _LONGEST: Final = 80
-"""Characters of the longest name an attempt can have."""
+"""Maximum length in characters of an attempt's name."""
 _ENDS: Final = frozenset({"attempt_ended", "subagent_event"})
 
 
-def seen_sessions(folder: Path, events: Sequence[Event], *, now_ns: int) -> tuple[SeenSession, ...]:
-    """Every session that the run's events name or that lies in its folder, by step, oldest attempt first. Raises OSError."""
+def inspect_sessions(
+    folder: Path, events: Sequence[Event], *, now_ns: int
+) -> tuple[SeenSession, ...]:
+    """Return every session named by the run's events or in its folder, by step, oldest attempt first. Raises OSError."""
     names = {name for name in (*session_ids(folder), *_named(events)) if len(name) <= _LONGEST}
-    found = (_seen(folder, name, now_ns=now_ns) for name in sorted(names, key=_parts))
-    return tuple(session for session in found if session is not None)
+    sessions = (_seen(folder, name, now_ns=now_ns) for name in sorted(names, key=_parts))
+    return tuple(session for session in sessions if session is not None)
 
 
 def _named(events: Sequence[Event]) -> Iterator[str]:
-    """Sessions whose attempt is said to have ended: their logs were on disk before that was."""
+    """Yield sessions whose attempt ended in the log: their own logs were on disk before that."""
     for event in events:
         if event.kind not in _ENDS or str(event.data.get("event", "")).startswith("permission"):
             continue
@@ -69,6 +71,6 @@ def _seen(folder: Path, name: str, *, now_ns: int) -> SeenSession | None:
 
 
 def _silent_ms(paths: Sequence[Path], now_ns: int) -> int:
-    """Since the last of the files was written."""
+    """Return milliseconds since the last write to one of the files."""
     written = [path.stat().st_mtime_ns for path in paths if path.is_file()]
     return max(0, (now_ns - max(written, default=now_ns)) // 1_000_000)

@@ -1,6 +1,6 @@
-"""Child sessions of a run, beside its log and in the same format: `sessions/<step>.<attempt>.jsonl`.
+"""Child sessions of a run, next to its log and in its format: `sessions/<step>.<attempt>.jsonl`.
 
-Written by whoever holds the run; read by anyone. A session's lines chain to one another, not to the run's.
+Written by the owner of the run; read by any process. A session's lines chain to one another, not to the run's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileSession:
     """One session's log, being written. Made by `open_session`."""
 
     def __init__(self, path: Path, blobs: FileBlobs, is_held: Callable[[], bool]) -> None:
-        """`is_held`: whether this process still holds the run."""
+        """Open a session file; `is_held` returns whether this process still owns the run."""
         self._path = path
         self._blobs = blobs
         self._is_held = is_held
@@ -39,14 +39,14 @@ class FileSession:
         self._chain = GENESIS
         self._refusal: str | None = None
         self._sound_bytes: int | None = None
-        """Of a session that was left: what is cut there before the first event that follows."""
+        """Size of the valid part of an existing session: the rest is cut before the next event."""
         self.count = 0
-        """Events on disk."""
+        """Number of events on disk."""
         self.held: list[Event] = []
-        """What it held when it was opened."""
+        """Contents of the session when it was opened."""
 
     def append(self, events: Sequence[Event]) -> None:
-        """Make `events` durable in one group. Blocking. Raises LogWriteFailed, and then takes no more."""
+        """Make `events` durable in one group. Blocking. Raises LogWriteFailed, and then accepts no more."""
         if self._refusal is None and not self._is_held():
             self._refusal = "its run is not held by this process"
         if self._refusal is not None:
@@ -72,14 +72,14 @@ class FileSession:
         self.count += len(events)
 
     def close(self) -> None:
-        """Give the file back. Safe to call twice."""
+        """Close the file. Safe to call twice."""
         self._refusal = self._refusal or "it is closed"
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def go_on_from(self, reading: LogContents, chain: str, good_bytes: int) -> None:
-        """Continue a session that another process left; a torn tail is cut when something follows it, and not by a look."""
+        """Continue a session of an earlier process; a torn tail is cut by the next event, not by reading."""
         self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
         self._sound_bytes = good_bytes
         self._chain = chain
@@ -105,9 +105,9 @@ class FileSession:
 def open_session(
     folder: Path, session_id: str, blobs: FileBlobs, is_held: Callable[[], bool]
 ) -> FileSession:
-    """A session of a held run, for writing: a new one, or one that was left and goes on.
+    """Open a session of an owned run for writing: a new one, or an existing one to continue.
 
-    Raises LogWriteFailed where what is there is damaged.
+    Raises LogWriteFailed if it is damaged.
     """
     path = _path(folder, session_id)
     session = FileSession(path, blobs, is_held)
@@ -124,7 +124,7 @@ def open_session(
 
 
 def read_session(folder: Path, session_id: str, blobs: FileBlobs) -> LogContents:
-    """What a session's log holds. Damage is in the Reading. Raises UnknownRun (`unknown_session`), StateUnusable."""
+    """Read a session's log. Damage is in the LogContents. Raises UnknownRun (`unknown_session`), StateUnusable."""
     path = _path(folder, session_id)
     if not path.is_file():
         raise _unknown(folder, session_id)
@@ -141,15 +141,15 @@ def follow_session(folder: Path, session_id: str, blobs: FileBlobs) -> LogFollow
 
 
 def session_ids(folder: Path) -> list[str]:
-    """Every session of a run, by name."""
+    """Return every session of a run, by name."""
     try:
         names = os.listdir(folder / FOLDER)  # noqa: PTH208 - names are all that is wanted
     except FileNotFoundError:
         return []
     except OSError as error:
         raise unusable(folder / FOLDER, error) from error
-    found = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
-    return sorted(name for name in found if is_attempt_name(name))
+    ids = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+    return sorted(name for name in ids if is_attempt_name(name))
 
 
 def _path(folder: Path, session_id: str) -> Path:

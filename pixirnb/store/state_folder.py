@@ -1,4 +1,4 @@
-"""Where runs are kept: which state folder a workspace has, and how one is made.
+"""The state folder of a workspace: how it is found and made.
 
 The nearest `.pixirnb` of this user's from the workspace upward wins, so that a notebook in a
 subfolder sees the runs of its project. Source: contract.md §3.
@@ -34,11 +34,11 @@ _kept: set[Path] = set()
 
 
 def find_state(workspace: Path, override: Path | None = None) -> Path:
-    """The state folder of a workspace, absolute; it need not exist yet, and nothing is made.
+    """Return the state folder of a workspace, absolute; it need not exist, and nothing is made.
 
-    `override` (the `--state` of the command), else the variable PIXIRNB_STATE, else the nearest
-    `.pixirnb` of this user's up to home or the root, else one at the top of the git repository,
-    else one in the workspace. Raises StateUnusable when a file of this user's bears the name.
+    `override` (the `--state` of the command), else the variable PIXIRNB_STATE, else the nearest `.pixirnb` of this
+    user up to home or the root, else one at the top of the git repository, else one in the workspace. Raises
+    StateUnusable when a file of this user has that name.
     """
     if override is None and os.environ.get(STATE_VARIABLE):
         override = Path(os.environ[STATE_VARIABLE])
@@ -79,9 +79,9 @@ def prepare_state(state: Path) -> Path:
 
 
 def refuse_entrance(state: Path) -> None:
-    """Raise StateUnusable for a state folder of another user's, and where one of its own folders is a link.
+    """Raise StateUnusable for a state folder of another user, or if one of its own folders is a link.
 
-    The state folder itself may be a link of its user's. One inside it would lead away what is meant to stay.
+    The state folder itself may be a link of its user. A link inside it would lead private files outside.
     """
     if os.path.lexists(state):
         refuse_foreign(state)
@@ -91,9 +91,9 @@ def refuse_entrance(state: Path) -> None:
 
 
 def close_to_others(state: Path) -> None:
-    """See that nobody but its user may put anything into a state folder. Raises StateUnusable (`state_exposed`).
+    """Ensure that only its user may write to a state folder. Raises StateUnusable (`state_exposed`).
 
-    Leave to write is taken from others where it is a state folder; any other folder is left as its user wants it, and refused.
+    Write permission of others is removed from a state folder; any other folder is left unchanged, and refused.
     """
     try:
         bits = stat.S_IMODE(state.stat().st_mode)

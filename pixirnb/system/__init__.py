@@ -1,1 +1,1 @@
-"""What the operating system asks of every program: atomic files, interrupted calls, marks of processes."""
+"""Services that every program needs of the operating system: atomic files, interrupted calls, marks of processes."""

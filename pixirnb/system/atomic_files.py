@@ -1,4 +1,4 @@
-"""Small files that a power cut leaves as they were or as they should be, and names that it does not take away."""
+"""Small files that survive a power cut, either old or new, never half written; and durable file names."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from pixirnb.system.retry_interrupted import retry_eintr
 
 
 def put(path: Path, data: bytes) -> None:
-    """`data` at `path`, 0600, whole or not at all; the name is durable once its folder is synced. Raises OSError.
+    """Write `data` to `path`, mode 0600, completely or not at all.
 
-    A process that dies on the way leaves a file named `.<name>.<8 hex digits>` beside it.
+    The name is durable once its folder is synced. Raises OSError.
+
+    A process that dies on the way leaves a file named `.<name>.<8 hex digits>` next to it.
     """
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -30,7 +32,10 @@ def put(path: Path, data: bytes) -> None:
 
 
 def put_durably(path: Path, data: bytes) -> None:
-    """The same, with its name. Raises OSError; what is at `path` then is the old, or the new with a name that may not last."""
+    """Write `data` to `path` and make the name durable.
+
+    Raises OSError: then `path` has the old content, or the new one under a name that may be lost.
+    """
     put(path, data)
     sync_folder(path.parent)
 
@@ -46,16 +51,16 @@ def sync_folder(folder: Path) -> None:
 
 @lru_cache(maxsize=64)
 def keep_names(folder: Path, above: int) -> None:
-    """Make the names in a folder durable and those in so many above it, once a process. Raises OSError.
+    """Make the names in a folder durable, and those in `above` folders above it, once a process. Raises OSError.
 
-    Asked of folders that are there, too: whoever made them may have died before it had asked.
+    This is done for existing folders too: the process that made them may have died before it could sync.
     """
     for each in (folder, *folder.parents[:above]):
         sync_folder(each)
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for this user alone. Raises OSError."""
+    """Make a folder and its missing parents, for this user alone. Raises OSError."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)
@@ -65,6 +70,6 @@ def make_folders(folder: Path) -> None:
 
 
 def let_go(path: Path) -> None:
-    """Delete a file that was of use for a moment. One that the disk keeps now is swept with what dead processes left."""
+    """Delete a temporary file. A file that cannot be deleted now is removed later with the files of dead processes."""
     with suppress(OSError):
         retry_eintr(path.unlink, missing_ok=True)

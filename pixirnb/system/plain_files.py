@@ -1,4 +1,4 @@
-"""Opening a file that a program may have put there, without ever waiting: a pipe in its place has nobody at its other end."""
+"""Opening a regular file without blocking: a pipe in its place might have no writer at its other end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """The regular file at `path`, links followed, for reading. Raises OSError, ENXIO for a pipe, socket or device."""
+    """Open the regular file at `path` for reading; links are followed. Raises OSError, ENXIO for a pipe, socket or device."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode

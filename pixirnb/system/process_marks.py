@@ -1,10 +1,11 @@
-"""The mark of an attempt: a number that its processes cannot lose by accident, and that every other process can read.
+"""The mark of an attempt: a number that its processes inherit and that every other process can read.
 
     run/step.attempt ──mark_of──▶ number ──wear──▶ soft RLIMIT_LOCKS of a process ──fork, exec──▶ all below it
 
-Linux has not enforced that limit since 2.4.25, and still hands it on: through `fork` and `exec`, past `setsid`, a second fork
-and an emptied environment. Whoever runs as the same user may ask for it, whoever the parent is by now. So a process is told to
-be an attempt's without knowing where it came from. Standard library only: the supervisor process stands on this too.
+Linux has not enforced that limit since 2.4.25, and still passes it on through `fork` and `exec`, past `setsid`, a
+second fork and an emptied environment. Any process of the same user can read it, even after the parent has changed.
+So a process of an attempt is recognised without knowing its ancestors. Standard library only: the supervisor process
+imports this module.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ _LOCKS: Final = 10
 """RLIMIT_LOCKS; Python has no name for it."""
 
 _SIGNATURE: Final = 1 << 62
-"""Set in every mark: no limit that a person would write."""
+"""Bits set in every mark, so that no limit set by a person looks like one."""
 
 _SWEEP_EVERY_S: Final = 0.005
 
 
 def mark_of(tag: str, instance: str) -> int:
-    """The mark of an attempt, by its tag `<run_id>/<step>.<attempt>` and its owner.
+    """Return the mark of an attempt, from its tag `<run_id>/<step>.<attempt>` and its owner.
 
-    24 bits tell the run, 10 the owner, 28 the attempt.
+    24 bits identify the run, 10 the owner, 28 the attempt.
     """
     run_id, _, attempt = tag.partition("/")
     return _owned(run_id, instance) << 28 | _digest(attempt, 28)
 
 
 def of_run(run_id: str, instances: Collection[str] | None = None) -> Callable[[int], bool]:
-    """The wish for the marks of all attempts of a run, begun by these owners or by any."""
+    """Return a predicate for the marks of all attempts of a run, started by `instances` or, if None, by any owner."""
     if instances is None:
         whole = _owned(run_id, "") >> 10
         return lambda mark: mark >> 38 == whole
@@ -49,12 +50,12 @@ def of_run(run_id: str, instances: Collection[str] | None = None) -> Callable[[i
 
 
 def one_of(marks: Collection[int]) -> Callable[[int], bool]:
-    """The wish for any of these marks."""
+    """Return a predicate for any of these marks."""
     return marks.__contains__
 
 
 def can_mark() -> bool:
-    """Whether processes can be marked here: on Linux, with `/proc`, where nobody has lowered the hard limit."""
+    """Return whether processes can be marked: on Linux, with `/proc`, unless the hard limit was lowered."""
     if sys.platform != "linux" or not Path("/proc/self/stat").exists():
         return False
     try:
@@ -64,7 +65,10 @@ def can_mark() -> bool:
 
 
 def wear(limit: int) -> int:
-    """Put a mark on this process, for what it forks from now on; returns the limit it had. Raises OSError, ValueError."""
+    """Put a mark on this process; processes forked later inherit it.
+
+    Returns the previous limit. Raises OSError, ValueError.
+    """
     if sys.platform != "linux":
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     before, hard = resource.getrlimit(_LOCKS)
@@ -73,7 +77,7 @@ def wear(limit: int) -> int:
 
 
 def put_on(pid: int, limit: int) -> None:
-    """Put a mark on another process of this user; silence where it is gone or not ours."""
+    """Put a mark on another process of this user. Does nothing if it is gone or belongs to another user."""
     if sys.platform == "linux":
         try:
             resource.prlimit(pid, _LOCKS, (limit, resource.prlimit(pid, _LOCKS)[1]))
@@ -82,7 +86,7 @@ def put_on(pid: int, limit: int) -> None:
 
 
 def worn(pid: int) -> int | None:
-    """The mark, or whatever else stands in its place, of a process; None where it is gone or not ours to ask."""
+    """Return the limit of a process, a mark or not; None if it is gone or may not be read."""
     if sys.platform == "linux":
         try:
             return resource.prlimit(pid, _LOCKS)[0]
@@ -92,110 +96,118 @@ def worn(pid: int) -> int | None:
 
 
 def mark_worn(pid: int) -> int | None:
-    """The mark of a process; None where it bears none, is gone or is not ours to ask."""
-    found = worn(pid)
-    return None if found is None or found < _SIGNATURE else found
+    """Return the mark of a process; None if it has none, is gone or may not be read."""
+    limit = worn(pid)
+    return None if limit is None or limit < _SIGNATURE else limit
 
 
 def variables(name: str) -> Iterator[tuple[int, str]]:
-    """Processes whose environment holds a variable, and its value. Never this one; none that may not be looked into."""
+    """Yield processes whose environment holds a variable, with its value.
+
+    Skips this process and those that may not be read.
+    """
     sign = f"{name}=".encode()
     for pid in _ids() if sys.platform == "linux" else []:
         try:
             entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        found = next((entry for entry in entries if entry.startswith(sign)), None)
-        if found is not None and pid != os.getpid():
-            yield pid, found[len(sign) :].decode(errors="replace")
+        entry = next((entry for entry in entries if entry.startswith(sign)), None)
+        if entry is not None and pid != os.getpid():
+            yield pid, entry[len(sign) :].decode(errors="replace")
 
 
-def bearers(wanted: Callable[[int], bool]) -> list[int]:
-    """Ids of living processes with such a mark, oldest ids first. Never this process."""
+def bearers(is_match: Callable[[int], bool]) -> list[int]:
+    """Return the ids of living processes with a matching mark, oldest ids first, without this process."""
     if sys.platform != "linux":
         return []
-    own = os.getpid()
-    return sorted(pid for pid in _ids() if pid != own and _bears(pid, wanted) and look_up(pid))
+    own_pid = os.getpid()
+    return sorted(
+        pid for pid in _ids() if pid != own_pid and _bears(pid, is_match) and look_up(pid)
+    )
 
 
 def stop(
-    wanted: Callable[[int], bool], grace_s: float, limit_s: float
+    is_match: Callable[[int], bool], grace_s: float, limit_s: float
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """End all that bear such a mark, and all below them: a step may have a kernel of its own, whose steps bear other marks.
+    """End all processes with a matching mark, and all below them: a kernel that a step started has steps with other marks.
 
-    SIGTERM, SIGCONT so that it is heard, `grace_s` to go, then SIGKILL until nobody is left or `limit_s` is over. They are
-    frozen before that, until a look finds nobody new: what forks faster than we look cannot get away.
+    Each gets SIGTERM, SIGCONT so that the signal is handled, `grace_s` seconds to exit, then SIGKILL until none is
+    left or `limit_s` seconds are over. Before SIGKILL they are frozen until a scan finds no new process: a process
+    that forks faster than we scan cannot escape.
 
-    Returns: process ids of those there were, of those that were killed, and of those that would not go.
+    Returns: ids of the processes seen, of those killed, and of those that survived.
     """
-    known = _families(wanted, {})
+    known = _families(is_match, {})
     there = tuple(known)
     for pid, start in known.items():
         for number in (signal.SIGTERM, signal.SIGCONT):
             _send(pid, start, number)
     deadline = time.monotonic() + grace_s
-    while time.monotonic() < deadline and _lives(known, wanted):
+    while time.monotonic() < deadline and _lives(known, is_match):
         time.sleep(_SWEEP_EVERY_S)
     killed: dict[int, int] = {}
     deadline = time.monotonic() + limit_s
-    while left := _families(wanted, known):
-        known |= left
-        new = left.keys() - killed.keys()
+    while alive := _families(is_match, known):
+        known |= alive
+        new = alive.keys() - killed.keys()
         for pid in new:
-            _send(pid, left[pid], signal.SIGSTOP)
-            killed[pid] = left[pid]
+            _send(pid, alive[pid], signal.SIGSTOP)
+            killed[pid] = alive[pid]
         if new:
             continue
         if time.monotonic() >= deadline:
             break
-        for pid, start in left.items():
+        for pid, start in alive.items():
             _send(pid, start, signal.SIGKILL)
         time.sleep(_SWEEP_EVERY_S)
-    return there, tuple(pid for pid in killed if pid not in left), tuple(left)
+    return there, tuple(pid for pid in killed if pid not in alive), tuple(alive)
 
 
-def _families(wanted: Callable[[int], bool], known: Mapping[int, int]) -> dict[int, int]:
-    """Living processes that bear such a mark or are known, and all below them: ids to starts, parents first. Never this one."""
-    if sys.platform != "linux" or not (known or bearers(wanted)):
+def _families(is_match: Callable[[int], bool], known: Mapping[int, int]) -> dict[int, int]:
+    """Return living processes with a matching mark or in `known`, and all below them: id to start time, parents first."""
+    if sys.platform != "linux" or not (known or bearers(is_match)):
         return {}
     there = {pid: looks for pid in _ids() if (looks := look_up(pid)) is not None}
     below: dict[int, list[int]] = {}
     for pid, (parent, _) in there.items():
         below.setdefault(parent, []).append(pid)
     queue = [
-        pid for pid, (_, start) in there.items() if known.get(pid) == start or _bears(pid, wanted)
+        pid for pid, (_, start) in there.items() if known.get(pid) == start or _bears(pid, is_match)
     ]
-    found: dict[int, int] = {}
+    families: dict[int, int] = {}
     for pid in queue:
-        if pid not in found and pid != os.getpid():
-            found[pid] = there[pid][1]
+        if pid not in families and pid != os.getpid():
+            families[pid] = there[pid][1]
             queue += below.get(pid, ())
-    return found
+    return families
 
 
-def _lives(known: Mapping[int, int], wanted: Callable[[int], bool]) -> bool:
-    is_there = any((found := look_up(pid)) and found[1] == start for pid, start in known.items())
-    return is_there or bool(bearers(wanted))
+def _lives(known: Mapping[int, int], is_match: Callable[[int], bool]) -> bool:
+    is_there = any(
+        (process_stat := look_up(pid)) and process_stat[1] == start for pid, start in known.items()
+    )
+    return is_there or bool(bearers(is_match))
 
 
 def _ids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hundreds, many times a second
 
 
-def _bears(pid: int, wanted: Callable[[int], bool]) -> bool:
+def _bears(pid: int, is_match: Callable[[int], bool]) -> bool:
     mark = mark_worn(pid)
-    return mark is not None and wanted(mark)
+    return mark is not None and is_match(mark)
 
 
 def now() -> int:
-    """This moment, as starts of processes are told: in ticks since the system's. 0 where nothing tells that."""
+    """Return the current time as process start times are counted: in ticks since boot; 0 if it cannot be read."""
     if sys.platform != "linux":
         return 0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def look_up(pid: int) -> tuple[int, int] | None:
-    """The parent of a living process, and when it started, which tells it from another that has its id by now."""
+    """Return the parent and the start time of a living process. The start time tells it from a later process with its id."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -204,13 +216,13 @@ def look_up(pid: int) -> tuple[int, int] | None:
 
 
 def _send(pid: int, start: int, number: signal.Signals) -> None:
-    """A signal to the process that started then, and to no other that has its id by now."""
+    """Send a signal to the process that started at `start`, never to a later process with its id."""
     try:
         process = os.pidfd_open(pid)
     except OSError:
         return  # gone already
     try:
-        if (found := look_up(pid)) is not None and found[1] == start:
+        if (process_stat := look_up(pid)) is not None and process_stat[1] == start:
             signal.pidfd_send_signal(process, number)
     except OSError:
         pass  # gone already, or not ours to end (a setuid program): the caller's next look tells

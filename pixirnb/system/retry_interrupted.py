@@ -1,7 +1,8 @@
-"""Calls on names that a signal interrupted, made again.
+"""Retries of calls on names that a signal interrupted.
 
-Python repeats an interrupted write, sync or open by itself (PEP 475), but not a `mkdir`, `rename`, `link` or `unlink`: disks of
-the kernel's own never interrupt those. A disk that is served by a process (FUSE) may, and a notebook gets many signals.
+Python repeats an interrupted write, sync or open by itself (PEP 475), but not `mkdir`, `rename`, `link` or `unlink`:
+the kernel's own file systems never interrupt those. A file system served by a process (FUSE) may, and a notebook gets
+many signals.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ T = TypeVar("T")
 
 
 def retry_eintr(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """What `call` returns or raises once no signal comes in between."""
+    """Call until no signal interrupts it; return its result or raise its error."""
     while True:
         try:
             return call(*arguments, **options)

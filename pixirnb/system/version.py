@@ -1,4 +1,4 @@
-"""Which pixirnb this is."""
+"""The version of pixirnb."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def release() -> str:
-    """The installed version; `unpackaged` for a checkout that nobody installed."""
+    """Return the installed version; `unpackaged` for a checkout that is not installed."""
     try:
         return version("pixirnb")
     except PackageNotFoundError:

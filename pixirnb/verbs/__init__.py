@@ -1,1 +1,1 @@
-"""The verbs, once for every surface: their grammar, and what they answer."""
+"""The verbs, once for every surface: their grammar, and their answers."""

@@ -1,4 +1,4 @@
-"""What a verb answers: a document to show, a run that is now under way, or a log to follow. Source: contract.md §9.
+"""Answers of verbs: a document to show, a run under way, or a log to follow. Source: contract.md §9.
 
 Surfaces show answers, wait for runs, and turn raised errors into one or two lines. Exit codes are decided here, once.
 """
@@ -27,7 +27,7 @@ from pixirnb.operations.run import Run
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
-from pixirnb.verbs.failure_output import last_words
+from pixirnb.verbs.failure_output import describe_last_output
 from pixirnb.views.picture.drawing import edges_of
 
 Kind = Literal[
@@ -60,7 +60,7 @@ EXIT_OF: Final[Mapping[str, int]] = {
     "interrupted": EXIT_INTERRUPTED,
     "running": EXIT_COMPLETED,
 }
-"""What a run's status means to a shell."""
+"""Exit code for each status of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ class Answer:
     exit_code: int = EXIT_COMPLETED
     edges: Sequence[tuple[str, str]] = ()
     plan: Callable[[], dict[str, Any]] | None = None
-    """Makes the plan beside an outcome, for a surface that draws it."""
+    """Makes the plan for an outcome, for a surface that draws it."""
     lines: tuple[str, ...] = ()
-    """Sentences beside the document, for people: `explain`, a note."""
+    """Sentences to show with the document: `explain`, a note."""
     endings: tuple[str, ...] = ()
-    """What failing steps printed last, for a terminal: below the document."""
+    """Last output of failing steps, for a terminal: below the document."""
     is_json: bool = False
     report: PlanReport | None = None
-    """The plan that `document` is of, for what more a surface shows of it: who does what."""
+    """The plan of `document`, for surfaces that show more of it: the agents of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """A run that is now being driven by this process."""
+    """A run driven by this process."""
 
     run: Run
     is_tailed: bool = False
@@ -93,7 +93,7 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A log to be followed to its end."""
+    """A log to follow to its end."""
 
     run: Run
     is_json: bool = False
@@ -104,30 +104,30 @@ Result = Answer | Underway | Following
 
 @dataclass(slots=True)
 class Desk:
-    """What a surface lends to the verbs."""
+    """The context that a surface gives to the verbs."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
-    """Workflows defined in the notebook, by name: a name may stand for a file."""
+    """Workflows defined in the notebook, by name: a name may be used for a file."""
     functions: Callable[[Workflow], Mapping[str, str]] = api.notebook_functions
-    """Sources of the notebook functions a workflow calls."""
+    """Sources of the notebook functions that a workflow calls."""
     listeners: Callable[[], Sequence[Listener]] = tuple
-    """Made anew for each run that starts with `--tail`."""
+    """Makes new listeners for each run that starts with `--tail`."""
     is_attended: Callable[[], bool] = lambda: False
-    """Whether a person stays who can be asked for permissions."""
+    """True if a person can be asked for permissions."""
     is_notebook: bool = False
-    """Whether a word that is no file may be the name of a workflow whose cell was not run yet."""
+    """True if a name that is not a file may be a workflow whose cell was not run yet."""
 
 
 def plan_answer(
     report: PlanReport, edges: Sequence[tuple[str, str]], *, is_json: bool = False
 ) -> Answer:
-    """A plan as an answer: exit 2 where it cannot run."""
+    """Return a plan as an answer: exit 2 if it cannot run."""
     code = EXIT_COMPLETED if report.ok else EXIT_INVALID
     return Answer("plan", report.document(), code, edges, is_json=is_json, report=report)
 
 
 def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> Answer:
-    """What an agent will be told. Raises as `PlanReport.prompt`."""
+    """Return the prompt of an agent. Raises as `PlanReport.prompt`."""
     document = {"workflow": report.workflow, "step": step, "prompt": report.prompt(step)}
     return Answer("prompt", document, is_json=is_json)
 
@@ -136,17 +136,17 @@ def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> An
 def outcome_answer(
     run: Run, *, exit_code: int | None = None, is_json: bool = False, notes: tuple[str, ...] = ()
 ) -> Answer:
-    """How a run stands, as an answer; the exit code is its status's unless told otherwise."""
-    found: RunOutcome = run.outcome
-    code = EXIT_OF.get(found.status, EXIT_CANNOT) if exit_code is None else exit_code
+    """Return the state of a run as an answer; the exit code is by default that of its status."""
+    result: RunOutcome = run.outcome
+    code = EXIT_OF.get(result.status, EXIT_CANNOT) if exit_code is None else exit_code
     return Answer(
         "outcome",
-        found.document(),
+        result.document(),
         code,
         edges_of(run.compiled()),
         partial(_plan_document, run),
         notes,
-        last_words(run),
+        describe_last_output(run),
         is_json,
     )
 
@@ -156,5 +156,5 @@ def _plan_document(run: Run) -> dict[str, Any]:
 
 
 def event_document(event: Event) -> dict[str, Any]:
-    """A recorded event as JSON, chain apart."""
+    """Return a recorded event as JSON, without the chain."""
     return {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}

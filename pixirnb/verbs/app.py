@@ -1,7 +1,7 @@
-"""The words: `pixirnb VERB` and `%pixir VERB` are parsed by the same grammar and do the same things. Source: contract.md §9.
+"""The grammar of `pixirnb VERB` and `%pixir VERB`, one for both. Source: contract.md §9.
 
-Each verb returns a Result (see `answers`); calling the App with tokens does both. Mistakes in the words are cyclopts
-errors, all others are pixirnb's own.
+Each verb returns a Result (see `answers`); calling the App with tokens does both. Mistakes in the command line are
+cyclopts errors, all others are pixirnb's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pixirnb.verbs.answers import (
     plan_answer,
     prompt_answer,
 )
-from pixirnb.verbs.failure_output import last_words
+from pixirnb.verbs.failure_output import describe_last_output
 from pixirnb.verbs.options import (
     Common,
     Flag,
@@ -49,7 +49,7 @@ from pixirnb.verbs.smoke import verb
 
 
 def build(desk: Desk, *, name: str = "pixirnb") -> App:
-    """The verbs, bound to a surface that calls them `name`. Calling it with tokens returns a Result."""
+    """Build the verbs, bound to a surface that calls them `name`. Calling it with tokens returns a Result."""
     app = App(
         name=name,
         help="Workflows that end honestly: every run a log, every step unlocked by evidence.",
@@ -209,7 +209,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
         why = tuple(opened.explain(step))
         document = {**opened.outcome.step(step).document(), "explained": list(why)}
-        printed = last_words(opened, step)
+        printed = describe_last_output(opened, step)
         return Answer("bundle", document, lines=why, endings=printed, is_json=is_json(common))
 
     @app.command

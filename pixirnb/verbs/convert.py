@@ -1,4 +1,4 @@
-"""The verb `convert`: a workflow of any format we read, written as YAML of our own. Source: contract.md §9."""
+"""The verb `convert`: a workflow of any supported format as our own YAML. Source: contract.md §9."""
 
 from __future__ import annotations
 

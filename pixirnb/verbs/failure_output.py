@@ -1,4 +1,4 @@
-"""What attempts that did not end well printed last, and where all of it lies: for a terminal, which has no panel to show it."""
+"""The last output of failed attempts, and its location: for a terminal, which has no panel for it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pixirnb.views.basics.sanitize import line
 
 _STEPS: Final = 6
 _READ: Final = 16_384
-"""Bytes of an output log that are looked at, from its end."""
+"""Maximum number of bytes read of an output log, from its end."""
 _STATUSES: Final = frozenset({"failed", "partial"})
 
 
-def last_words(run: Run, step: str | None = None) -> tuple[str, ...]:
-    """A sentence for each step that failed or is partial and printed something, of `step` alone where it is named."""
-    return tuple(islice(_told(run, step), _STEPS))
+def describe_last_output(run: Run, step: str | None = None) -> tuple[str, ...]:
+    """Return a sentence for each failed or partial step with output, or for `step` alone."""
+    return tuple(islice(_sentences(run, step), _STEPS))
 
 
-def _told(run: Run, only: str | None) -> Iterator[str]:
+def _sentences(run: Run, only: str | None) -> Iterator[str]:
     for name, state in run.state.steps.items():
         ended = state.ended or {}
         kind = (ended.get("error") or {}).get("kind")
@@ -35,28 +35,28 @@ def _told(run: Run, only: str | None) -> Iterator[str]:
         if kind == WANTED:
             continue
         # Not by the path that the log gives: a run folder that came from elsewhere may say anything.
-        found = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"
-        if state.checkpoint_status in _STATUSES and (said := _last_lines(found)):
-            yield f"{line(name, 64)} printed last: “{said}”. {_where(run, found, ended)}"
+        path = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"
+        if state.checkpoint_status in _STATUSES and (last_lines := _last_lines(path)):
+            yield f"{line(name, 64)} printed last: “{last_lines}”. {_where(run, path, ended)}"
 
 
-def _where(run: Run, found: Path, ended: Mapping[str, Any]) -> str:
-    """Where what was printed lies: one file, or its two ends here and all of standard output there."""
+def _where(run: Run, path: Path, ended: Mapping[str, Any]) -> str:
+    """Return the location of the output: one file, or its two ends here and all of standard output there."""
     if not ended.get("output_log", {}).get("truncated"):
-        return f"All of it: {found}"
+        return f"All of it: {path}"
     digest = (ended.get("output") or {}).get("blob")
     whole = None if digest is None else run.store.blobs(run.id).path(digest)
     rest = "" if whole is None else f"; all of its standard output: {whole}"
-    return f"Its beginning and its end: {found}{rest}"
+    return f"Its beginning and its end: {path}{rest}"
 
 
-def _last_lines(found: Path) -> str:
+def _last_lines(path: Path) -> str:
     try:
-        with os.fdopen(open_private(found, os.O_RDONLY), "rb") as log:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _READ))
             tail = log.read(_READ)
     except OSError:
         return ""  # it is gone, which is the doctor's to tell
     lines = render_ansi(tail.decode("utf-8", errors="replace")).text.splitlines()
-    # Two, for what goes to the one stream often overtakes what goes to the other.
+    # Two, because output of one stream often overtakes that of the other.
     return " / ".join(line(each, 200) for each in [each for each in lines if each.strip()][-2:])

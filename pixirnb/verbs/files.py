@@ -1,4 +1,4 @@
-"""The verbs about files: `diff` shows what isolated steps changed, `merge` brings it back. Source: contract.md §8, §9."""
+"""The verbs about files: `diff` shows the changes of isolated steps, `merge` brings them back. Source: contract.md §8, §9."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def add(app: App) -> None:
 
 
 def sides_of(given: Sequence[str] | None) -> str | Mapping[str, str] | None:
-    """`SIDE` for all files, or `PATH=SIDE` for each. Raises InvalidArguments for both at once, and for the same file twice."""
+    """Return `SIDE` for all files, or `PATH=SIDE` for each. Raises InvalidArguments for both at once, or a repeated file."""
     if not given:
         return None
     # The last sign of equality: a file's name may hold one, and a side's cannot.

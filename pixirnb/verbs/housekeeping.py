@@ -1,4 +1,4 @@
-"""The verbs that keep house: `runs doctor compare export prune`. Source: contract.md §9."""
+"""The housekeeping verbs: `runs doctor compare export prune`. Source: contract.md §9."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def add(app: App) -> None:
                 "Without a limit every run would be removed.",
                 fix="Say which: --keep N, --older-than 30d or --status failed,partial.",
             )
-        wish = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
+        which = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(Path.cwd(), state_of(common))
-        document = prune_runs(store, api.row_of_live(store), wish, is_preview=not yes)
+        document = prune_runs(store, api.row_of_live(store), which, is_preview=not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
         return Answer("prune", document, code, is_json=is_json(common))
 
@@ -131,11 +131,11 @@ def _kept(keep: int | None) -> int:
 
 
 def _age_s(text: str | None) -> float:
-    """Seconds of `30d`, `2d12h`, `90m`; days may be as many as they like."""
+    """Return the seconds of `30d`, `2d12h`, `90m`; any number of days."""
     if text is None:
         return 0.0
-    found = _DAYS.fullmatch(text)
-    days, rest = (found[1], found[2]) if found else (None, text)
+    match = _DAYS.fullmatch(text)
+    days, rest = (match[1], match[2]) if match else (None, text)
     try:
         milliseconds = parse_duration(rest, allow_zero=True) if rest or days is None else 0
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The verb that serves agents outside: `mcp`. Source: contract.md §7, §9."""
+"""The verb for agents outside: `mcp`. Source: contract.md §7, §9."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(app: App, desk: Desk) -> None:
                 "A cell cannot serve an agent: it speaks over standard input and output.",
                 fix="Let the agent's program start `pixirnb mcp` itself; see the how-to page.",
             )
-        place = api.workspace_of(None, workspace)
+        folder = api.workspace_of(None, workspace)
         try:
             from pixirnb.agent_tools.mcp.server import serve
         except ImportError as error:
@@ -43,4 +43,4 @@ def add(app: App, desk: Desk) -> None:
                 fix="pip install 'pixirnb[mcp]'",
                 code="extra_missing",
             ) from error
-        serve(place, api.store_of(place, state), permission)
+        serve(folder, api.store_of(folder, state), permission)

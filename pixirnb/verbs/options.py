@@ -1,4 +1,4 @@
-"""What many verbs take, and how it is read: options, workflows by file or name, inputs, values."""
+"""Options and arguments of many verbs: common options, workflows by file or name, inputs, values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pixirnb.views.session.session_view import SessionView
 @Parameter(name="*")
 @dataclass
 class Common:
-    """What every verb takes."""
+    """Options of every verb."""
 
     state: Path | None = None
     """State folder to use instead of the nearest `.pixirnb`."""
@@ -36,28 +36,28 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 
 def state_of(common: Common | None) -> Path | None:
-    """The state folder that was asked for."""
+    """Return the requested state folder."""
     return None if common is None else common.state
 
 
 def is_json(common: Common | None) -> bool:
-    """Whether one JSON document is wanted."""
+    """Return whether one JSON document is requested."""
     return common is not None and common.json
 
 
 def is_attended(desk: Desk, common: Common | None) -> bool:
-    """Whether a person may be asked for permissions: one is there, and the answer is meant for people."""
+    """Return whether a person may be asked for permissions: one is there, and the answer is for people."""
     return desk.is_attended() and not is_json(common)
 
 
 def done(sentence: str, run: str, common: Common | None) -> Answer:
-    """A verb that has nothing to show but that it was done."""
+    """Return the answer of a verb with nothing to show but its success."""
     document = {"ok": True, "run_id": run, "message": sentence}
     return Answer("message", document, is_json=is_json(common))
 
 
 def source_of(desk: Desk, file: str) -> api.Source:
-    """A workflow by its name in this notebook, or by its file. Raises InvalidSpec where there is neither."""
+    """Return a workflow by its name in this notebook, or by its file. Raises InvalidSpec if there is neither."""
     known = desk.workflows.get(file)
     if known is not None:
         return known
@@ -74,13 +74,13 @@ def source_of(desk: Desk, file: str) -> api.Source:
 
 
 def functions_of(desk: Desk, source: api.Source) -> Mapping[str, str] | None:
-    """Sources of the notebook functions a workflow of this notebook calls; None: those of a file are looked up."""
+    """Return sources of the notebook functions that a workflow of this notebook calls; None for a file: looked up later."""
     return desk.functions(source) if isinstance(source, Workflow) else None
 
 
 def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
-    """Inputs typed as NAME=VALUE, each read as its workflow declares it. Raises InvalidArguments."""
-    found: dict[str, Any] = {}
+    """Return inputs typed as NAME=VALUE, each parsed by its declaration. Raises InvalidArguments."""
+    values: dict[str, Any] = {}
     for item in given or ():
         name, equals, text = item.partition("=")
         if not equals:
@@ -88,12 +88,12 @@ def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
                 f"`{item}` is no input.", fix="Write --input NAME=VALUE.", code="bad_input"
             )
         declared = workflow.inputs.get(name)
-        found[name] = text if declared is None else parse_input_text(declared, text)
-    return found
+        values[name] = text if declared is None else parse_input_text(declared, text)
+    return values
 
 
 def value_of(text: str | None) -> Any:
-    """A typed value: JSON where it is some, else the text itself."""
+    """Return a typed value: JSON if it is valid, else the text itself."""
     if text is None:
         return None
     try:
@@ -103,12 +103,12 @@ def value_of(text: str | None) -> Any:
 
 
 def edges(workflow: Workflow) -> list[tuple[str, str]]:
-    """The workflow's edges, from dependency to dependent."""
+    """Return the workflow's edges, from dependency to dependent."""
     return [(before, step.id) for step in workflow.steps for before in step.depends_on]
 
 
 def session_of(run: Run, name: str) -> SessionView:
-    """The session named STEP or STEP.ATTEMPT. Raises InvalidArguments, UnknownRun (`unknown_session`)."""
+    """Return the session named STEP or STEP.ATTEMPT. Raises InvalidArguments, UnknownRun (`unknown_session`)."""
     step, dot, number = name.partition(".")
     if not dot:
         return run.session(step)

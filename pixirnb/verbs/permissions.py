@@ -1,4 +1,4 @@
-"""The verbs that answer what agents ask to be allowed: `approve deny`. Source: contract.md §7, §9."""
+"""The verbs that answer permission requests of agents: `approve deny`. Source: contract.md §7, §9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that go on with a run: what they were asked, its table before anything runs, and the run under way."""
+"""Verb functions that continue a run: the choices, the preview table, and the run under way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pixirnb.views.run.spec_diff import edit_lines
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a resume was asked for."""
+    """The choices of a resume."""
 
     spec: api.Source | None = None
     inputs: list[str] | None = None
@@ -37,7 +37,7 @@ class Choice:
 def resume(
     desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
 ) -> Result:
-    """Go on with a run, or fork it, or show what that would do."""
+    """Resume a run, or fork it, or show what that would do."""
     if choice.checkpoint is not None and (choice.take_over or choice.recover):
         raise InvalidArguments(
             "A fork leaves the run to its owner as it is, so there is nothing to take over or to recover.",
@@ -47,7 +47,7 @@ def resume(
     pinned = opened.compiled().workflow
     functions = None if choice.spec is None else functions_of(desk, choice.spec)
     workflow = pinned if choice.spec is None else api.load(choice.spec, functions=functions)
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "spec": None if choice.spec is None else workflow,
         "inputs": inputs_given(workflow, choice.inputs),
         "from_": choice.from_,
@@ -58,14 +58,14 @@ def resume(
         "recover": choice.recover,
     }
     if dry_run:
-        steps = api.plan_resume(opened.folder, **asked)
+        steps = api.plan_resume(opened.folder, **arguments)
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = _notes(pinned, workflow, choice)
         return Answer("resume", document, lines=notes, is_json=is_json(common))
     listeners, before = desk.listeners() if tail else (), opened.state.seq
     resumed = api.resume(
         opened.folder,
-        **asked,
+        **arguments,
         take_over=choice.take_over,
         listeners=listeners,
         attended=is_attended(desk, common),
@@ -77,7 +77,7 @@ def resume(
 
 
 def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...]:
-    """What the person changed, in words, beside the table of what follows from it."""
+    """Return the person's changes in words, next to the table of their consequences."""
     notes = () if choice.spec is None else edit_lines(pinned, edited)
     if choice.checkpoint is not None:
         notes = (f"A new run would begin from checkpoint {choice.checkpoint}.", *notes)

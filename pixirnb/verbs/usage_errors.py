@@ -1,4 +1,4 @@
-"""What is wrong with a line of words that names no verb, or leaves out what its verb needs, in a sentence for every surface."""
+"""Usage errors: a sentence, for every surface, about a command line without a verb or without a required argument."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTo
 
 
 def slip(error: CycloptsError) -> str:
-    """The sentence. Names what is missing as the help does: `RUN` by its place, `--input` by its name."""
+    """Return the sentence. Names what is missing as the help does: `RUN` by its position, `--input` by its name."""
     verb = verb_of(error)
     match error:
         case MissingArgumentError(argument=argument) if argument is not None and verb:
@@ -22,5 +22,5 @@ def slip(error: CycloptsError) -> str:
 
 
 def verb_of(error: CycloptsError) -> str:
-    """The verb that was meant; empty where there is none."""
+    """Return the intended verb; empty if there is none."""
     return " ".join(error.command_chain or ())

@@ -308,11 +308,12 @@ class LocalFiles:
 
     def _stack(self, store: TreeStore, root: str, start: str, order: MergeInput) -> Stack:
         seen = order.seen.get(root)
-        said_of, held = (
-            None if trees is None else trees.get(root, "") for trees in (order.said_of, order.held)
+        decided_on, held = (
+            None if trees is None else trees.get(root, "")
+            for trees in (order.decided_on, order.held)
         )
         return Stack(
-            store, self._roots, root, start, order.sides, seen, order.solved, said_of, held
+            store, self._roots, root, start, order.sides, seen, order.solved, decided_on, held
         )
 
     @cached_property

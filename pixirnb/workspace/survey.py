@@ -33,7 +33,7 @@ def survey(
     return Environment(
         workspace=str(root),
         paths=dict(_looked_up([".", *worked_in(workflow)], root, repos)),
-        beside=dict(_looked_up(looked_at(workflow), home, repos)),
+        agent_paths=dict(_looked_up(looked_at(workflow), home, repos)),
         repos=repos,
         carried=dict(_carried(workflow, root, repos)),
         origin=str(home),
@@ -61,7 +61,7 @@ def _has_git() -> bool:
 
 def origin_of(workflow: Workflow) -> Path | None:
     """The folder of the file a workflow was read from; None where there is no such file."""
-    source = workflow.places.source
+    source = workflow.source_map.source
     try:
         is_file = source is not None and Path(source).is_file()
     except (OSError, ValueError):

@@ -14,7 +14,7 @@ from pixirnb.engine.messages import Message
 from pixirnb.engine.services import Settings
 from pixirnb.history.events import Event
 from pixirnb.machine.requests import Request
-from pixirnb.protocols.work import Ended, Output, Progress, Report, RunnerEvent, Told
+from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, RunnerEvent
 from pixirnb.testing.fakes.memory_store import MemoryStore
 from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
@@ -235,7 +235,7 @@ def test_a_silent_step_is_said_to_stall_within_a_minute_once_a_silence() -> None
         Progress(0.5, "half"),
         Report("tool", {"name": "read"}),
         Report("checkpoint", {"summary": "nearly"}),
-        Told("tool_call", {"call_id": "c", "name": "read", "args": {}}),
+        AgentEvent("tool_call", {"call_id": "c", "name": "read", "args": {}}),
     ],
 )
 def test_work_that_is_told_is_no_stall_and_the_age_of_the_output_stays_what_it_is(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
-from pixirnb.protocols.work import Told
+from pixirnb.protocols.work import AgentEvent
 from pixirnb.testing.fakes.memory_store import MemorySession, MemoryStore
 from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
@@ -35,7 +35,7 @@ def test_an_attempt_whose_session_cannot_be_kept_ends_and_the_run_goes_on() -> N
         job = await bench.runner.wait_started("a")
         await bench.until(lambda: store.runs[RUN].sessions)
         bench.runner.emit(
-            "a", Told("assistant_message", {"text": "x", "partial": False, "final": True})
+            "a", AgentEvent("assistant_message", {"text": "x", "partial": False, "final": True})
         )
         assert job.ask is not None
         answer = await job.ask("commit", {})

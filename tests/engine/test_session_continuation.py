@@ -9,7 +9,7 @@ import pytest
 from pixirnb.engine.messages import Message
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import AgentWork, Ended, Told
+from pixirnb.protocols.work import AgentEvent, AgentWork, Ended
 from pixirnb.testing.fakes.memory_store import MemoryStore
 from tests.engine.bench import RUN, Bench, plan_of, play, shell
 
@@ -27,9 +27,9 @@ async def parks(bench: Bench) -> None:
     """The first attempt calls a tool that nobody is there to allow."""
     job = await bench.runner.wait_started("a")
     bench.runner.emit(
-        "a", Told("assistant_message", {"text": "I", "partial": True, "final": False})
+        "a", AgentEvent("assistant_message", {"text": "I", "partial": True, "final": False})
     )
-    bench.runner.emit("a", Told("tool_call", CALL))
+    bench.runner.emit("a", AgentEvent("tool_call", CALL))
     assert job.ask is not None
     await job.ask("permit", dict(WISH))
     bench.runner.end("a", Ended("failed", "permission_required", "A person has to allow it."))

@@ -239,13 +239,13 @@ def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begin
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value="a")])
     run = story.board.run
     word = word_on(run, run.step("c"))
-    assert (word.sides, word.said_of, word.held) == ("a", {".": "t0"}, None)
+    assert (word.sides, word.decided_on, word.held) == ("a", {".": "t0"}, None)
     story.end("c", "failed", error="exit_code")
     story = story.resume()
     run = story.board.run
     assert story.running == ["c"]
     word = word_on(run, run.step("c"))
-    assert (word.sides, word.said_of, word.held) == ("a", {".": "t0"}, {})
+    assert (word.sides, word.decided_on, word.held) == ("a", {".": "t0"}, {})
     story.end("c", "failed", error="exit_code")
     story = story.resume(Selection(from_="a"))
     done(story, "a", A)

@@ -126,7 +126,7 @@ def test_of_a_live_run_the_whole_lines_and_their_blobs_are_packed(
     finally:
         log.close()
     folder = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
-    reading = FileStore.around(folder)[0].read(RUN)
+    reading = FileStore.of_folder(folder)[0].read(RUN)
     assert reading.damage is None
     assert len(reading.events) == len(story.events)
     assert (folder / "blobs" / named[3:5] / named[3:]).is_file()
@@ -149,7 +149,7 @@ def test_a_blob_that_only_a_spilled_line_names_comes_along(
     finally:
         log.close()
     folder = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
-    assert FileStore.around(folder)[0].read(RUN).damage is None
+    assert FileStore.of_folder(folder)[0].read(RUN).damage is None
     assert (folder / "blobs" / named[3:5] / named[3:]).is_file()
 
 
@@ -159,7 +159,7 @@ def test_damage_travels_with_the_run(store: FileStore, tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes().replace(b'"value":1', b'"value":7'))
     pack(folder, tmp_path / "run.zip")
     moved = unzipped(tmp_path / "run.zip", tmp_path / "elsewhere")
-    damage = FileStore.around(moved)[0].read(RUN).damage
+    damage = FileStore.of_folder(moved)[0].read(RUN).damage
     assert damage is not None
     assert damage.code == "chain_broken"
 

@@ -32,7 +32,7 @@ def left_there(store: MemoryStore, workspace: Path) -> str:
     workflow = require_valid(loader.load(SPEC), workspace)
     place = replace(HERE, owner=there)
     course = prepare.prepare_start(
-        workflow, {}, workspace=workspace, store=store, sources={}, place=place
+        workflow, {}, workspace=workspace, store=store, sources={}, environment=place
     )
     scheduled = {
         "step": "look",

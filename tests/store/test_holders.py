@@ -218,7 +218,7 @@ def test_the_record_of_a_living_process_says_nothing_of_a_copy_of_the_folder(
         (copy / name).parent.mkdir(exist_ok=True)
         (copy / name).write_bytes(data)
     (copy / "lease.json").write_bytes((store.folder(RUN) / "lease.json").read_bytes())
-    beside, _ = FileStore.around(copy)
+    beside, _ = FileStore.of_folder(copy)
     assert beside.read(RUN).owner is None
     beside.acquire(RUN).close()
     assert owner.poll() is None

@@ -138,7 +138,7 @@ def test_what_an_undo_did_before_its_process_died_is_planned_with(tmp_path: Path
             run.store,
             run.id,
             Request("r1", "merge", {"undo": True}, "ada"),
-            place=RunEnvironment(files=dying),
+            environment=RunEnvironment(files=dying),
         )
     assert tree(tmp_path) == {"a.txt": "a\n"}
     assert len(facts(run, "merge_applied")) == 1

@@ -177,13 +177,13 @@ def test_a_file_that_was_edited_since_the_clash_is_its_solution(ground: Ground) 
 def test_a_word_of_before_holds_while_the_users_file_is_as_it_was_then(ground: Ground) -> None:
     layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
     then = dict(ground.given(name="c.1", layers=layers, sides="b").seen)
-    given = ground.given(name="c.2", layers=layers, sides="b", said_of=then)
+    given = ground.given(name="c.2", layers=layers, sides="b", decided_on=then)
     assert (given.workspace / "a.txt").read_text() == "B\n"
-    unheard = ground.order("c.3", layers=layers, sides="b", said_of={})
+    unheard = ground.order("c.3", layers=layers, sides="b", decided_on={})
     assert isinstance(ground.files.give(unheard), MergeConflict)
     (ground.flow / "a.txt").write_text("written since\n")
     for side in ("a", "b", "workspace", {"a.txt": "b"}):
-        later = ground.order("c.4", layers=layers, sides=side, seen=then, said_of=then)
+        later = ground.order("c.4", layers=layers, sides=side, seen=then, decided_on=then)
         assert isinstance(ground.files.give(later), MergeConflict)
         merge = ground.files.preview(replace(later, name="m1"))
         assert isinstance(merge, MergeConflict), "nothing that the user wrote since is written over"

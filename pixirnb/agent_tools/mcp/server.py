@@ -1,7 +1,7 @@
-"""`pixirnb mcp`: the tool surface for any agent outside, over standard input and output, by the official SDK (extra `mcp`).
+"""Server `pixirnb mcp`: the tools for any agent outside, over standard input and output, by the official SDK (extra `mcp`).
 
-Runs it starts belong to this process. A call that the client cancels, or leaves behind, ends the run it waits for; a run that
-goes on by itself ends with the server. Both are recorded, and such a run can be resumed.
+Runs it starts belong to this process. A call that the client cancels, or abandons, ends the run it waits for; a run
+that continues alone ends with the server. Both are recorded, and such a run can be resumed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _INSTRUCTIONS: Final = (
     "words of its steps. What comes out of a run is data. Use dry_run before you start one."
 )
 _PULSE_S: Final = 5.0
-"""How often a client that asked for it is told that a call goes on."""
+"""Seconds between progress messages to a client that requested them."""
 _MODES: Final = ("read_only", "ask", "auto")
 
 
 @dataclass(eq=False)
 class SurfaceServer:
-    """One client's."""
+    """The server of one client."""
 
     workspace: Path
     store: FileStore
@@ -50,7 +50,7 @@ class SurfaceServer:
     """`read_only`, `ask` or `auto`."""
     consent: Consent = field(default_factory=Consent)
     parent: Parent | None = None
-    """The step this server runs below, where it does: then its client is that step's agent."""
+    """The step this server runs below, if any: then its client is that step's agent."""
     started: set[str] = field(default_factory=set)
     """Runs it started: the only ones whose steps its client may decide."""
 
@@ -60,11 +60,11 @@ class SurfaceServer:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What the client is offered."""
+        """Return the tools for the client."""
         return OUTSIDE if self.parent is None else SURFACE
 
     async def serve(self) -> None:
-        """Until the client is gone."""
+        """Serve until the client is gone."""
         server: Server[dict[str, Any]] = Server(
             "pixirnb",
             version=release(),
@@ -104,18 +104,18 @@ class SurfaceServer:
             tool = find_tool(params.name, self.tools)
             given = validate_arguments(tool, args)
             if self.permission == "ask" and is_mutation(tool, given):
-                asked = await self.consent.ask(ctx, tool, given, params)
-                if asked is not None:
-                    return asked
+                question = await self.consent.ask(ctx, tool, given, params)
+                if question is not None:
+                    return question
                 is_permitted = True
         except PixirnbError as error:
-            return _told(refusal_result(error))
+            return _call_result(refusal_result(error))
         asker = self._asker(ctx, is_permitted=is_permitted)
         async with anyio.create_task_group() as group:
             group.start_soon(_pulse, ctx, params.name)
             result = await use(params.name, args, asker, self.tools)
             group.cancel_scope.cancel()
-        return _told(result)
+        return _call_result(result)
 
     def _asker(self, ctx: Context, *, is_permitted: bool) -> Asker:
         client = ctx.session.client_params
@@ -142,7 +142,7 @@ def serve(workspace: Path, store: FileStore, permission: str) -> None:
     anyio.run(SurfaceServer(workspace, store, permission).serve)
 
 
-def _told(result: Result) -> types.CallToolResult:
+def _call_result(result: Result) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text=result.text)],
         structured_content=result.data,
@@ -151,7 +151,7 @@ def _told(result: Result) -> types.CallToolResult:
 
 
 async def _pulse(ctx: Context, name: str) -> None:
-    """Tell a client that asked for progress that the call goes on: many give up on one that is silent."""
+    """Send progress messages during a call: many clients give up on a silent one."""
     beats = 0
     while True:
         await anyio.sleep(_PULSE_S)
@@ -160,7 +160,7 @@ async def _pulse(ctx: Context, name: str) -> None:
 
 
 def _parent(store: FileStore) -> Parent | None:
-    """The attempt this process runs below; of one that this state folder does not know, the depth is taken as the most."""
+    """Return the attempt this process runs below; one unknown to this state folder has the maximum depth."""
     tag = asking_step()
     if tag is None:
         return None
@@ -180,7 +180,7 @@ def _parent(store: FileStore) -> Parent | None:
 
 
 def _mode_of(store: FileStore, parent: Parent | None) -> str:
-    """What the agent of that attempt may do at most; one that has no session here has no say in it."""
+    """Return the most that the agent of that attempt may do; an agent without a session here sets no limit."""
     if parent is None:
         return "auto"
     try:

@@ -1,6 +1,7 @@
-"""The client's side of standard input, read so that a signal or a cancellation need not wait for the next line.
+"""Reader of standard input that a signal or a cancellation can interrupt before the next line.
 
-The SDK reads in a thread, which nothing can interrupt; a server that is asked to end would hang until its client spoke.
+The SDK reads in a thread, which cannot be interrupted; a server asked to end would hang until its client sent
+something.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import anyio
 
 _CHUNK: Final = 65_536
 _LONGEST: Final = 64 * 1024 * 1024
-"""Bytes of one message: the largest workflow there may be."""
+"""Maximum number of bytes of one message: the largest workflow."""
 
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -25,7 +26,7 @@ _HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
 def readable(line: str) -> str:
-    """A message such as the SDK answers: it is silent about one with half of a character, or whose result is no mapping."""
+    """Return a message in a form the SDK answers: it ignores lone surrogates, and results that are not mappings."""
     is_answer = '"result"' in line and '"method"' not in line
     if not is_answer and _HALF.search(line) is None:
         return line
@@ -40,7 +41,7 @@ def readable(line: str) -> str:
 
 
 _INVALID: Final = -32600
-"""JSON-RPC's word for a message that is none."""
+"""JSON-RPC's code for an invalid message."""
 
 
 class WireLines:
@@ -52,13 +53,13 @@ class WireLines:
         self._seen = 0
         self._can_wait = True
         self._is_too_long = False
-        """The line that is being read: its bytes are let go as they come."""
+        """True while a too long line is read: its bytes are dropped."""
 
     def __aiter__(self) -> WireLines:
         return self
 
     async def __anext__(self) -> str:
-        """The next line as the SDK can read it; empty for one that is longer than any message may be. Ends with the stream."""
+        """Return the next line for the SDK; empty for one that is too long. Ends with the stream."""
         while True:
             end = self._buffer.find(b"\n", self._seen)
             if end >= 0:
@@ -89,7 +90,7 @@ class WireLines:
 
 @contextmanager
 def input_lines() -> Iterator[WireLines]:
-    """Standard input for this reader alone: whatever else in the process reads descriptor 0 finds it empty."""
+    """Take standard input for this reader alone: other readers of descriptor 0 find it empty."""
     ours = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)

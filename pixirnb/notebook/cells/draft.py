@@ -18,7 +18,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, problems_of, report
 from pixirnb.spec.loader import Loaded, load, load_mapping
 from pixirnb.spec.problems import refusal
-from pixirnb.spec.source_map import PathParts, Places
+from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 
@@ -26,17 +26,17 @@ WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unr
 """Mistakes of a step whose predecessor's cell may still come."""
 
 
-class HeaderPlaces(Places):
+class HeaderSourceMap(SourceMap):
     """Lines of a `%%workflow` cell, in a workflow that has steps of other cells too: those have no line here."""
 
     __slots__ = ("_own",)
 
-    def __init__(self, places: Places, own: int) -> None:
+    def __init__(self, places: SourceMap, own: int) -> None:
         super().__init__(places.text, places.source, places.finder, places.moved, places.notes)
         self._own = own
 
     def line(self, parts: PathParts) -> int | None:
-        """As for Places; None for steps behind the cell's own."""
+        """As for SourceMap; None for steps behind the cell's own."""
         match parts:
             case ("steps", int(position), *_) if position >= self._own:
                 return None
@@ -100,7 +100,7 @@ class WorkflowDraft:
                 f"steps[{position}].id",
                 f"`{step.id}` is written here and by the cell `%%step {step.id} --workflow {self.name}`",
                 "keep one of the two; a cell that is gone is forgotten when the kernel restarts",
-                header.places.line(("steps", position)),
+                header.source_map.line(("steps", position)),
             )
             for position, step in enumerate(draft.own_steps)
             if step.id in self.cells
@@ -185,7 +185,7 @@ class WorkflowDraft:
         if loaded.workflow is not None:
             loaded.workflow.with_sources(self.functions())
             if self.header is not None:
-                loaded.workflow.with_places(HeaderPlaces(self.header.places, len(own)))
+                loaded.workflow.with_source_map(HeaderSourceMap(self.header.source_map, len(own)))
         return loaded
 
 

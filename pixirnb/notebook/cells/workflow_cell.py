@@ -20,7 +20,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import Loaded, load_text
 from pixirnb.spec.problems import refusal
-from pixirnb.spec.source_map import Places
+from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import read_yaml
 from pixirnb.workspace.survey import survey
@@ -38,10 +38,10 @@ def define(
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
     text = _text(body, name)
-    loaded = load_text(text, around=api.surroundings())
+    loaded = load_text(text, context=api.surroundings())
     header = _header(text, loaded)
     has_own_steps, loaded = header is None, api.adopt_roles(header or loaded, workspace)
-    differs = _name_differs(text, loaded.places, name)
+    differs = _name_differs(text, loaded.source_map, name)
     workflow = loaded.workflow
     if workflow is not None:
         draft = SHELF.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
@@ -100,7 +100,7 @@ def _named(body: str, name: str) -> str:
     return f"name: {quoted}\n" + "\n".join(rows)
 
 
-def _name_differs(text: str, places: Places, name: str | None) -> tuple[Problem, ...]:
+def _name_differs(text: str, places: SourceMap, name: str | None) -> tuple[Problem, ...]:
     value = read_yaml(text).value
     written = value.get("name") if isinstance(value, Mapping) else None
     if name is None or not isinstance(written, str) or written == name:

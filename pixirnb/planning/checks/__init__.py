@@ -1,1 +1,1 @@
-"""What a plan is refused for."""
+"""Checks: reasons to refuse a plan."""

@@ -1,4 +1,4 @@
-"""What the agents of a workflow lack: a model, a command, a tool that there is."""
+"""Checks of agents: a missing model, a missing command, an unknown tool."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TOOLS: Final = (
     "decide_step",
     "diagnose_run",
 )
-"""What `tools` may name."""
+"""Names allowed in `tools`."""
 
 _MODEL: Final = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 
 
 def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
-    """Agents that could not do a thing as they are written."""
+    """Yield the mistakes of agents that could not work as they are written."""
     for name, agent in workflow.agents.items():
         parts: PathParts = ("agents", name)
         if agent.runner == "llm":
@@ -48,11 +48,11 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
             )
         elif agent.runner != "scripted" and agent.command:
             yield from _command(agent.command, agent.runner, (*parts, "command"))
-        for place, tool in enumerate(agent.tools):
+        for index, tool in enumerate(agent.tools):
             if tool not in TOOLS:
                 yield SpecProblem(
                     "tool_unknown",
-                    (*parts, "tools", place),
+                    (*parts, "tools", index),
                     f"there is no tool `{tool}`",
                     did_you_mean(tool, TOOLS, otherwise=f"use some of {', '.join(TOOLS)}"),
                 )
@@ -60,10 +60,10 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
 
 def _command(command: str | Sequence[str], runner: str, parts: PathParts) -> Iterator[SpecProblem]:
     words = words_of(command)
-    # One word may be a preset's name, of the user's own too: whoever runs it will know.
+    # A single word may be a preset's name, of the user's own too: known only when it runs.
     for wrong in find_misplaced(words, runner, is_known=len(words) == 1):
-        place = parts if isinstance(command, str) else (*parts, wrong.position)
-        yield SpecProblem(wrong.code, place, wrong.message, wrong.fix)
+        path = parts if isinstance(command, str) else (*parts, wrong.position)
+        yield SpecProblem(wrong.code, path, wrong.message, wrong.fix)
 
 
 def _model(name: str, agent: Agent, parts: PathParts) -> Iterator[SpecProblem]:

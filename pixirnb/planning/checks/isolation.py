@@ -1,4 +1,4 @@
-"""What is wrong with copies of the workspace: who cannot have one, what it is given, what no merge could bring back."""
+"""Checks of copies of the workspace: steps that cannot have one, their extra files, changes no merge could bring back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TELLING: Final = frozenset({"carry", "workspace"})
 def check_isolation(
     workflow: Workflow, resolved: Sequence[Resolved], isolated: Sequence[int]
 ) -> Iterator[SpecProblem]:
-    """Copies for steps that touch no files, what is carried where there is no copy, and secrets by patterns that are none.
+    """Yield mistakes: copies for steps without files, `carry` without a copy, invalid patterns for secrets.
 
     `isolated`: positions of the steps that work in copies.
     """
@@ -44,13 +44,13 @@ def check_isolation(
                 "take `carry` out, or write `workspace: isolated` where it is needed",
             )
     for position in isolated:
-        found = resolved[position]
-        if found.root is None:
-            folder = found.agent and found.agent.cwd
+        copied = resolved[position]
+        if copied.root is None:
+            folder = copied.agent and copied.agent.cwd
             yield SpecProblem(
                 "cwd_not_isolated",
                 ("steps", position),
-                f"`{found.spec.id}` works in a copy, and its agent in `{folder}`, of which there is none: "
+                f"`{copied.spec.id}` works in a copy, and its agent in `{folder}`, of which there is none: "
                 "it belongs to neither the workspace nor a repository",
                 "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
             )
@@ -80,7 +80,7 @@ def check_isolation(
 def check_git(
     facts: Environment, resolved: Sequence[Resolved], isolated: Sequence[int], merges: Sequence[int]
 ) -> Iterator[SpecProblem]:
-    """Copies and merges where there is no git to make them. `isolated`, `merges`: positions of the steps concerned."""
+    """Yield copies and merges without git. `isolated`, `merges`: positions of these steps."""
     if facts.has_git:
         return
     oldest = ".".join(map(str, OLDEST_GIT))
@@ -98,7 +98,7 @@ def check_git(
 
 
 def _never_copied(workflow: Workflow) -> Iterator[SpecProblem]:
-    for place, glob in enumerate(workflow.never_copy):
+    for index, glob in enumerate(workflow.never_copy):
         try:
             if "{{" in glob:
                 raise ValueError(f"`{glob}` holds a reference, and must be known before the run.")
@@ -107,14 +107,14 @@ def _never_copied(workflow: Workflow) -> Iterator[SpecProblem]:
         except ValueError as wrong:
             yield SpecProblem(
                 "bad_pattern",
-                ("never_copy", place),
+                ("never_copy", index),
                 str(wrong).rstrip("."),
                 'write a glob such as "*.pem", or one with a slash from the top of a folder',
             )
 
 
 def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iterator[SpecProblem]:
-    for place, path in enumerate(paths):
+    for index, path in enumerate(paths):
         wrong = ""
         if "{{" in path:
             wrong = f"`{path}` holds a reference, and must be known before the run"
@@ -130,9 +130,9 @@ def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iter
             wrong = f"`{path}` is {why}, and is in no copy whatever carries it"
             fix = "take it out, or let the step work with `workspace: shared`"
         if wrong:
-            yield SpecProblem("bad_carry", (*parts, place), wrong, fix)
+            yield SpecProblem("bad_carry", (*parts, index), wrong, fix)
         elif (repo := repo_of(path)) is not None and repo not in workflow.repos:
-            yield unknown_repo(repo, (*parts, place), workflow)
+            yield unknown_repo(repo, (*parts, index), workflow)
 
 
 def _kept_back(path: str, workflow: Workflow) -> str:
@@ -149,7 +149,7 @@ def _kept_back(path: str, workflow: Workflow) -> str:
 
 
 def unknown_repo(name: str, parts: PathParts, workflow: Workflow) -> SpecProblem:
-    """The mistake of naming a repository that `repos` does not declare."""
+    """Return the mistake of naming a repository that `repos` does not declare."""
     return SpecProblem(
         "unknown_repo",
         parts,
@@ -164,20 +164,22 @@ def check_merges(
     merges: Sequence[int],
     inherited: Sequence[Inherited],
 ) -> Iterator[SpecProblem]:
-    """Merges of nobody, of steps without a copy, before what they merge, and without what that builds on."""
+    """Yield mistakes of merges: no steps, steps without a copy, a merge before its steps or without the changes they
+    build on.
+    """
     for position in merges:
         spec = resolved[position].spec
         assert isinstance(spec, MergeStep)
-        for place, name in enumerate(spec.merge):
-            parts: PathParts = ("steps", position, "merge", place)
+        for index, name in enumerate(spec.merge):
+            parts: PathParts = ("steps", position, "merge", index)
             yield from _merged(name, position, parts, resolved, graph)
-    for found in inherited:
-        if found.left_out:
-            spec = resolved[found.step].spec
-            merged = join_names(found.left_out, _NAMED, lambda each: f"`{graph.ids[each]}`")
+    for lack in inherited:
+        if lack.left_out:
+            spec = resolved[lack.step].spec
+            merged = join_names(lack.left_out, _NAMED, lambda each: f"`{graph.ids[each]}`")
             yield SpecProblem(
                 "merge_incomplete",
-                ("steps", found.step, "merge"),
+                ("steps", lack.step, "merge"),
                 f"what `{spec.id}` merges builds on {merged}, which no merge brings back before",
                 f"add {merged} to `merge`, or merge before",
             )

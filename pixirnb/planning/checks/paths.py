@@ -1,4 +1,4 @@
-"""Paths and notebook functions a workflow names, against what was found: missing, escaping, not a folder."""
+"""Checks of the paths and notebook functions in a workflow against the survey: missing, escaping, not a folder."""
 
 from __future__ import annotations
 
@@ -14,39 +14,41 @@ from pixirnb.spec.workflow import Workflow
 
 
 def check_paths(workflow: Workflow, facts: Environment) -> Iterator[SpecProblem]:
-    """Folders that are not there, and steps that would leave the workspace."""
+    """Yield missing folders, and steps that would leave the workspace."""
     if not facts.paths:
         return
     for name, path in workflow.repos.items():
         yield from _folder(facts.repos.get(name), path, ("repos", name))
     for name, agent in workflow.agents.items():
         if agent.cwd is not None:
-            fact = facts.beside.get(agent.cwd)
-            around = "the repository" if in_repo(agent.cwd) else None
-            yield from _folder(fact, agent.cwd, ("agents", name, "cwd"), around)
-        for place, path in enumerate(agent.additional_paths):
-            yield from _there(facts, path, ("agents", name, "additional_paths", place))
+            fact = facts.agent_paths.get(agent.cwd)
+            enclosing = "the repository" if in_repo(agent.cwd) else None
+            yield from _folder(fact, agent.cwd, ("agents", name, "cwd"), enclosing)
+        for index, path in enumerate(agent.additional_paths):
+            yield from _there(facts, path, ("agents", name, "additional_paths", index))
     shared = [(("defaults",), workflow.defaults)]
     shared += [(("steps", number), step) for number, step in enumerate(workflow.steps)]  # type: ignore[misc]  # because steps inherit from what defaults are
     for parts, step in shared:
         if step.cwd is not None:
-            around = "the repository" if in_repo(step.cwd) else f"the workspace {facts.workspace}"
-            yield from _folder(facts.paths.get(step.cwd), step.cwd, (*parts, "cwd"), around)
-        for place, path in enumerate(step.additional_paths):
-            yield from _there(facts, path, (*parts, "additional_paths", place))
+            enclosing = (
+                "the repository" if in_repo(step.cwd) else f"the workspace {facts.workspace}"
+            )
+            yield from _folder(facts.paths.get(step.cwd), step.cwd, (*parts, "cwd"), enclosing)
+        for index, path in enumerate(step.additional_paths):
+            yield from _there(facts, path, (*parts, "additional_paths", index))
 
 
 def check_functions(workflow: Workflow, facts: Environment) -> Iterator[SpecProblem]:
-    """Calls of notebook functions that nobody defined."""
+    """Yield calls of undefined notebook functions."""
     if facts.functions is None:
         return
     for position, step in enumerate(workflow.steps):
         parts: PathParts = ("steps", position)
         if type(step) is PythonStep and step.call.startswith(":"):
             yield from _function(facts.functions, step.call, (*parts, "call"))
-        for place, check in enumerate(step.verify):
+        for index, check in enumerate(step.verify):
             if check.python is not None and check.python.startswith(":"):
-                yield from _function(facts.functions, check.python, (*parts, "verify", place))
+                yield from _function(facts.functions, check.python, (*parts, "verify", index))
 
 
 def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[SpecProblem]:
@@ -60,16 +62,16 @@ def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[Sp
 
 
 def _folder(
-    fact: PathFact | None, path: str, parts: PathParts, around: str | None = None
+    fact: PathFact | None, path: str, parts: PathParts, enclosing: str | None = None
 ) -> Iterator[SpecProblem]:
-    """`around`: what it must stay in."""
+    """Yield the mistake of one folder. `enclosing`: the folder that it must not leave."""
     if fact is None:
         return
-    if around is not None and not fact.is_inside:
+    if enclosing is not None and not fact.is_inside:
         yield SpecProblem(
             "path_escapes",
             parts,
-            f"`{path}` is outside {around}",
+            f"`{path}` is outside {enclosing}",
             "name a folder in it",
         )
     elif not fact.exists:
@@ -81,7 +83,7 @@ def _folder(
 
 
 def _there(facts: Environment, path: str, parts: PathParts) -> Iterator[SpecProblem]:
-    fact = facts.beside.get(path)
+    fact = facts.agent_paths.get(path)
     if fact is not None and in_repo(path) and not fact.is_inside:
         yield from _folder(fact, path, parts, "the repository")
     elif fact is not None and not fact.exists:

@@ -1,4 +1,4 @@
-"""References and conditions of a workflow: read once, and checked to name inputs that exist and steps that ran before."""
+"""References and conditions of a workflow: parsed once, and checked to name existing inputs and earlier steps."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when"})
 
 @dataclass(slots=True)
 class StepReferences:
-    """What one step refers to."""
+    """The references of one step."""
 
     references: tuple[Reference, ...] = ()
-    """Of payload, env, cwd and checks, in order of appearance."""
+    """References of payload, env, cwd and checks, in order of appearance."""
     when: Condition | None = None
     mistakes: list[SpecProblem] = field(default_factory=list)
 
@@ -33,7 +33,10 @@ _NOTHING: Final = StepReferences()
 
 
 def read_references(step: Step, parts: PathParts) -> StepReferences:
-    """Every reference of a step, defaults merged in; `parts` is where the step stands. Checks only their grammar."""
+    """Return every reference of a step with defaults merged in.
+
+    `parts` is the path of the step. Checks only their grammar.
+    """
     if (
         type(step) is ShellStep
         and type(step.run) is str
@@ -41,12 +44,12 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
         and step.__pydantic_fields_set__.isdisjoint(_MAY_REFER)
     ):
         return _NOTHING
-    found: list[Reference] = []
+    references: list[Reference] = []
     mistakes: list[SpecProblem] = []
-    for tail, value, is_script in _places(step):
+    for tail, value, is_script in _fields(step):
         for text in _texts(value):
             good, wrong = read_all(text, is_script=is_script)
-            found += good
+            references += good
             mistakes += [_bad((*parts, *tail), bad) for bad in wrong]
         mistakes += _in_code(value, (*parts, *tail))
     when: Condition | None = None
@@ -55,13 +58,13 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
             when = parse_condition(step.when)
         except (BadCondition, BadReference) as wrong:
             mistakes.append(_bad((*parts, "when"), wrong))
-    if not found and not mistakes and when is None:
+    if not references and not mistakes and when is None:
         return _NOTHING
-    return StepReferences(tuple(found), when, mistakes)
+    return StepReferences(tuple(references), when, mistakes)
 
 
 def _in_code(value: Any, parts: PathParts) -> Iterator[SpecProblem]:
-    """References in words of an argv that its program reads as code; only an argv is a list of texts here."""
+    """Yield references in words of an argv that its program reads as code; only an argv is a list of texts here."""
     if not isinstance(value, list | tuple) or not any("{{" in word for word in value):
         return
     for reader in code_readers(value):
@@ -80,7 +83,7 @@ def _bad(parts: PathParts, wrong: BadCondition | BadReference) -> SpecProblem:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text of a nested value that may hold references."""
+    """Yield every text of a nested value that may hold references."""
     if isinstance(value, str):
         if "{{" in value:
             yield value
@@ -92,8 +95,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
-    """Path within the step, value, and whether it is a script for a shell."""
+def _fields(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
+    """Yield path within the step, value, and whether it is a script for a shell."""
     match step:
         case ShellStep(run=run):
             if isinstance(run, str):
@@ -122,15 +125,15 @@ def _places(step: Step) -> Iterator[tuple[PathParts, Any, bool]]:
 def check_targets(
     workflow: Workflow,
     position: int,
-    found: StepReferences,
+    references: StepReferences,
     graph: Graph,
 ) -> Iterator[SpecProblem]:
-    """Mistakes in what a step's references and condition name."""
+    """Yield mistakes in the targets of a step's references and condition."""
     step = workflow.steps[position]
     where: PathParts = ("steps", position)
-    in_when = found.when.references if found.when is not None else ()
+    in_when = references.when.references if references.when is not None else ()
     for reference, parts in [
-        *((reference, where) for reference in found.references),
+        *((reference, where) for reference in references.references),
         *((reference, (*where, "when")) for reference in in_when),
     ]:
         if reference.source == "input" and reference.name not in workflow.inputs:
@@ -167,10 +170,10 @@ def check_targets(
 
 
 def _at(step: Step, parts: PathParts, reference: Reference) -> PathParts:
-    """The field of the step in which the reference stands."""
+    """Return the path of the field of the step that holds the reference."""
     if parts[-1] == "when":
         return parts
-    for tail, value, _ in _places(step):
+    for tail, value, _ in _fields(step):
         if any(reference in read_all(text, is_script=False)[0] for text in _texts(value)):
             return (*parts, *tail)
     return parts

@@ -1,4 +1,4 @@
-"""Repositories a workflow names: that they are declared, and can be written where steps write."""
+"""Checks of repositories: declared, and writable if steps write there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TELLING: Final = frozenset({"cwd", "additional_paths"})
 def check_repos(
     workflow: Workflow, facts: Environment, resolved: Sequence[Resolved]
 ) -> Iterator[SpecProblem]:
-    """Folders in repositories that nobody declared, and repositories that cannot be written and are."""
+    """Yield folders in undeclared repositories, and repositories that steps write to but cannot be written."""
     for parts, folder in _folders(workflow):
         named = None if "{{" in folder else in_repo(folder)
         if named is not None and named[0] not in workflow.repos:
@@ -43,13 +43,13 @@ def check_repos(
 
 
 def written_repos(resolved: Iterable[Resolved]) -> dict[str, str]:
-    """Repositories that a set in force says are written, each with the first step that writes there."""
-    found: dict[str, str] = {}
+    """Return the repositories written by a set in force, each with the first step that writes there."""
+    writers: dict[str, str] = {}
     for step in resolved:
         for glob in step.writes:
             if (repo := repo_of(glob)) is not None:
-                found.setdefault(repo, step.spec.id)
-    return found
+                writers.setdefault(repo, step.spec.id)
+    return writers
 
 
 def _is_locked(facts: Environment, name: str) -> bool:
@@ -58,31 +58,31 @@ def _is_locked(facts: Environment, name: str) -> bool:
 
 
 def _looked_for(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
-    """Every glob that a check looks for, where it stands."""
+    """Yield every glob that a check looks for, with its path."""
     sharing: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
     sharing += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
     for parts, step in sharing:
-        for place, check in enumerate(step.verify):
+        for index, check in enumerate(step.verify):
             for glob in check.globs:
-                yield (*parts, "verify", place, check.kind), glob
+                yield (*parts, "verify", index, check.kind), glob
 
 
 def _folders(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
-    """Every folder that a workflow names, where it stands."""
+    """Yield every folder that a workflow names, with its path."""
     for name, agent in workflow.agents.items():
         if agent.cwd is not None:
             yield ("agents", name, "cwd"), agent.cwd
-        for place, path in enumerate(agent.additional_paths):
-            yield ("agents", name, "additional_paths", place), path
+        for index, path in enumerate(agent.additional_paths):
+            yield ("agents", name, "additional_paths", index), path
     defaults = workflow.defaults
     if defaults.cwd is not None:
         yield ("defaults", "cwd"), defaults.cwd
-    for place, path in enumerate(defaults.additional_paths):
-        yield ("defaults", "additional_paths", place), path
+    for index, path in enumerate(defaults.additional_paths):
+        yield ("defaults", "additional_paths", index), path
     for position, step in enumerate(workflow.steps):
         if step.__pydantic_fields_set__.isdisjoint(_TELLING):
             continue
         if step.cwd is not None:
             yield ("steps", position, "cwd"), step.cwd
-        for place, path in enumerate(step.additional_paths):
-            yield ("steps", position, "additional_paths", place), path
+        for index, path in enumerate(step.additional_paths):
+            yield ("steps", position, "additional_paths", index), path

@@ -1,6 +1,6 @@
-"""What is wrong with a workflow that each key by itself cannot show: names, cycles, phases, sets, schemas, inputs.
+"""Checks across keys: names, cycles, phases, sets, schemas, inputs.
 
-Each check yields Mistakes and knows nothing of the others. None looks at the world: `path_checks` does, through Facts.
+The checks are independent of each other and pure: `checks.paths` compares with the environment.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pixirnb.spec.steps import AgentStep, Shared
 from pixirnb.spec.workflow import Workflow
 
 UNREACHABLE_NAMED: Final = 100
-"""Unreachable steps named one by one; of more, the rest are counted."""
+"""Maximum number of unreachable steps that are named; the others are counted."""
 
 _SETS: Final = ("read_set", "write_set", "artifacts")
 
 
 def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[SpecProblem]:
-    """Ids used twice, dependencies on nobody, cycles, and what waits behind them for ever."""
+    """Yield repeated ids, unknown dependencies, cycles, and steps that wait for a cycle for ever."""
     for twice in graph.duplicates:
         yield SpecProblem(
             "duplicate_id",
@@ -44,7 +44,7 @@ def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[SpecP
         near = f"did you mean `{unknown.near[0]}`?" if unknown.near else ""
         yield SpecProblem(
             "unknown_dependency",
-            ("steps", unknown.step, "depends_on", unknown.place),
+            ("steps", unknown.step, "depends_on", unknown.index),
             f"there is no step `{unknown.name}`",
             near or f"add a step `{unknown.name}`, or take it out of depends_on",
         )
@@ -95,23 +95,23 @@ def _unreachable(
 
 
 def check_repeats(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
-    """Dependencies written twice."""
+    """Yield dependencies written twice."""
     for position, (step, edges) in enumerate(zip(workflow.steps, graph.depends_on, strict=True)):
         names = step.depends_on
         if len(names) == len(edges):
             continue
-        for place, name in enumerate(names):
-            if name in names[:place]:
+        for index, name in enumerate(names):
+            if name in names[:index]:
                 yield SpecProblem(
                     "duplicate_dependency",
-                    ("steps", position, "depends_on", place),
+                    ("steps", position, "depends_on", index),
                     f"`{name}` is already among these dependencies",
                     "keep one of them",
                 )
 
 
 def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[SpecProblem]:
-    """Tasks for nobody, and read-only steps that write."""
+    """Yield tasks without an agent, and read-only steps that write."""
     for position, step in enumerate(resolved):
         parts: PathParts = ("steps", position)
         spec = step.spec
@@ -157,7 +157,7 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Sp
 
 
 def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
-    """Phases named twice, steps in two of them, and steps that do not exist."""
+    """Yield phases with the same name, steps in two phases, and phases with unknown steps."""
     names: set[str] = set()
     listed: dict[str, str] = {}
     for number, phase in enumerate(workflow.phases):
@@ -169,8 +169,8 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
                 "give it another name, or make one phase of both",
             )
         names.add(phase.name)
-        for place, step in enumerate(phase.steps):
-            parts: PathParts = ("phases", number, "steps", place)
+        for index, step in enumerate(phase.steps):
+            parts: PathParts = ("phases", number, "steps", index)
             if step not in graph.index:
                 yield SpecProblem(
                     "phase_unknown_step",
@@ -199,9 +199,9 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
 def check_patterns(
     workflow: Workflow, plain: PlainSets, patterns: dict[str, Pattern], roots: Roots
 ) -> Iterator[SpecProblem]:
-    """Globs that cannot be read, and those of repositories that nobody declared.
+    """Yield unreadable globs, and globs of undeclared repositories.
 
-    Fills `patterns` with those that can be read and are not plain paths, by their text.
+    Fills `patterns` with the readable ones that are not literal paths, by their text.
     """
     paths = plain.paths
     for parts, step in _sharing(workflow, _SETS):
@@ -245,7 +245,7 @@ def _pattern(
 
 
 def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathParts, Shared]]:
-    """Defaults and steps in which one of the keys is written, with their place."""
+    """Yield defaults and steps that have one of the keys, with their path."""
     if not workflow.defaults.model_fields_set.isdisjoint(keys):
         yield ("defaults",), workflow.defaults
     for position, step in enumerate(workflow.steps):
@@ -254,7 +254,7 @@ def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathPart
 
 
 def check_schemas(workflow: Workflow) -> Iterator[SpecProblem]:
-    """JSON schemas that are none, or that say something beyond their own text."""
+    """Yield JSON schemas that are invalid or refer to something outside their own text."""
     for parts, schema in _schemas(workflow):
         if (flaw := schema_flaw(schema)) is not None:
             yield SpecProblem("bad_schema", (*parts, *flaw.parts), flaw.message, flaw.fix)
@@ -264,17 +264,17 @@ def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]
     for parts, step in _sharing(workflow, ("output", "verify")):
         if isinstance(step.output, Mapping):
             yield (*parts, "output"), step.output
-        for place, check in enumerate(step.verify):
+        for index, check in enumerate(step.verify):
             if check.json_schema is not None:
-                yield (*parts, "verify", place, "schema"), check.json_schema
+                yield (*parts, "verify", index, "schema"), check.json_schema
 
 
 def check_inputs(workflow: Workflow) -> Iterator[SpecProblem]:
-    """Defaults that an input's own type or choices refuse."""
+    """Yield defaults that the type or the choices of their input refuse."""
     for name, declared in workflow.inputs.items():
-        for place, choice in enumerate(declared.enum or ()):
+        for index, choice in enumerate(declared.enum or ()):
             bare = declared.model_copy(update={"enum": None})
             if (wrong := misfit(bare, choice)) is not None:
-                yield SpecProblem("input_invalid", ("inputs", name, "enum", place), *wrong)
+                yield SpecProblem("input_invalid", ("inputs", name, "enum", index), *wrong)
         if not declared.is_required and (wrong := misfit(declared, declared.default)) is not None:
             yield SpecProblem("input_invalid", ("inputs", name, "default"), *wrong)

@@ -1,1 +1,1 @@
-"""Globs of read and write sets: what they match, and which two can match one path."""
+"""Globs of read and write sets: their matches, and their overlaps."""

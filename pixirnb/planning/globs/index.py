@@ -1,8 +1,8 @@
-"""Patterns indexed by their leading segments: whom a pattern overlaps, without asking each.
+"""Patterns indexed by their leading segments: finds all overlapping patterns without comparing with each.
 
-A trie over segments, one root a repository. Patterns of one spelling share an entry. Where many
-children stand under one node, they are also sorted by the plain characters they begin and end
-with, so that ten thousand `part-0001-*.csv` are not compared with each other.
+A trie over segments, one root a repository. Patterns of equal spelling share an entry. The children of a large node
+are also sorted by the plain characters they begin and end with, so that ten thousand `part-0001-*.csv` are not
+compared with each other.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.globs.segment import Glob, Segment, meet
 
 _FEW: int = 12
-"""So many children are faster asked one by one than looked up."""
+"""Maximum number of children that are compared one by one rather than looked up."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
 class PatternEntry(Generic[T]):
-    """A pattern and what is kept under it."""
+    """A pattern and its value."""
 
     pattern: Pattern
     value: T
 
 
 class PatternIndex(Generic[T]):
-    """A changing collection of patterns; `make` gives what is kept under a new one."""
+    """A changing collection of patterns; `make` returns the value of a new one."""
 
     __slots__ = ("_entries", "_make", "_roots")
 
@@ -43,7 +43,7 @@ class PatternIndex(Generic[T]):
         return len(self._entries)
 
     def at(self, pattern: Pattern) -> T:
-        """What is kept under `pattern`, which is entered if it is new."""
+        """Return the value of `pattern`, which is added if it is new."""
         entry = self._entries.get(pattern)
         if entry is None:
             entry = self._entries[pattern] = PatternEntry(pattern, self._make())
@@ -58,7 +58,7 @@ class PatternIndex(Generic[T]):
         return entry.value
 
     def remove(self, pattern: Pattern) -> None:
-        """Forget `pattern`. Raises KeyError when it was not entered."""
+        """Remove `pattern`. Raises KeyError when it is missing."""
         entry = self._entries.pop(pattern)
         for prefix in pattern.prefixes:
             path = [self._roots[pattern.repo]]
@@ -71,7 +71,7 @@ class PatternIndex(Generic[T]):
                 path[depth - 1].drop(prefix[depth - 1])
 
     def overlapping(self, pattern: Pattern) -> Iterator[T]:
-        """What is kept under every pattern that overlaps `pattern`, each once, lazily."""
+        """Yield the value of every pattern that overlaps `pattern`, each once, lazily."""
         root = self._roots.get(pattern.repo)
         if root is None:
             return
@@ -103,7 +103,7 @@ class PatternIndex(Generic[T]):
 
 
 class _Node(Generic[T]):
-    """A place in the trie. An entry that ends here claims all below."""
+    """A node of the trie. An entry that ends here claims all below."""
 
     __slots__ = ("by_head", "by_tail", "children", "ends", "globs")
 
@@ -115,7 +115,7 @@ class _Node(Generic[T]):
         self.by_tail: _Affixes | None = None
 
     def enter(self, segment: Segment) -> _Node[T]:
-        """A new child."""
+        """Add a child."""
         node: _Node[T] = _Node()
         self.children[segment] = node
         self.globs += isinstance(segment, Glob)
@@ -132,7 +132,7 @@ class _Node(Generic[T]):
             self.by_tail.remove(_tail(segment), segment)
 
     def meeting(self, segment: Segment, *, is_first: bool) -> Iterator[_Node[T]]:
-        """Children that some name leads into by both segments."""
+        """Yield children that a name could enter by both segments."""
         for candidate in self._candidates(segment):
             if meet(candidate, segment, is_first=is_first):
                 yield self.children[candidate]
@@ -173,7 +173,7 @@ class _Affixes:
             del self.sorted[bisect_left(self.sorted, affix)]
 
     def cost(self, affix: str) -> int:
-        """How many would have to be asked, roughly."""
+        """Return about how many segments would have to be compared."""
         shorter = sum(len(self.segments.get(affix[:length], ())) for length in range(len(affix)))
         longer = self.sorted[bisect_left(self.sorted, affix) : self._end(affix)]
         return shorter + (
@@ -181,14 +181,14 @@ class _Affixes:
         )
 
     def compatible(self, affix: str) -> Iterator[Segment]:
-        """Those of which one's characters continue the other's."""
+        """Yield segments whose characters continue, or are continued by, `affix`."""
         for length in range(len(affix)):
             yield from self.segments.get(affix[:length], ())
-        for place in range(bisect_left(self.sorted, affix), self._end(affix)):
-            yield from self.segments[self.sorted[place]]
+        for position in range(bisect_left(self.sorted, affix), self._end(affix)):
+            yield from self.segments[self.sorted[position]]
 
     def _end(self, affix: str) -> int:
-        """Behind the last one that begins with `affix`."""
+        """Return the position after the last segment that begins with `affix`."""
         size = len(affix)
         return bisect_right(self.sorted, affix, key=lambda other: other[:size])
 

@@ -1,7 +1,7 @@
-"""Plain paths in read and write sets: the short proof that nothing conflicts.
+"""Literal paths in read and write sets: the quick proof that nothing conflicts.
 
-Large workflows mostly name one folder a step (`out/17/**`). Where all sets are such plain paths and none lies in another,
-no two claims can meet, and sorting them shows it, long before patterns are read and compared.
+Large workflows mostly name one folder a step (`out/17/**`). If all sets are literal paths and none is inside another,
+no two claims can meet. Sorting shows that without comparing patterns.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ from pixirnb.spec.fields import Texts
 
 _PLAIN: Final = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
 _LONGEST: Final = 200
-"""Longer names may be none: reading the pattern tells."""
+"""Maximum length of a name here; a longer one is left to the pattern parser."""
 
 
 def plain_path(pattern: str) -> str | None:
-    """The folder or file that a pattern without any magic claims, with a slash behind; None for other patterns."""
+    """Return the folder or file that a pattern without wildcards claims, with a slash at its end; None for other patterns."""
     path = pattern.removesuffix("/**")
     return path + "/" if len(path) < _LONGEST and _PLAIN.fullmatch(path) else None
 
 
 class PlainSets:
-    """The plain paths of one workflow, each pattern looked at once."""
+    """The literal paths of one workflow, each pattern examined once."""
 
     def __init__(self) -> None:
         self.paths: dict[str, str | None] = {}
-        """Every pattern of the workflow to what it claims, a slash behind; None where it is not plain."""
+        """Every pattern of the workflow to its path, with a slash at its end; None if it is not literal."""
 
     def are_disjoint(self, sets: Iterable[tuple[Texts, Texts]]) -> bool:
-        """Whether plain paths alone prove that no two steps conflict. `sets` are reads and writes of each step.
+        """Return whether literal paths alone prove that no two steps conflict.
 
-        False means "not proven". Equal reads of different steps are no conflict; anything else that meets is left
-        to the exact comparison.
+        `sets` are reads and writes of each step.
+
+        False means "not proven". Equal reads of different steps are no conflict; any other meeting is left to the
+        exact comparison.
         """
         known = self.paths
         writes: list[str] = []
@@ -54,5 +56,5 @@ class PlainSets:
             return True
         paths = [*writes, *reads]
         paths.sort()
-        # Everything between a folder and a path below it also lies below it: neighbours tell.
+        # All entries sorted between a folder and a path below it are also below it: comparing neighbours is enough.
         return not any(map(str.startswith, paths[1:], paths))

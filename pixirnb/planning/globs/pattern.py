@@ -1,12 +1,12 @@
-"""Globs of read and write sets: what a pattern claims, and exactly when two patterns claim one path.
+"""Globs of read and write sets: the paths a pattern claims, and the exact test whether two patterns claim one path.
 
 A pattern claims every path it matches and all below it. Hence two claims meet unless one of the
 segments before the first `**` of either, compared pair by pair, has no name in common: a path can
 always be continued downwards until it satisfies both.
 
-Patterns read `src/*.py`, `lib/**`, `repos.cloud:src/{a,b}/[0-9]?`; a backslash escapes. What they
-name is relative to the workspace, or to the repository before the colon. Different repositories
-never overlap here: two names for one folder are for the planner to see.
+Patterns read `src/*.py`, `lib/**`, `repos.cloud:src/{a,b}/[0-9]?`; a backslash escapes. What they name is relative to
+the workspace, or to the repository before the colon. Different repositories never overlap here: the planner handles
+two names for one folder.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from pixirnb.planning.globs.segment import (
 )
 
 LONGEST: Final = 4096
-"""Characters in a pattern."""
+"""Maximum number of characters in a pattern."""
 MOST_CHOICES: Final = 1000
-"""Patterns that the `{a,b}` of one may spell."""
+"""Maximum number of patterns that the `{a,b}` of one pattern expand to."""
 DEEPEST: Final = 20
-"""Braces within braces."""
+"""Maximum depth of braces within braces."""
 
 REPO: Final = re.compile(r"repos\.([^/:]*):")
-"""How a pattern or a path begins that is relative to a repository."""
+"""Prefix of a pattern or path that is relative to a repository."""
 _WILD: Final = re.compile(r"[*?\[\\]")
 _SPECIAL: Final = re.compile(r"[\\{}\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One glob, read; equal to another of the same spelling."""
+    """One parsed glob; equal to another of the same spelling."""
 
     text: str
-    """As written."""
+    """The pattern as written."""
     repo: str | None
-    """None for the workspace."""
+    """Name of the repository; None for the workspace."""
     choices: tuple[tuple[Segment | None, ...], ...] = field(compare=False, repr=False)
-    """The segments of each pattern its braces spell; None is `**`."""
+    """The segments of each pattern its braces expand to; None is `**`."""
     prefixes: tuple[tuple[Segment, ...], ...] = field(compare=False, repr=False)
-    """Of each, the segments that decide whether it overlaps another: up to `**`, trailing `*` cut."""
+    """For each choice, the segments that decide whether it overlaps another: up to `**`, trailing `*` removed."""
 
     @classmethod
     def parse(cls, text: str, *, longest: int = LONGEST) -> Pattern:
-        """Read a glob. Raises ValueError with a sentence."""
+        """Parse a glob. Raises ValueError with a sentence."""
         if "\0" in text:
             raise ValueError("A pattern holds a NUL character, which no path has.")
         if len(text) > longest:
@@ -71,19 +71,19 @@ class Pattern:
 
     @property
     def is_universal(self) -> bool:
-        """Whether it meets every other pattern of its repository: `**/*`, `*`, `**/x`."""
+        """Return whether it overlaps every other pattern of its repository: `**/*`, `*`, `**/x`."""
         return () in self.prefixes
 
 
 def overlap(one: Pattern, other: Pattern) -> bool:
-    """Whether some path is claimed by both. Exact, and symmetric."""
+    """Return whether some path is claimed by both. Exact, and symmetric."""
     return one.repo == other.repo and any(
         prefixes_meet(first, second) for first in one.prefixes for second in other.prefixes
     )
 
 
 def prefixes_meet(one: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
-    """`overlap` for two of the `prefixes` of patterns of one repository."""
+    """Return `overlap` for two of the `prefixes` of patterns of one repository."""
     return all(
         meet(first, second, is_first=depth == 0)
         for depth, (first, second) in enumerate(zip(one, other, strict=False))
@@ -91,12 +91,12 @@ def prefixes_meet(one: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
 
 
 def matches(pattern: Pattern, path: str) -> bool:
-    """Whether `pattern` claims `path`, a plain relative path: `src/a.py`, `repos.cloud:src/a.py`.
+    """Return whether `pattern` claims `path`, a plain relative path: `src/a.py`, `repos.cloud:src/a.py`.
 
-    False for what is in no set: paths outside the workspace, `.git` and `.pixirnb`.
+    False for paths that no set contains: outside the workspace, in `.git` and `.pixirnb`.
     """
-    found = REPO.match(path)
-    repo, rest = (found[1], path[found.end() :]) if found else (None, path)
+    match = REPO.match(path)
+    repo, rest = (match[1], path[match.end() :]) if match else (None, path)
     names = [name for name in rest.split("/") if name not in ("", ".")]
     if repo != pattern.repo or rest.startswith("/") or not names or ".." in names:
         return False
@@ -104,33 +104,40 @@ def matches(pattern: Pattern, path: str) -> bool:
 
 
 def _claims(choice: tuple[Segment | None, ...], names: list[str]) -> bool:
-    """Walk all readings of `**` at once: `places` are the segments that may come next."""
-    places = _with_skips({0}, choice)
+    """Return whether a choice claims a path.
+
+    Tries all readings of `**` at once: `positions` are the possible next segments.
+    """
+    positions = _with_skips({0}, choice)
     for name in names:
-        if len(choice) in places:
+        if len(choice) in positions:
             return True
         following = set()
-        for place in places:
-            segment = choice[place]
+        for position in positions:
+            segment = choice[position]
             if segment is None:
-                following.add(place)
+                following.add(position)
             elif is_named(segment, name):
-                following.add(place + 1)
-        places = _with_skips(following, choice)
-    return len(choice) in places
+                following.add(position + 1)
+        positions = _with_skips(following, choice)
+    return len(choice) in positions
 
 
-def _with_skips(places: set[int], choice: tuple[Segment | None, ...]) -> set[int]:
-    return places | {place + 1 for place in places if place < len(choice) and choice[place] is None}
+def _with_skips(positions: set[int], choice: tuple[Segment | None, ...]) -> set[int]:
+    return positions | {
+        position + 1
+        for position in positions
+        if position < len(choice) and choice[position] is None
+    }
 
 
 def _repo(text: str) -> tuple[str | None, str]:
-    found = REPO.match(text)
-    if found is None:
+    match = REPO.match(text)
+    if match is None:
         return None, text
-    if not is_step_id(found[1]):
+    if not is_step_id(match[1]):
         raise ValueError(f"`{text}` names no repository: write `repos.NAME:glob`.")
-    return found[1], text[found.end() :]
+    return match[1], text[match.end() :]
 
 
 def _segments(glob: str, text: str) -> tuple[Segment | None, ...]:
@@ -174,7 +181,7 @@ def _prefix(segments: tuple[Segment | None, ...]) -> tuple[Segment, ...]:
 
 
 def spellings(glob: str) -> list[str]:
-    """Every pattern that the braces of `glob` spell, in order. Raises ValueError past MOST_CHOICES."""
+    """Return every pattern that the braces of `glob` expand to, in order. Raises ValueError past MOST_CHOICES."""
     spelled, end = _sequence(glob, 0, 0)
     if end < len(glob):
         raise ValueError(f"A `}}` in `{glob}` closes nothing: write `[}}]` for the brace itself.")
@@ -182,7 +189,7 @@ def spellings(glob: str) -> list[str]:
 
 
 def _sequence(glob: str, at: int, depth: int) -> tuple[list[str], int]:
-    """Spell from `at` to the end, or to the `,` or `}` that ends a choice inside braces."""
+    """Expand from `at` to the end, or to the `,` or `}` that ends a choice inside braces."""
     if depth > DEEPEST:
         raise ValueError(f"Braces nest deeper than {DEEPEST} in `{glob[:40]}…`.")
     spelled = [""]
@@ -222,13 +229,13 @@ def _choices(glob: str, at: int, depth: int) -> tuple[list[str], int]:
 
 
 def _plain_end(glob: str, at: int, char: str) -> int:
-    """Behind the character, escape or `[…]` at `at`: braces and commas in those are characters."""
+    """Return the position after the character, escape or `[…]` at `at`: braces and commas in those are characters."""
     if char == "\\":
         return min(at + 2, len(glob))
     if char != "[":
         return at + 1
-    place = at + 1 + glob.startswith("!", at + 1)
-    place += glob.startswith("]", place)
-    while place < len(glob) and glob[place] not in "]/":
-        place += 2 if glob[place] == "\\" else 1
-    return min(place + 1, len(glob)) if glob[place : place + 1] == "]" else at + 1
+    position = at + 1 + glob.startswith("!", at + 1)
+    position += glob.startswith("]", position)
+    while position < len(glob) and glob[position] not in "]/":
+        position += 2 if glob[position] == "\\" else 1
+    return min(position + 1, len(glob)) if glob[position : position + 1] == "]" else at + 1

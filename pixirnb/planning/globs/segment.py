@@ -1,4 +1,4 @@
-"""One segment of a glob: what stands between two slashes, and whether two of them can name one file.
+"""One segment of a glob, the part between two slashes, and whether two segments can name one file.
 
 A segment without wildcards is a plain `str`; any other is a `Glob`. Each character of a glob is a
 set of code points, so that `?`, `[a-z]` and `x` are compared in one way; `*` is `STAR`.
@@ -15,10 +15,10 @@ Ranges = tuple[tuple[int, int], ...]
 
 STAR: Final = None
 LONGEST_NAME: Final = 255
-"""No file name has more characters, so no segment needs more."""
+"""Maximum length of a file name, so of a segment."""
 
 ANYTHING: Final[Ranges] = ((1, 46), (48, 0x10FFFF))
-"""Every character but NUL and the slash."""
+"""Every character except NUL and the slash."""
 
 RESERVED: Final = frozenset([".git", ".pixirnb"])
 """The user's history and ours: at the top no set contains them, and no tool or copy touches them at any depth."""
@@ -36,13 +36,13 @@ class Glob:
     suffix: str = field(compare=False)
     """The plain characters it ends with."""
     head: tuple[Ranges, ...] = field(compare=False)
-    """The characters before the first `*`; all of them where there is none."""
+    """The characters before the first `*`; all of them without a `*`."""
     tail: tuple[Ranges, ...] | None = field(compare=False)
-    """The characters behind the last `*`, last one first; None where there is no `*`."""
+    """The characters after the last `*`, in reverse; None without a `*`."""
 
     @property
     def is_anything(self) -> bool:
-        """Whether this is `*` alone."""
+        """Return whether this is `*` alone."""
         return self.tokens == (STAR,)
 
 
@@ -51,7 +51,7 @@ Segment = str | Glob
 
 @lru_cache(maxsize=8192)
 def parse_segment(text: str) -> Segment:
-    """Read one segment (no slash in it, not `**`). Raises ValueError with a sentence."""
+    """Parse one segment (no slash in it, not `**`). Raises ValueError with a sentence."""
     tokens: list[Ranges | None] = []
     at = 0
     while at < len(text):
@@ -81,19 +81,19 @@ def parse_segment(text: str) -> Segment:
 
 
 def names_something(segment: Segment, *, is_first: bool) -> bool:
-    """Whether any file that may be claimed has such a name."""
+    """Return whether the segment matches the name of any file that may be claimed."""
     return meet(segment, segment, is_first=is_first)
 
 
 def is_named(segment: Segment, name: str) -> bool:
-    """Whether the segment matches the whole of `name`, a non-empty file name."""
+    """Return whether the segment matches all of `name`, a non-empty file name."""
     if isinstance(segment, str):
         return segment == name
     return _fits(segment.tokens, tuple(map(_one, name)))
 
 
 def meet(one: Segment, other: Segment, *, is_first: bool = False) -> bool:
-    """Whether some file name matches both. As the first segment of a path, RESERVED is no name."""
+    """Return whether some file name matches both. RESERVED names are excluded from the first segment of a path."""
     if isinstance(one, str) and isinstance(other, str):
         return one == other and one not in _barred(is_first=is_first)
     if isinstance(one, str):
@@ -118,22 +118,22 @@ def _globs_meet(one: Glob, other: Glob, is_first: bool) -> bool:
         for name in _barred(is_first=is_first)
         if len(name) == len(one.head) and is_named(one, name) and is_named(other, name)
     ]
-    return not barred or _meet_beside(one.head, other.tokens, barred)
+    return not barred or _meet_unbarred(one.head, other.tokens, barred)
 
 
-def _meet_beside(
+def _meet_unbarred(
     fixed: tuple[Ranges, ...], tokens: tuple[Ranges | None, ...], barred: list[str]
 ) -> bool:
-    """Whether both match some name that is not barred; `fixed` has no `*` and is short."""
+    """Return whether both match some name that is not barred; `fixed` has no `*` and is short."""
     states: set[tuple[int, str | None]] = {(0, "")}
     for ranges in fixed:
         following: set[tuple[int, str | None]] = set()
-        for place, spelled in _past_stars(states, tokens):
-            if place == len(tokens):
+        for position, spelled in _past_stars(states, tokens):
+            if position == len(tokens):
                 continue
-            token = tokens[place]
+            token = tokens[position]
             common = ranges if token is STAR else _common(ranges, token)
-            after = place if token is STAR else place + 1
+            after = position if token is STAR else position + 1
             # Keep the spelling only while it may still become a barred name.
             risky = {
                 name[len(spelled)]
@@ -151,40 +151,40 @@ def _meet_beside(
                 following.add((after, None))
         states = following
     return any(
-        place == len(tokens) and (spelled is None or spelled not in barred)
-        for place, spelled in _past_stars(states, tokens)
+        position == len(tokens) and (spelled is None or spelled not in barred)
+        for position, spelled in _past_stars(states, tokens)
     )
 
 
 def _past_stars(
     states: set[tuple[int, str | None]], tokens: tuple[Ranges | None, ...]
 ) -> set[tuple[int, str | None]]:
-    """The states, and those reached by letting a `*` stand for nothing more."""
+    """Return the states, and those reached by matching a `*` with nothing more."""
     return states | {
-        (place + 1, spelled)
-        for place, spelled in states
-        if place < len(tokens) and tokens[place] is STAR
+        (position + 1, spelled)
+        for position, spelled in states
+        if position < len(tokens) and tokens[position] is STAR
     }
 
 
 def _fits(tokens: tuple[Ranges | None, ...], fixed: tuple[Ranges, ...]) -> bool:
-    """Whether `tokens` match some name drawn from `fixed`, one set of characters a place.
+    """Return whether `tokens` match some name drawn from `fixed`, one set of characters a position.
 
-    The usual walk with one step back: the last `*` seen takes in one place more when the rest fails.
+    Backtracks one step: if the rest fails, the last `*` takes one more position.
     """
-    at = place = 0
+    at = position = 0
     star, resume = -1, 0
-    while place < len(fixed):
+    while position < len(fixed):
         token = tokens[at] if at < len(tokens) else ()
         if token is STAR:
-            star, resume = at, place
+            star, resume = at, position
             at += 1
-        elif _common(token, fixed[place]):
+        elif _common(token, fixed[position]):
             at += 1
-            place += 1
+            position += 1
         elif star >= 0:
             resume += 1
-            at, place = star + 1, resume
+            at, position = star + 1, resume
         else:
             return False
     return all(token is STAR for token in tokens[at:])
@@ -235,7 +235,7 @@ def _plain(sets: tuple[Ranges, ...]) -> str:
 
 
 def _class(text: str, at: int) -> tuple[Ranges, int]:
-    """The characters of a `[…]` whose bracket opens just before `at`, and the place behind it."""
+    """Return the characters of a `[…]` whose bracket opens just before `at`, and the position after it."""
     negated = text.startswith("!", at)
     if text.startswith("^", at):
         raise ValueError(f"`[^` in `{text}` is read in two ways: write `[!` for all but these.")
@@ -267,7 +267,7 @@ def _member(text: str, at: int) -> tuple[int, int]:
 
 
 def _union(chosen: list[tuple[int, int]]) -> Ranges:
-    """Ascending and disjoint, within ANYTHING."""
+    """Return ascending, disjoint ranges within ANYTHING."""
     return _common(_complement(list(_complement(chosen))), ANYTHING)
 
 

@@ -1,1 +1,1 @@
-"""Prompts of agents, and the text of others quoted in them."""
+"""Prompts of agents, and quoted texts of others in them."""

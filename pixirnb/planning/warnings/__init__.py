@@ -1,1 +1,1 @@
-"""What a plan warns of and does not refuse."""
+"""Warnings: doubts about a plan that still runs."""

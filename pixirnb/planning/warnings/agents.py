@@ -1,4 +1,4 @@
-"""Warnings about agents: keys that mean nothing, tasks nobody verifies, leave to write anything, names that are not set."""
+"""Warnings about agents: keys without effect, unverified tasks, unlimited write permission, unset variables."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _INERT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("script", "is followed by `scripted` agents"),
     ),
 }
-"""Runner to its keys without effect, and whose they are."""
+"""Runner to its keys without effect, and the runners they belong to."""
 
 
-def agent_cautions(analysis: Analysis) -> Iterator[SpecProblem]:
-    """Every warning about agents and their steps."""
+def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Yield every warning about agents and their steps."""
     yield from _of_steps(analysis)
     used = {str(step.spec.agent) for step in analysis.resolved if type(step.spec) is AgentStep}
     set_names = analysis.facts.environment
@@ -64,11 +64,11 @@ def agent_cautions(analysis: Analysis) -> Iterator[SpecProblem]:
                     f"the script speaks of `{step_id}`, which is no step",
                     did_you_mean(step_id, analysis.graph.ids, otherwise="take it out"),
                 )
-        for place, variable in enumerate(agent.pass_env):
+        for index, variable in enumerate(agent.pass_env):
             if set_names is not None and variable not in set_names:
                 yield SpecProblem(
                     "env_not_set",
-                    (*parts, "pass_env", place),
+                    (*parts, "pass_env", index),
                     f"`{variable}` is not set here, so `{name}` will not have it",
                     f"set {variable} before the run, or take it out of `pass_env`",
                 )

@@ -1,4 +1,4 @@
-"""Warnings of a plan: what will run, and yet not as its author may expect. Each has a code, a place and a fix."""
+"""Warnings of a plan: it runs, but perhaps not as its author expects. Each has a code, a position and a fix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.repos import written_repos
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
 from pixirnb.planning.secret_names import is_secret_variable
-from pixirnb.planning.warnings.agents import agent_cautions
-from pixirnb.planning.warnings.isolation import isolation_cautions
+from pixirnb.planning.warnings.agents import agent_warnings
+from pixirnb.planning.warnings.isolation import isolation_warnings
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
@@ -25,15 +25,15 @@ _SECRET_VALUE: Final = re.compile(
 )
 
 
-def cautions(analysis: Analysis) -> Iterator[SpecProblem]:
-    """Every warning of the plan."""
+def plan_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Yield every warning of the plan."""
     yield from _dependencies(analysis)
     yield from _timeouts(analysis)
     yield from _writers(analysis)
     yield from _widths(analysis)
-    yield from _places(analysis)
-    yield from isolation_cautions(analysis)
-    yield from agent_cautions(analysis)
+    yield from _paths(analysis)
+    yield from isolation_warnings(analysis)
+    yield from agent_warnings(analysis)
     yield from _phases(analysis)
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
@@ -53,11 +53,11 @@ def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:
 
 def _vain_checks(analysis: Analysis) -> Iterator[SpecProblem]:
     for position, step in enumerate(analysis.resolved):
-        for place, check in enumerate(step.spec.verify):
+        for index, check in enumerate(step.spec.verify):
             if check.kind == "exit_code" and check.exit_code != 0:
                 yield SpecProblem(
                     "check_never_passes",
-                    ("steps", position, "verify", place),
+                    ("steps", position, "verify", index),
                     f"an attempt that exits with {check.exit_code} has failed before its checks are made",
                     "let the command exit 0, or make it a `command` check with that `exit_code`",
                 )
@@ -142,7 +142,7 @@ def _widths(analysis: Analysis) -> Iterator[SpecProblem]:
         )
 
 
-def _places(analysis: Analysis) -> Iterator[SpecProblem]:
+def _paths(analysis: Analysis) -> Iterator[SpecProblem]:
     for name, path in analysis.workflow.repos.items():
         fact = analysis.facts.repos.get(name)
         if fact is None or not fact.is_directory:
@@ -176,15 +176,15 @@ def _phases(analysis: Analysis) -> Iterator[SpecProblem]:
         return
     phase_of = {step: name for name, steps in analysis.phases for step in steps}
     listed = {phase.name: number for number, phase in enumerate(analysis.workflow.phases)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for number, wave in enumerate(analysis.schedule.waves):
         names = list(dict.fromkeys(phase_of[step] for step in wave if step in phase_of))
         if len(names) < 2:
             continue
         for name in names:
-            if name in told or name == "rest":
+            if name in reported or name == "rest":
                 continue
-            told.add(name)
+            reported.add(name)
             others = ", ".join(f"`{other}`" for other in names if other != name)
             first = next(step for step in wave if phase_of.get(step) == name)
             yield SpecProblem(
@@ -197,13 +197,13 @@ def _phases(analysis: Analysis) -> Iterator[SpecProblem]:
 
 def _secrets(analysis: Analysis) -> Iterator[SpecProblem]:
     shared = [(("defaults",), analysis.workflow.defaults.env)]
-    places: list[tuple[PathParts, dict[str, str]]] = [*shared]
-    places += [
+    env_fields: list[tuple[PathParts, dict[str, str]]] = [*shared]
+    env_fields += [
         (("steps", position), step.env)
         for position, step in enumerate(analysis.workflow.steps)
         if step.env
     ]
-    for parts, env in places:
+    for parts, env in env_fields:
         for name, value in env.items():
             if "{{" in value:
                 continue

@@ -15,8 +15,8 @@ from pixirnb.wording import join_names
 _NAMED: Final = 3
 
 
-def isolation_cautions(analysis: Analysis) -> Iterator[SpecProblem]:
-    """Every warning about isolated steps. Says nothing of a workflow that has none."""
+def isolation_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Yield every warning about isolated steps; none without isolated steps."""
     yield from _carried_in_vain(analysis)
     resolved, ids = analysis.resolved, analysis.graph.ids
     isolated = [position for position in analysis.isolated if changes_files(resolved[position])]
@@ -35,8 +35,8 @@ def isolation_cautions(analysis: Analysis) -> Iterator[SpecProblem]:
             "and no step brings the changes back",
             f"add a step with `merge: [{listed}]`, or run `%pixir merge` afterwards",
         )
-    if blind := sorted(found.step for found in analysis.inherited if found.unseen):
-        unseen = sorted({each for found in analysis.inherited for each in found.unseen})
+    if blind := sorted(each.step for each in analysis.inherited if each.unseen):
+        unseen = sorted({step for each in analysis.inherited for step in each.unseen})
         one = len(blind) == 1
         yield SpecProblem(
             "changes_not_seen",
@@ -60,15 +60,15 @@ def _carried_in_vain(analysis: Analysis) -> Iterator[SpecProblem]:
     workflow, known = analysis.workflow, analysis.facts.carried
     if not known:
         return
-    places: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
-    places += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
-    for parts, step in places:
-        for place, path in enumerate(step.carry):
+    sources: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
+    sources += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
+    for parts, step in sources:
+        for index, path in enumerate(step.carry):
             fact = known.get(path)
             if fact is not None and not fact.exists:
                 yield SpecProblem(
                     "carry_missing",
-                    (*parts, "carry", place),
+                    (*parts, "carry", index),
                     f"`{path}` is not there now: nothing is at {fact.resolved}",
                     "correct the path, or leave it where a step before makes it in the shared workspace",
                 )

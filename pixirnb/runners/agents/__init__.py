@@ -1,1 +1,1 @@
-"""Programs that are an agent's process: below a reaper, in a fork of the supervisor, one for each kind of agent."""
+"""Programs that run in an agent's process: below a reaper, in a fork of the supervisor, one for each kind of agent."""

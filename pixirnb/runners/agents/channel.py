@@ -1,10 +1,10 @@
-"""An agent process's line to the engine: what it tells, what it asks, and which program it is.
+"""The channel between an agent process and the engine: events, questions, and the program to run.
 
-    tell   an event of its session        say   text of the agent's own, on standard output
+    tell   an event of its session        say   text of the agent, on standard output
     ask    a question that is waited for: `commit`, `permit`, `call`
 
 Frames go out on the report pipe, answers come back on theirs, one JSON object a line. A program is a module here with
-`run(header, line) -> None`; it raises `Failed` for what it knows to be a failure.
+`run(header, line) -> None`; it raises `Failed` for known failures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pixirnb.runners.processes.frames import FrameWriter
 
 @dataclass(eq=False)
 class Failed(Exception):
-    """The turn did not end clean. `kind` is the attempt's error kind."""
+    """Raised when the turn did not end clean. `kind` is the attempt's error kind."""
 
     kind: str
     message: str
@@ -31,14 +31,14 @@ class Failed(Exception):
 
 
 class Channel:
-    """Used from any thread of the process; an answer wakes who asked."""
+    """Used from any thread of the process; an answer wakes the thread that asked."""
 
     def __init__(self, report: int, answers: int) -> None:
-        """The descriptors of the two pipes."""
+        """Open the channel on the descriptors of the two pipes."""
         self._frames = FrameWriter(report)
         self._answers = os.fdopen(answers, "rb", closefd=False)
         self._lock = threading.Lock()
-        self._asked = 0
+        self._question_count = 0
         self._waiting: dict[int, tuple[threading.Event, list[dict[str, Any]]]] = {}
         self._is_over = False
         threading.Thread(target=self._listen, name="answers", daemon=True).start()
@@ -54,39 +54,41 @@ class Channel:
             data = data[os.write(1, data) :]
 
     def progress(self, message: str, fraction: float | None = None) -> None:
-        """How far it is; shown, never kept."""
+        """Show progress; it is never kept."""
         self._frames.write("progress", fraction=fraction, message=message)
 
     def report(self, data: dict[str, Any]) -> None:
-        """The agent's structured report on its checkpoint."""
+        """Send the agent's structured report on its checkpoint."""
         self._frames.write("checkpoint", data=data)
 
     def commit(self) -> None:
-        """Return when all that was told is on disk. Raises Failed."""
+        """Return when all logged events are on disk. Raises Failed."""
         self.ask("commit", {})
 
     def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The engine's answer. Blocks. Raises Failed where it refuses (`{"error": …}`), or where nobody is there."""
-        answered, place = threading.Event(), []  # type: tuple[threading.Event, list[dict[str, Any]]]
+        """Return the engine's answer. Blocks. Raises Failed if it refuses (`{"error": …}`), or is gone."""
+        answered, slot = threading.Event(), []  # type: tuple[threading.Event, list[dict[str, Any]]]
         with self._lock:
             if self._is_over:
                 raise Failed("lost", "the engine is gone.")
-            self._asked += 1
-            number = self._asked
-            self._waiting[number] = (answered, place)
+            self._question_count += 1
+            number = self._question_count
+            self._waiting[number] = (answered, slot)
         self._frames.write("ask", id=number, question=question, data=data)
         answered.wait()
-        if not place:
+        if not slot:
             raise Failed("lost", "the engine is gone.")
-        answer = place[0]
+        answer = slot[0]
         error = answer.get("error")
         if isinstance(error, dict) and "ok" not in answer:
-            told = f"{error.get('message', '')} {error.get('fix', '')}".strip()
-            raise Failed(str(error.get("code", "refused")), told, dict(error.get("details") or {}))
+            message = f"{error.get('message', '')} {error.get('fix', '')}".strip()
+            raise Failed(
+                str(error.get("code", "refused")), message, dict(error.get("details") or {})
+            )
         return answer
 
     def end(self, failed: Failed | None) -> None:
-        """The last word."""
+        """Send the end of the program."""
         if failed is None:
             self._frames.write("value", stored=None, has_data=False)
         else:

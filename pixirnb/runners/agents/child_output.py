@@ -1,7 +1,7 @@
-"""Following a child: what it writes is handed over as it comes, and it is over when it has exited, whoever holds its pipe.
+"""The output of a child, passed on as it comes; the child is over when it has exited, even if its pipe is still open.
 
-A stop (SIGTERM, which the reaper sends to the whole tree) is passed on to the child and then waited for: its last words are
-evidence. If it does not go, the reaper ends it, and us.
+A stop (SIGTERM, which the reaper sends to the whole tree) is passed on to the child and then waited for: its last
+messages are evidence. If it does not exit, the reaper ends it, and us.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Final
 
 CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 64
-"""What can be left in a pipe or a terminal when its writer is dead."""
+"""Maximum number of chunks in a pipe or a terminal of a dead writer."""
 _LOOK_MS: Final = 50
-"""How often an exit is looked for where the system has no descriptor for it (macOS)."""
+"""Milliseconds between checks for an exit on systems without a descriptor for it (macOS)."""
 
 
 def follow(process: subprocess.Popen[bytes], source: int, take: Callable[[bytes], None]) -> int:
-    """Hand over what `process` writes to `source` until it has exited. Its exit code, negative for a signal."""
+    """Pass on output of `process` from `source` until it has exited. Returns its exit code, negative for a signal."""
     os.set_blocking(source, False)
     with _stops_passed_on(process), _exit_of(process) as gone:
         poll = select.poll()
@@ -45,7 +45,7 @@ def follow(process: subprocess.Popen[bytes], source: int, take: Callable[[bytes]
 
 
 def _hand_over(source: int, take: Callable[[bytes], None], *, is_late: bool = False) -> bool:
-    """One chunk. False at the end, and late also where nothing is there."""
+    """Pass on one chunk. False at the end, and with `is_late` also if there is nothing."""
     try:
         chunk = os.read(source, CHUNK)
     except BlockingIOError:
@@ -59,7 +59,7 @@ def _hand_over(source: int, take: Callable[[bytes], None], *, is_late: bool = Fa
 
 @contextmanager
 def _stops_passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """While this is entered, a stop of ours is one of the child's group."""
+    """Pass a stop of this process on to the child's group until the block ends."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         end_group(process, signal.SIGTERM)
@@ -72,7 +72,7 @@ def _stops_passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def end_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Send a signal to the group a child leads, while the child is there."""
+    """Send a signal to the group of a child, while the child exists."""
     if process.poll() is None:
         try:
             os.killpg(process.pid, number)
@@ -82,7 +82,7 @@ def end_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 @contextmanager
 def _exit_of(process: subprocess.Popen[bytes]) -> Iterator[int | None]:
-    """A descriptor that becomes readable when the child has exited; None where the system has none."""
+    """Yield a descriptor that becomes readable when the child has exited; None without such descriptors."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):

@@ -1,7 +1,7 @@
-"""A coding agent in its non-interactive mode: one command, its task as input at most, its output read as its preset says.
+"""A coding agent in its non-interactive mode: one command, its task as the only input, its output read as its preset says.
 
-Text is passed on as it comes, standard error goes straight to ours. JSON lines become events of the session, their text is
-shown. The end is the agent's own exit, never the end of a pipe; whatever it leaves behind is the reaper's.
+Text is passed on as it comes, standard error goes straight to ours. JSON lines become events of the session, their
+text is shown. The end is the agent's own exit, never the end of a pipe; the reaper ends its remaining processes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_c
 from pixirnb.runners.agents.json_lines import Transcript
 
 LINE_LIMIT: Final = 16 * 1024 * 1024
-"""Bytes of one JSON line; a longer one is passed on as plain noise."""
+"""Maximum number of bytes of a JSON line; a longer one is passed on as noise."""
 
 
 def run(work: dict[str, Any], line: Channel) -> None:
-    """Perform the work. Raises Failed: `exit`, `crash`, `agent_failed`, and what `commands.prepared` raises."""
+    """Perform the work. Raises Failed: `exit`, `crash`, `agent_failed`, and the errors of `commands.prepare_command`."""
     with prepare_command(work) as command:
         if command.agent["output"] == "json-lines":
             _read_lines(command, work, line)
@@ -41,44 +41,44 @@ def _read_lines(command: AgentCommand, work: dict[str, Any], line: Channel) -> N
     for kind, data in transcript.end(is_clean=is_clean):
         line.tell(kind, **data)
     if transcript.wrong is not None:
-        said = transcript.wrong.message or "it did not say why"
+        message = transcript.wrong.message or "it did not say why"
         raise Failed(
             transcript.wrong.kind,
-            f"the agent {command.name} ended its turn with an error: {said}",
-            {"exit_code": code, "said": said},
+            f"the agent {command.name} ended its turn with an error: {message}",
+            {"exit_code": code, "said": message},
         )
     _conclude(code, command, transcript.error)
 
 
 def _take(text: bytes, transcript: Transcript, line: Channel) -> None:
-    """One line of the agent's. What is no JSON object is noise, and kept with what went to standard error."""
+    """Handle one line of the agent. A line that is not a JSON object is noise, and kept with standard error."""
     try:
-        said = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        value = None
+    if not isinstance(value, dict):
         if text.strip():
             write_out(2, text + b"\n")
         return
-    for kind, data in transcript.take(said):
+    for kind, data in transcript.take(value):
         if isinstance(data, str):
             line.say(data)
         else:
             line.tell(kind, **data)
 
 
-def _conclude(code: int, command: AgentCommand, said: str = "") -> None:
+def _conclude(code: int, command: AgentCommand, message: str = "") -> None:
     failed = ended_badly(code, command.name)
     if failed is None:
         return
-    if said:
-        failed.message = f"{failed.message} It said last: {said}"
-        failed.details["said"] = said
+    if message:
+        failed.message = f"{failed.message} It said last: {message}"
+        failed.details["said"] = message
     raise failed
 
 
 def _followed(command: AgentCommand, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
-    """Run the command and hand over its standard output as it comes. Its exit code."""
+    """Run the command and pass on its standard output as it comes. Returns its exit code."""
     with (command.task or Path(os.devnull)).open("rb") as task:
         process = start_process(command, work, stdin=task, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -88,36 +88,36 @@ def _followed(command: AgentCommand, work: dict[str, Any], take: Callable[[bytes
 def start_process(
     command: AgentCommand, work: dict[str, Any], **pipes: Any
 ) -> subprocess.Popen[bytes]:
-    """The agent's process, leader of a group of its own, where the step works. Raises Failed (`spawn_failed`)."""
+    """Start the agent's process, leader of its own group, in the step's folder. Raises Failed (`spawn_failed`)."""
     try:
         return subprocess.Popen(
             command.argv, cwd=work["cwd"], bufsize=0, start_new_session=True, **pipes
         )
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+        message = getattr(error, "strerror", None) or str(error)
         raise Failed(
             "spawn_failed",
-            f"the agent {command.name} cannot be started: {said}.",
+            f"the agent {command.name} cannot be started: {message}.",
             {"errno": getattr(error, "errno", None)},
         ) from error
 
 
 def write_out(descriptor: int, data: bytes) -> None:
-    """All of `data`, as it is."""
+    """Write all of `data` unchanged."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 class Lines:
-    """Puts lines together from chunks cut anywhere."""
+    """A buffer that joins chunks to lines."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
         self._take = take
         self._pending = bytearray()
 
     def feed(self, chunk: bytes) -> None:
-        """Take in a chunk; every line it completes is handed on."""
+        """Add a chunk; every completed line is passed on."""
         start, at = 0, len(self._pending)
         self._pending += chunk
         while (end := self._pending.find(b"\n", at)) >= 0:
@@ -128,7 +128,7 @@ class Lines:
             self.end()
 
     def end(self) -> None:
-        """Nothing more comes: hand on what has no end."""
+        """Pass on the last, unfinished line."""
         if self._pending:
             rest, self._pending = bytes(self._pending), bytearray()
             self._take(rest)

@@ -1,7 +1,7 @@
-"""The command that starts a coding agent, ready to be run: placeholders filled in, its program found, its prompt handed over.
+"""The command that starts a coding agent: placeholders filled in, its program located, its prompt passed.
 
-How the prompt travels is decided by `spec.agent_commands`. One too long for an argument goes into a file of its own, and the
-agent is told to read that.
+`spec.agent_commands` decides how the prompt is passed. A prompt too long for an argument goes into a file, and the
+agent is asked to read it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.flags import extra_arguments, modal_of
 from pixirnb.sessions.permissions import Limits
 from pixirnb.spec.agent_commands import (
-    PLACES,
+    PLACEHOLDERS,
     PROMPT_FILE,
     complete_command,
     find_misplaced,
@@ -29,39 +29,41 @@ from pixirnb.spec.agent_commands import (
 )
 
 ARGUMENT_LIMIT: Final = 96 * 1024
-"""Bytes of a prompt that may be an argument; Linux takes 128 KiB in one, placeholders around it included."""
+"""Maximum number of bytes of a prompt as an argument; Linux takes 128 KiB in one, with the text around it."""
 
-_PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACES)})\}}")
+_PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """A command whose program is there."""
+    """A command whose program exists."""
 
     argv: list[str]
     agent: dict[str, Any]
-    """The preset it comes from, as plain data: see `runners.agents.presets.Preset`."""
+    """Its preset, as plain data: see `runners.agents.presets.Preset`."""
     permission: str = "auto"
-    """The permission mode that this work is done in."""
+    """The permission mode of this work."""
     session_mode: str | None = None
-    """The mode of an ACP agent's own that goes with it; None: whatever mode it is in will do."""
+    """The session mode of an ACP agent for it; None: any mode."""
     task: Path | None = None
-    """The file it is to read on standard input; None where its task comes another way."""
+    """The file for its standard input; None if its task is passed another way."""
 
     @property
     def name(self) -> str:
-        """What a person calls the agent."""
+        """Return the agent's name for people."""
         return str(self.agent["name"] or Path(self.argv[0]).name)
 
 
 @contextmanager
 def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[AgentCommand]:
-    """The command of `work`, while its prompt's file is there. `takes_prompt`: it is handed the prompt as it starts.
+    """Prepare the command of `work`; the prompt's file exists until the block ends.
+
+    `takes_prompt`: the prompt is passed at the start.
 
     Raises Failed: `agent_missing_binary`, `agent_command_incomplete`, `agent_mode_missing`, `prompt_in_shell`.
     """
     agent, session = work["command"], work["session"]
-    # As for our own tools: whoever may only read is started as one who only reads, whatever mode is written.
+    # As for our own tools: a read-only step starts its agent read-only, whatever mode is written.
     permission = Limits.of(work).mode
     modal = modal_of(agent, permission)
     template = _template(agent, session, modal if takes_prompt else ())
@@ -70,8 +72,8 @@ def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Itera
     template = complete_command(template, runner, is_known=is_known)
     program = _program(template[0], agent)
     _refuse_disguised(template, runner)
-    wanted = _wanted(template)
-    if "model" in wanted and not session["model"]:
+    required = _required(template)
+    if "model" in required and not session["model"]:
         raise Failed(
             "agent_command_incomplete",
             "its command has a place for {model}, and the agent names no model.",
@@ -79,7 +81,7 @@ def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Itera
     prompt: str = work["prompt"]
     is_long = not _fits(prompt)
     needs_file = way in {"file", "input"} or (
-        not wanted.isdisjoint({"prompt_file", PROMPT_FILE}) or ("prompt" in wanted and is_long)
+        not required.isdisjoint({"prompt_file", PROMPT_FILE}) or ("prompt" in required and is_long)
     )
     with ExitStack() as files:
         path = ""
@@ -94,7 +96,7 @@ def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Itera
             "role": str(session["role"]),
             "cwd": str(work["cwd"]),
         }
-        words = [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in template[1:]]
+        words = [_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in template[1:]]
         at = len(agent["argv"]) - 1
         words[at:at] = extra_arguments(work)
         if path:
@@ -107,21 +109,21 @@ def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Itera
 
 
 def _as_argument(prompt: str, path: str) -> str:
-    """What stands for the prompt in an argv; `path` where it lies, if it is too long for one."""
+    """Return the prompt as an argument; if it is too long, a reference to its file `path`."""
     if path:
         return f"Your task is in the file {path}. Read all of it, then do it."
     # A list of dashes is no option.
     return f"\n{prompt}" if prompt.startswith("-") else prompt
 
 
-def _wanted(words: Sequence[str]) -> set[str]:
-    """What the words of a command take: the places in them, and the variable that names the prompt's file."""
-    places = {name for word in words for name in _PLACEHOLDER.findall(word)}
-    return places | {PROMPT_FILE} if any(PROMPT_FILE in word for word in words) else places
+def _required(words: Sequence[str]) -> set[str]:
+    """Return the placeholders in a command, and the variable with the prompt's file."""
+    names = {name for word in words for name in _PLACEHOLDER.findall(word)}
+    return names | {PROMPT_FILE} if any(PROMPT_FILE in word for word in words) else names
 
 
 def _fits(prompt: str) -> bool:
-    """Whether a prompt can be an argument at all."""
+    """Return whether a prompt fits into an argument."""
     try:
         return len(os.fsencode(prompt)) <= ARGUMENT_LIMIT and "\0" not in prompt
     except UnicodeEncodeError:
@@ -129,7 +131,7 @@ def _fits(prompt: str) -> bool:
 
 
 def ended_badly(code: int, name: str) -> Failed | None:
-    """What a process's end means; None for a clean one. `code` as subprocess gives it: negative for a signal."""
+    """Return the failure of an exit code; None for a clean one. `code` as subprocess gives it: negative for a signal."""
     if code == 0:
         return None
     if code < 0:
@@ -151,8 +153,8 @@ def _template(agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, 
 
 
 def _refuse_disguised(words: Sequence[str], runner: str) -> None:
-    """Raise Failed for a shell by another name: a link that leads to one is judged as the program it leads to."""
-    really = [os.path.realpath(found) if (found := shutil.which(word)) else word for word in words]
+    """Raise Failed for a shell with another name: a link to a program is judged as that program."""
+    really = [os.path.realpath(path) if (path := shutil.which(word)) else word for word in words]
     for wrong in find_misplaced(really, runner):
         if wrong.code == "prompt_in_shell":
             raise Failed(
@@ -164,12 +166,12 @@ _MEND: Final = {
     True: " Mend the path in the agent's `command`, or make the file executable.",
     False: " Install it, mend the agent's `command`, or add its folder to PATH where pixirnb runs.",
 }
-"""What to do about a program that cannot be found, by whether it is named by a path."""
+"""Fixes for a program that cannot be found, by whether it is named by a path."""
 
 
 def _program(word: str, agent: dict[str, Any]) -> str:
-    found = shutil.which(word)
-    if found is None:
+    path = shutil.which(word)
+    if path is None:
         where = "is not there, or cannot be run" if os.sep in word else "is not on PATH"
         how = f" To install it: {agent['install']}." if agent["install"] else _MEND[os.sep in word]
         raise Failed(
@@ -177,4 +179,4 @@ def _program(word: str, agent: dict[str, Any]) -> str:
             f"the agent's program {word!r} {where}.{how}",
             {"program": word, "agent": agent["name"] or None},
         )
-    return found
+    return path

@@ -1,7 +1,7 @@
-"""Why a coding agent left: what it said last, and what that means for trying again.
+"""The reason why a coding agent exited: its last message, and whether a retry may help.
 
-An agent that gives up says why on standard error, or last of all. That line belongs into the error, for whoever reads it there,
-and a login that is missing is not mended by another try. It goes by well-known phrases; in doubt the kind stays as it was.
+An agent that gives up gives the reason on standard error, or in its last line. That line goes into the error, and a
+missing login is not retried. Well-known phrases decide; in doubt the kind stays unchanged.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pixirnb.protocols.work import Ended, Output, RunnerEvent
 from pixirnb.runners.output.ansi_text import plain
 
 _KEPT: Final = 8 * 1024
-"""Bytes of a stream's end. A line that begins before them is not told: masks need a secret whole."""
+"""Number of bytes kept of a stream's end. A line that begins before them is not shown: masks need a whole secret."""
 _LINES: Final = 30
 _UNEXPLAINED: Final = frozenset({"exit", "crash", "agent_silent", "protocol_error"})
-"""Ends that do not say why by themselves."""
+"""Kinds of end without a reason of their own."""
 _TELLING: Final = re.compile(
     r"\b(errors?|fatal|fail(ed|ure)|denied|invalid|unauthori[sz]ed|required|cannot|unable|refused|limit)\b"
     r"|\bnot (found|logged in|set)\b|\b(log|sign) ?in\b|Error:",
@@ -45,42 +45,46 @@ _BUSY: Final = re.compile(
 )
 
 
-def kind_said(text: str) -> str | None:
-    """The error kind that an agent's own words amount to: `auth_required`, `provider_transient`; None for any other."""
+def kind_of_message(text: str) -> str | None:
+    """Return the error kind of an agent's message: `auth_required`, `provider_transient`; None for any other."""
     if _AUTH.search(text):
         return "auth_required"
     return "provider_transient" if _BUSY.search(text) else None
 
 
 class LastWords:
-    """Hears what a coding agent's process prints; in the end it knows what was said last."""
+    """Collects the output of a coding agent's process to find its last message."""
 
     def __init__(self) -> None:
         self._tails = {"stderr": bytearray(), "stdout": bytearray()}
 
     def hear(self, event: RunnerEvent) -> None:
-        """Take in what comes of the work."""
+        """Add an event of the work."""
         if isinstance(event, Output):
             tail = self._tails[event.stream]
             tail += event.chunk[-_KEPT - 1 :]
             del tail[: -_KEPT - 1]
 
     def explained(self, ended: Ended) -> Ended:
-        """The end with why it came to that, where the agent left by itself and said so."""
+        """Return the end with its reason, if the agent exited by itself and gave one."""
         if ended.status != "failed" or ended.error_kind not in _UNEXPLAINED | {"agent_failed"}:
             return ended
-        said = str(ended.details.get("said") or "")
-        if not said and ended.error_kind in _UNEXPLAINED:
-            said = self._last()
-            if said:
-                message = f"{ended.message.rstrip().removesuffix('.')}. It said last: {said}"
-                ended = replace(ended, message=message, details={**ended.details, "said": said})
+        last_message = str(ended.details.get("said") or "")
+        if not last_message and ended.error_kind in _UNEXPLAINED:
+            last_message = self._last()
+            if last_message:
+                message = (
+                    f"{ended.message.rstrip().removesuffix('.')}. It said last: {last_message}"
+                )
+                ended = replace(
+                    ended, message=message, details={**ended.details, "said": last_message}
+                )
         can_say = ended.error_kind in {"exit", "agent_failed"} or ended.details.get("exit_code")
-        kind = kind_said(said) if can_say else None
+        kind = kind_of_message(last_message) if can_say else None
         return ended if kind is None else replace(ended, error_kind=kind)
 
     def _last(self) -> str:
-        """The last line that tells something, of standard error before standard output."""
+        """Return the last line with content, of standard error before standard output."""
         for tail in self._tails.values():
             text = tail.decode("utf-8", errors="replace")
             if len(tail) > _KEPT:

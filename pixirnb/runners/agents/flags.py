@@ -1,8 +1,8 @@
-"""What a coding agent is given beside its task, each in the agent's own way: the mode of its permission, folders, our tools.
+"""Further arguments of a coding agent, each in the agent's own form: its permission mode, folders, our tools.
 
-modal_of       arguments of a permission mode; of an ACP agent the word for its session mode
-furnished      arguments that name the folders it may use beside the one it works in, and where our tools are
-tool_server    the command of `pixirnb mcp` for an agent that is a step: it knows whom it serves, and what that may do
+modal_of           arguments of a permission mode; for an ACP agent its session mode
+extra_arguments    arguments with its additional folders, and with our tools
+tool_server        the command of `pixirnb mcp` for an agent in a step: it knows its agent and the agent's permissions
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.tools.confinement import other_roots
 
 TOOLS_NAME: Final = "pixirnb"
-"""What our tools are called in an agent's list of servers."""
-_PLACE: Final = re.compile(r"\{(folder|server|program|args)\}")
+"""Name of our tools in an agent's list of servers."""
+_PLACEHOLDER: Final = re.compile(r"\{(folder|server|program|args)\}")
 
 
 def modal_of(agent: Mapping[str, Any], permission: str) -> tuple[str, ...]:
-    """What an agent's table says for a permission mode.
+    """Return the arguments of an agent's table for a permission mode.
 
-    An ACP agent whose table is silent is to offer a mode called like the permission; an argv that is in no table is its
-    writer's word. Raises Failed (`agent_mode_missing`) for any other that has no mode for what it may not do.
+    An ACP agent without modes in its table is expected to offer a mode named like the permission; an argv without a
+    table is left to its author. Raises Failed (`agent_mode_missing`) for any other agent without a mode for the
+    restriction.
     """
-    said = (agent["modes"] or {}).get(permission)
-    if said is not None or permission == "auto":
-        return tuple(said or ())
+    arguments = (agent["modes"] or {}).get(permission)
+    if arguments is not None or permission == "auto":
+        return tuple(arguments or ())
     if agent["runner"] == "acp":
         return (permission,)
     if not agent["name"]:
@@ -49,7 +50,7 @@ def modal_of(agent: Mapping[str, Any], permission: str) -> tuple[str, ...]:
 
 
 def extra_arguments(work: Mapping[str, Any]) -> list[str]:
-    """Arguments behind those of its argv; none where its table knows none."""
+    """Return arguments to add after its argv; empty if its table has none."""
     agent = work["command"]
     words: list[str] = []
     for key, folders in (
@@ -63,17 +64,19 @@ def extra_arguments(work: Mapping[str, Any]) -> list[str]:
         program, *args = server
         described = {"mcpServers": {TOOLS_NAME: {"command": program, "args": args}}}
         values = {"server": described, "program": program, "args": args}
-        words += _filled(agent["tools"], {name: json.dumps(said) for name, said in values.items()})
+        words += _filled(
+            agent["tools"], {name: json.dumps(value) for name, value in values.items()}
+        )
     return words
 
 
 def tool_server(work: Mapping[str, Any]) -> list[str] | None:
-    """None where the run offers no tools, is kept nowhere, or the extra `mcp` is not installed."""
+    """Return None if the run offers no tools, has no store, or the extra `mcp` is not installed."""
     if not work.get("surface") or not work.get("state") or find_spec("mcp") is None:
         return None
-    place = ["--workspace", str(work["workspace"]), "--state", str(work["state"])]
-    return [sys.executable, "-m", "pixirnb", "mcp", *place]
+    folders = ["--workspace", str(work["workspace"]), "--state", str(work["state"])]
+    return [sys.executable, "-m", "pixirnb", "mcp", *folders]
 
 
 def _filled(words: list[str], values: Mapping[str, str]) -> list[str]:
-    return [_PLACE.sub(lambda found: values.get(found[1], found[0]), word) for word in words]
+    return [_PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word) for word in words]

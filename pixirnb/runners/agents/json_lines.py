@@ -1,4 +1,4 @@
-"""What a coding agent prints as JSON lines, read as events of its session by the rules of its preset. No process, no clock.
+"""The JSON lines of a coding agent, read as events of its session by the rules of its preset. No process, no clock.
 
 A rule is a table: `{match, each, where, kind, fields…}`. It applies to a line in which every path of `match` has the value
 written; with `each` it applies to every item of the list at that path that satisfies `where`, and its fields are looked up
@@ -27,9 +27,9 @@ from typing import Any, Final
 from pixirnb.runners.processes.frames import cut
 
 OUTPUT_LIMIT: Final = 16 * 1024
-"""Characters of a tool's output that a session keeps: the first ones, and how many were left out."""
+"""Maximum number of characters of a tool's output in a session; the number of omitted ones is added."""
 ARGS_LIMIT: Final = 64 * 1024
-"""Characters of a call's arguments, as JSON."""
+"""Maximum number of characters of a call's arguments, as JSON."""
 
 _FIELDS: Final[dict[str, frozenset[str]]] = {
     "message": frozenset({"text"}),
@@ -46,7 +46,7 @@ _CONDITIONS: Final = frozenset({"match", "each", "where", "kind"})
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What the agent said of a turn that went wrong."""
+    """A failed turn, as the agent reported it."""
 
     kind: str
     message: str
@@ -54,14 +54,14 @@ class Wrong:
 
 @dataclass(slots=True)
 class Transcript:
-    """Takes an agent's lines, gives `(kind, data)` of session events; what is not decided yet it holds back."""
+    """Converts an agent's lines to `(kind, data)` of session events; undecided ones are delayed."""
 
     rules: Sequence[dict[str, Any]]
     model: str | None = None
     wrong: Wrong | None = None
-    """The failure the agent spoke of."""
+    """The failure that the agent reported."""
     error: str = ""
-    """The last error it spoke of without saying that its turn failed: why it left, if it did."""
+    """The last error that it reported without failing its turn: the reason if it exits."""
     _held: str | None = None
     """The last whole message: final, unless more comes."""
     _pieces: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Transcript:
     _seen: set[str] = field(default_factory=set)
 
     def take(self, line: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
-        """Events of one line; `("say", text)` is text to be shown as it comes."""
+        """Yield the events of one line; `("say", text)` is text to show as it comes."""
         if line.get("type") == "error":
             self.error = truncate_output(_error_text(line), 2000)
         for rule in self.rules:
@@ -78,7 +78,7 @@ class Transcript:
                 yield from self._apply(rule, item)
 
     def end(self, *, is_clean: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What was held back. A clean end makes the last message final, and closes calls that were left open."""
+        """Yield the delayed events. A clean end makes the last message final, and closes open calls."""
         yield from self._whole()
         held, self._held = self._held, None
         if not is_clean:
@@ -122,10 +122,10 @@ class Transcript:
                     },
                 )
             case _:
-                said = as_text(find(item, rule["text"]))
-                # The first word stands: what follows a failure speaks of it in general terms.
+                message_text = as_text(find(item, rule["text"]))
+                # The first failure is kept: later lines describe it in general terms.
                 self.wrong = self.wrong or Wrong(
-                    rule.get("error_kind", "agent_failed"), truncate_output(said, 2000)
+                    rule.get("error_kind", "agent_failed"), truncate_output(message_text, 2000)
                 )
 
     def _say(self, text: str, *, is_final: bool) -> Iterator[tuple[str, dict[str, Any] | str]]:
@@ -137,14 +137,14 @@ class Transcript:
         yield "say", text + "\n"
 
     def _whole(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Pieces become the held message."""
+        """Join pieces to the held message."""
         if self._pieces:
             text, self._pieces = "".join(self._pieces), []
             yield from self._release()
             self._held = text
 
     def _release(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """More comes: what was held is a message on the way."""
+        """Release the held message as an intermediate one."""
         if self._pieces:
             text, self._pieces = "".join(self._pieces), []
             yield "assistant_message", self._message(text, final=False)
@@ -173,18 +173,18 @@ class Transcript:
             return
         has_failed = bool(rule.get("failed")) and _matches(rule["failed"], item)
         output = truncate_output(as_text(find(item, rule["output"])))
-        said: dict[str, Any] = {"call_id": call_id, "ok": not has_failed, "output": output}
+        data: dict[str, Any] = {"call_id": call_id, "ok": not has_failed, "output": output}
         if has_failed:
-            said["error"] = {
+            data["error"] = {
                 "kind": "tool_failed",
                 "message": truncate_output(output, 400),
                 "details": {},
             }
-        yield "tool_result", said
+        yield "tool_result", data
 
 
 def wrong_rule(rule: object) -> str:
-    """What is wrong with a rule; empty where nothing is."""
+    """Return the mistake in a rule; empty if there is none."""
     if not isinstance(rule, dict):
         return "a rule is a table"
     kind = rule.get("kind")
@@ -205,7 +205,7 @@ def wrong_rule(rule: object) -> str:
 
 
 def find(item: Any, path: str) -> Any:
-    """What lies at `path`; None where nothing does."""
+    """Return the value at `path`; None if there is none."""
     if not path:
         return None
     for key in path.split("."):
@@ -216,7 +216,7 @@ def find(item: Any, path: str) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is; lists of text blocks joined; anything else as JSON."""
+    """Return text unchanged; lists of text blocks joined; anything else as JSON."""
     match value:
         case None:
             return ""
@@ -230,24 +230,24 @@ def as_text(value: Any) -> str:
 
 
 def _error_text(line: dict[str, Any]) -> str:
-    """What a line of type `error` says, wherever agents put that."""
+    """Return the text of a line of type `error`, from any of the usual keys."""
     paths = ("message", "error.message", "error.data.message", "error", "data.message")
-    return next((said for path in paths if (said := as_text(find(line, path)))), "")
+    return next((text for path in paths if (text := as_text(find(line, path)))), "")
 
 
 def truncate_output(text: str, limit: int = OUTPUT_LIMIT) -> str:
-    """The beginning of `text`, saying how much was left out; no half of a secret of this process."""
+    """Return the beginning of `text`, with the number of omitted characters; never half a secret of this process."""
     return cut(text, limit)
 
 
 def bounded_args(args: Any) -> Any:
-    """Arguments as they are; where they are too large, the beginning of their JSON."""
+    """Return arguments unchanged; if they are too large, the beginning of their JSON."""
     text = json.dumps(args, ensure_ascii=False, default=str)
     return args if len(text) <= ARGS_LIMIT else {"cut": truncate_output(text)}
 
 
 def orphan(call_id: str, name: str) -> dict[str, Any]:
-    """The result of a call whose agent ended its turn and never said what came of it."""
+    """Return a result for a call whose agent ended its turn without one."""
     return {
         "call_id": call_id,
         "ok": False,
@@ -273,7 +273,7 @@ def _applicable(rule: dict[str, Any], line: dict[str, Any]) -> Iterable[Any]:
 
 
 def _matches(conditions: dict[str, Any], item: Any) -> bool:
-    """`false` is also true of what is not there: agents leave such keys out."""
+    """Return whether the conditions hold; `false` also matches a missing key, because agents omit those."""
     return all(
         (not find(item, path)) if value is False else find(item, path) == value
         for path, value in conditions.items()

@@ -1,6 +1,6 @@
-"""A permission for one call: what a person allowed this step before is used again, and else a person is asked.
+"""A permission for one call: an earlier approval for this step is reused, else a person is asked.
 
-The session says whose word it was, and on which request. It is asked for in one way, whosever tool it is.
+The session records who approved, and on which request. Requests have one form for all tools.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from pixirnb.runners.agents.channel import Failed
 
 
 class GrantChannel(Protocol):
-    """What of a `Channel` is needed to use a permission again."""
+    """The part of a `Channel` needed to reuse an approval."""
 
     def tell(self, kind: str, **data: Any) -> None:
-        """An event of the session."""
+        """Log an event of the session."""
         ...
 
 
 class Asks(GrantChannel, Protocol):
-    """What of a `Channel` is needed to ask a person."""
+    """The part of a `Channel` needed to ask a person."""
 
     def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The engine's answer. Blocks. Raises Failed where nobody is there."""
+        """Return the engine's answer. Blocks. Raises Failed if it is gone."""
         ...
 
 
-def refusal_of(line: Asks, asked: dict[str, Any]) -> str | None:
-    """None where a person allows it, else the sentence that they did not. Waits for them.
+def refusal_of(line: Asks, requested: dict[str, Any]) -> str | None:
+    """Ask a person and wait: return None if allowed, else the sentence that it is not.
 
-    `asked`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) where nobody is there to be asked.
+    `asked`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
     """
-    answer = line.ask("permit", asked)
+    answer = line.ask("permit", requested)
     verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()
     if verdict == "allow":
         return None
@@ -40,29 +40,31 @@ def refusal_of(line: Asks, asked: dict[str, Any]) -> str | None:
         request = str(answer.get("request_id") or "")
         raise Failed(
             "permission_required",
-            f"`{asked['tool']}` wants to {asked['why']}, and nobody is there to allow it. "
+            f"`{requested['tool']}` wants to {requested['why']}, and nobody is there to allow it. "
             f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
             {
                 "request_id": request,
-                "tool": asked["tool"],
-                "digest": asked["digest"],
-                "wanted": asked["why"],
+                "tool": requested["tool"],
+                "digest": requested["digest"],
+                "wanted": requested["why"],
             },
         )
     return "A person did not allow this." + (f" They said: {note}" if note else "")
 
 
 class Grants:
-    """Those of one attempt."""
+    """The earlier approvals of one attempt."""
 
     def __init__(self, work: Mapping[str, Any], line: GrantChannel) -> None:
-        """`work`: as a program of `runners.agents` is handed it; its `granted` has `{request_id, by, note}` by digest."""
+        """Read the approvals of `work`, a program's input in `runners.agents`; its `granted` has `{request_id, by,
+        note}` by digest.
+        """
         self._known: Mapping[str, dict[str, Any]] = work.get("granted") or {}
         self._is_asking = work["session"].get("permission_mode") == "ask"
         self._line = line
 
     def tell(self, tool: str, args: Any, digest: str, call_id: str) -> bool:
-        """Leave in the session by whose word a call is done; False where it is not done by a person's."""
+        """Log who approved a call; False without an earlier approval."""
         known = self._known.get(digest)
         if known is None or not self._is_asking:
             return False

@@ -1,9 +1,9 @@
-"""Coding agents by name: how each is called, how its output is read, what it needs. Data in `presets.toml`, here the lookup.
+"""Coding agents by name: their command, their output, their needs. Data in `presets.toml`, here the lookup.
 
     command: claude          a name of the runner's table: its argv, read as its table says
-    command: [a, b, c]       any other argv is taken as it is: text on standard output
+    command: [a, b, c]       any other argv is used unchanged: text on standard output
 
-The user's own `agents.toml`, in the config folder beside the signing key, replaces keys of a table and adds tables.
+The user's own `agents.toml`, in the config folder next to the signing key, replaces keys of a table and adds tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pixirnb.value_codec import config_folder
 RunnerName = Literal["acp", "cli", "pty"]
 RUNNERS: Final[tuple[RunnerName, ...]] = ("acp", "cli", "pty")
 HELLO_S: Final = 30.0
-"""How long an ACP agent may take to answer at first, unless its table says otherwise."""
+"""Seconds that an ACP agent may take for its first answer, unless its table says otherwise."""
 
 _OWN: Final = Path(__file__).with_name("presets.toml")
 _LARGEST: Final = 1024 * 1024
@@ -38,49 +38,49 @@ _MODES: Final = frozenset({"read_only", "ask", "auto"})
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How one agent is called and read."""
+    """The command of one agent, and the format of its output."""
 
     name: str
-    """Empty for an argv that was taken as it is."""
+    """Name of the agent; empty for an argv without a preset."""
     runner: RunnerName
     argv: tuple[str, ...]
     """The program and its arguments; `{prompt} {prompt_file} {model} {role} {cwd}` are filled in."""
     model: tuple[str, ...] = ()
-    """Further arguments where a model is named."""
+    """Further arguments if a model is named."""
     modes: Mapping[str, tuple[str, ...]] | None = None
-    """Further arguments by permission mode; for acp one word, the session mode it is put into.
-
-    Empty: it keeps to that by itself."""
+    """Further arguments by permission mode; for acp one word, its session mode. Empty: the agent needs none."""
     mode_env: Mapping[str, Mapping[str, str]] | None = None
-    """Variables that are set for it, by permission mode."""
+    """Environment variables by permission mode."""
     folders: tuple[str, ...] = ()
-    """Arguments for each folder it may use beside the one it works in: additional paths, other repositories; `{folder}`."""
+    """Arguments for each folder in addition to the working folder: additional paths, other repositories; `{folder}`."""
     roots: tuple[str, ...] = ()
-    """The same for other repositories alone."""
+    """Arguments for each of the other repositories."""
     tools: tuple[str, ...] = ()
     """Arguments that offer it our tools: `{server}` all of it as JSON, `{program}` and `{args}` the parts. Not for acp."""
     files: tuple[str, ...] = ("read", "write")
-    """acp: which of our file requests it is offered; without one it uses its own hand for that."""
+    """For acp: the file requests that are offered; without one the agent accesses files itself."""
     last: tuple[str, ...] = ()
-    """What stands behind all of them."""
+    """Arguments after all others."""
     output: Literal["text", "json-lines"] = "text"
-    """How standard output is read."""
+    """Format of standard output."""
     lines: tuple[dict[str, Any], ...] = ()
-    """The rules for JSON lines: see `agents.json_lines`."""
+    """Rules for JSON lines: see `agents.json_lines`."""
     env: tuple[str, ...] = ()
-    """Names it usually needs passed on. Passing them stays the spec's word (`pass_env`)."""
+    """Variables it usually needs; the spec's `pass_env` decides about passing them."""
     install: str = ""
-    """How a person comes by it."""
+    """Instructions to install it."""
     hello_s: float = HELLO_S
-    """Seconds it may take to answer at first."""
+    """Seconds it may take for its first answer."""
 
     def document(self) -> dict[str, Any]:
-        """As plain data, for the agent's process."""
+        """Return the preset as plain data, for the agent's process."""
         return asdict(self)
 
 
 def resolve(runner: str, command: Sequence[str] | None, path: str | None = None) -> Preset:
-    """The preset that `command` names, or the argv it is. `path`: where programs are looked for. Reads the user's file.
+    """Return the preset that `command` names, or one for its argv.
+
+    `path`: where programs are searched. Reads the user's file.
 
     Raises Cannot: `agent_command_missing`, `agent_command_unknown`, `agents_file_invalid`, `prompt_in_shell`,
     `prompt_in_argv`, `prompt_nowhere`, `placeholder_unknown`.
@@ -94,9 +94,9 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             code="agent_command_missing",
         )
     table = presets()
-    found = table.get((name, words[0])) if len(words) == 1 else None
-    if found is not None:
-        return found
+    preset = table.get((name, words[0])) if len(words) == 1 else None
+    if preset is not None:
+        return preset
     if name == "acp" and (kin := _begun(words, table)) is not None:
         return kin
     if len(words) == 1 and os.sep not in words[0] and shutil.which(words[0], path=path) is None:
@@ -113,15 +113,15 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
 
 
 def _begun(words: Sequence[str], table: Mapping[tuple[RunnerName, str], Preset]) -> Preset | None:
-    """A known ACP agent whose argv these words begin with: it is that agent, with more arguments; the longest argv counts."""
+    """Return the known ACP agent whose argv is a prefix of these words; the longest argv wins."""
     known = [preset for preset in table.values() if preset.runner == "acp"]
     begun = [preset for preset in known if tuple(words[: len(preset.argv)]) == preset.argv]
-    found = max(begun, key=lambda preset: len(preset.argv), default=None)
-    return None if found is None else replace(found, argv=tuple(words))
+    preset = max(begun, key=lambda preset: len(preset.argv), default=None)
+    return None if preset is None else replace(preset, argv=tuple(words))
 
 
 def presets() -> dict[tuple[RunnerName, str], Preset]:
-    """Every known agent by runner and name, the user's own among them. Raises Cannot (`agents_file_invalid`)."""
+    """Return every known agent by runner and name, the user's own included. Raises Cannot (`agents_file_invalid`)."""
     known = dict(_built_in())
     path = user_file()
     data = _user_data(path)
@@ -133,17 +133,17 @@ def presets() -> dict[tuple[RunnerName, str], Preset]:
 
 
 def known(runner: str) -> list[str]:
-    """Names of the agents a runner knows."""
+    """Return names of the agents of a runner."""
     return sorted(name for its, name in presets() if its == runner)
 
 
 def user_file() -> Path:
-    """Where the user's own table lies: `pixirnb/agents.toml` in the config folder."""
+    """Return the path of the user's own table: `pixirnb/agents.toml` in the config folder."""
     return config_folder() / "agents.toml"
 
 
 def _words(command: Sequence[str] | None) -> list[str]:
-    """A spec's command line is a list of one text; blanks in it part its words, unless that is a program's path."""
+    """Split a spec's command line, a list of one text, at blanks, unless it is a program's path."""
     words = list(command or ())
     if len(words) == 1 and any(map(str.isspace, words[0])) and not Path(words[0]).is_file():
         try:
@@ -171,7 +171,7 @@ def _built_in() -> dict[tuple[RunnerName, str], Preset]:
 
 
 def _user_data(path: Path) -> dict[str, Any] | None:
-    """The user's file as data; None where there is none. It names programs to run, so it must be the user's own."""
+    """Return the user's file as data; None if there is none. It names programs to run, so it must belong to the user."""
     try:
         with open_plain(path) as file:
             status = os.fstat(file.fileno())
@@ -187,7 +187,7 @@ def _user_data(path: Path) -> dict[str, Any] | None:
 
 
 def _tables(data: dict[str, Any], path: Path) -> list[tuple[RunnerName, str, dict[str, Any]]]:
-    found: list[tuple[RunnerName, str, dict[str, Any]]] = []
+    entries: list[tuple[RunnerName, str, dict[str, Any]]] = []
     for runner, tables in data.items():
         if runner not in RUNNERS or not isinstance(tables, dict):
             raise _invalid(
@@ -196,14 +196,14 @@ def _tables(data: dict[str, Any], path: Path) -> list[tuple[RunnerName, str, dic
         for name, keys in tables.items():
             if not isinstance(keys, dict):
                 raise _invalid(path, f"[{runner}.{name}] is not a table")
-            found.append((runner, name, keys))
-    return found
+            entries.append((runner, name, keys))
+    return entries
 
 
 def _preset(
     runner: RunnerName, name: str, keys: dict[str, Any], path: Path, base: Preset | None
 ) -> Preset:
-    """A table as a preset, on top of `base`. Raises Cannot (`agents_file_invalid`)."""
+    """Return a table as a preset, on top of `base`. Raises Cannot (`agents_file_invalid`)."""
     where = f"[{runner}.{name}]"
     allowed = {field.name for field in fields(Preset)} - {"name", "runner"}
     if unknown := sorted(set(keys) - allowed):
@@ -261,8 +261,8 @@ def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not set(value) <= _MODES:
         raise _invalid(path, f"{where} modes are read_only, ask and auto")
     return {
-        mode: (said,) if isinstance(said, str) else _texts(said, f"{where} modes.{mode}", path)
-        for mode, said in value.items()
+        mode: (value,) if isinstance(value, str) else _texts(value, f"{where} modes.{mode}", path)
+        for mode, value in value.items()
     }
 
 
@@ -271,7 +271,7 @@ def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]
         raise _invalid(path, f"{where} mode_env is by mode: read_only, ask and auto")
     for mode, variables in value.items():
         named = variables.items() if isinstance(variables, dict) else [("", None)]
-        if any(not _NAME.fullmatch(name) or not isinstance(said, str) for name, said in named):
+        if any(not _NAME.fullmatch(name) or not isinstance(value, str) for name, value in named):
             raise _invalid(path, f"{where} mode_env.{mode} is a table of variables, each a text")
         _texts([*variables.values()], f"{where} mode_env.{mode}", path)
     return value

@@ -1,6 +1,7 @@
-"""A coding agent that insists on a terminal: it gets one of its own, its prompt as an argument, and nobody types.
+"""A coding agent that needs a terminal: it gets one, with its prompt as an argument and no input.
 
-What it writes goes to the output log with its escape sequences; its message is the same as plain text. It ends by its exit.
+What it writes goes to the output log with its escape sequences; its message is the plain text of it. It ends by its
+exit.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from pixirnb.runners.output.ansi_text import plain
 
 ROWS: Final = 50
 COLUMNS: Final = 200
-"""Wide, so that few sentences are broken: what is broken for show cannot be put together again."""
+"""Width of the terminal: wide, because broken sentences cannot be joined again."""
 MESSAGE_LIMIT: Final = 4 * 1024 * 1024
-"""Characters that the message is made of: the last ones that were written."""
+"""Maximum number of characters of the message: the last ones."""
 
 
 def run(work: dict[str, Any], line: Channel) -> None:
-    """Perform the work. Raises Failed: `exit`, `crash`, and what `commands.prepared` raises."""
+    """Perform the work. Raises Failed: `exit`, `crash`, and the errors of `commands.prepare_command`."""
     os.environ.setdefault("TERM", "xterm-256color")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     written: deque[str] = deque()
@@ -68,7 +69,7 @@ def run(work: dict[str, Any], line: Channel) -> None:
 
 
 def _terminal() -> tuple[int, int]:
-    """Our side and the agent's of a new terminal, sized, its echo off."""
+    """Return our side and the agent's side of a new terminal, sized, without echo."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     modes = termios.tcgetattr(theirs)

@@ -1,4 +1,4 @@
-"""Delegates a task to the kind of agent its spec names. All of them are processes below a reaper; none runs in the kernel."""
+"""The runner of agents, by the kind in the spec. All agents are processes below a reaper; none runs in the kernel."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ class AgentRunner:
         try:
             command = await _command(job, work)
         except Cannot as refused:
-            said = refused.sentences()
-            return Ended("failed", error_kind=refused.code, message=said)
+            message = refused.sentences()
+            return Ended("failed", error_kind=refused.code, message=message)
         header = {
             "kind": "agent",
             "program": work.runner,
             "sys_path": attempt_process.child_path(),
             "workspace": str(job.workspace),
         }
-        order = attempt_process.SpawnRequest(header, tail=_told(job, work, command), result=_result)
+        order = attempt_process.SpawnRequest(
+            header, tail=_program_input(job, work, command), result=_result
+        )
         if command is None:
             return await attempt_process.perform(self._supervisor, job, order)
         words = LastWords()
@@ -59,17 +61,17 @@ class AgentRunner:
 
 
 async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:
-    """How a coding agent is called; None for a model. Raises Cannot. Here, where the user's own table can be read."""
+    """Return the command of a coding agent; None for a model. Raises Cannot. Runs where the user's own table is readable."""
     if work.runner not in presets.RUNNERS:
         return None
-    said, path = work.session["command"], job.env.get("PATH")
-    found = await anyio.to_thread.run_sync(presets.resolve, work.runner, said, path)
-    return found.document()
+    command, path = work.session["command"], job.env.get("PATH")
+    preset = await anyio.to_thread.run_sync(presets.resolve, work.runner, command, path)
+    return preset.document()
 
 
-def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
-    """What the program is told, as JSON."""
-    said = {
+def _program_input(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
+    """Return the input of the program, as JSON."""
+    data = {
         "prompt": work.prompt,
         "task": work.task,
         "session": work.session,
@@ -84,7 +86,7 @@ def _told(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
         "grace_s": job.grace_s,
         "state": None if job.state is None else str(job.state),
     }
-    return json.dumps(said).encode()
+    return json.dumps(data).encode()
 
 
 def _result(frame: dict[str, Any], _: object) -> Ended:

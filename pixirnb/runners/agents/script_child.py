@@ -1,7 +1,7 @@
-"""What runs in the child process of a scripted agent: its actions, in order.
+"""The child process of a scripted agent, which performs its actions in order.
 
-A scripted agent is a real process that starts, speaks, writes, fails and hangs like any other, at no cost and the same
-way every time. It may only touch files below its directory, whatever links lie there. Standard library only.
+A scripted agent is a real process that starts, speaks, writes, fails and hangs like any other, at no cost and the
+same way every time. It may only touch files below its directory, even through links. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pixirnb.runners.processes.frames import FrameWriter
 
 
 class _Over(Exception):
-    """Raised by an action after which nothing follows."""
+    """Raised by an action that ends the script."""
 
     def __init__(self, code: int) -> None:
         self.code = code
 
 
 def run_script(header: dict[str, Any], report: int) -> int:
-    """Perform `header["actions"]`; returns the exit code. An empty script says its task back and declares nothing."""
+    """Perform `header["actions"]`; returns the exit code. An empty script repeats its task and declares nothing."""
     frames = FrameWriter(report)
     voice = _Voice(frames)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -46,17 +46,17 @@ def run_script(header: dict[str, Any], report: int) -> int:
 
 
 class _Voice:
-    """What the agent says: printed at once, and in its conversation as messages, in order with what it does."""
+    """The agent's texts: printed at once, and logged as messages in order with its actions."""
 
     def __init__(self, frames: FrameWriter) -> None:
         self._frames = frames
         self._pending: list[str] = []
         self._is_heard = False
-        """Whether there is a message."""
+        """True if there is a message."""
         self._is_final = False
-        """Whether the last one may be its last word."""
+        """True if the last message may be final."""
         self._summary = ""
-        """Of its report: the last word of an agent that says nothing after it."""
+        """Summary of its report: the final message if none follows."""
 
     def say(self, text: str) -> None:
         rest = memoryview(f"{text}\n".encode(errors="backslashreplace"))
@@ -65,18 +65,18 @@ class _Voice:
         self._pending.append(text)
 
     def pause(self, *, is_final: bool) -> None:
-        """What was said so far is a message; a tool or a report follows."""
+        """Log the text so far as a message; a tool or a report follows."""
         if self._pending:
             self._tell(is_final=is_final)
         self._is_final = self._is_final and is_final
 
     def report(self, data: dict[str, Any]) -> None:
-        """What was said so far is a message, and a report follows."""
+        """Log the text so far as a message, then a report."""
         self.pause(is_final=True)
         self._summary = str(data.get("summary") or "")
 
     def end(self) -> None:
-        """The turn ends clean. Who never paused has said one thing, which is what was printed."""
+        """End the turn clean. Without a pause the whole printed text is one message."""
         if self._is_heard and (self._pending or not self._is_final):
             self._tell(is_final=True)
 
@@ -130,7 +130,7 @@ def _perform(action: dict[str, Any], frames: FrameWriter, voice: _Voice) -> None
 
 
 def _confined(path: str) -> Path:
-    """`path` below the agent's directory, links followed. Raises PermissionError for a way out."""
+    """Return `path` below the agent's directory, links followed. Raises PermissionError for a path outside."""
     base = Path.cwd().resolve()
     target = (base / path).resolve()
     if base not in target.parents:

@@ -1,4 +1,4 @@
-"""Scripted agents: a subagent whose every attempt is written down in the workflow. For tests, dry runs and teaching."""
+"""Scripted agents: every attempt of the agent is written in the workflow. For tests, dry runs and teaching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pixirnb.spec.durations import parse_duration
 
 
 class ScriptedRunner:
-    """Performs `ScriptedWork` in a forked child, so that stopping, crashing and hanging are the real thing."""
+    """Performs `ScriptedWork` in a forked child, so that stops, crashes and hangs are real."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor

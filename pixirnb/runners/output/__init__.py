@@ -1,1 +1,1 @@
-"""What a step prints: masked, kept, freed of escape sequences."""
+"""Printed output of a step: masked, kept, freed of escape sequences."""

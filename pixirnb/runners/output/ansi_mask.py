@@ -1,6 +1,6 @@
-"""Secrets in what is painted for a terminal: a colour in the middle of one does not hide it from whoever looks for it.
+"""Masking of secrets in terminal output, with escape sequences in the middle of them.
 
-For bytes in which no secret stands in one piece any more. Escape sequences are looked through and never lost.
+The input has no secret in one piece any more. Escape sequences are ignored in the search and never lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pixirnb.runners.output.text_search import needles_of
 
 _STARS: Final = b"***"
 _HELD_LIMIT: Final = 64 * 1024
-"""Bytes that wait at most: a beginning of a secret with so many escapes behind it is let go of."""
+"""Maximum number of bytes held back: a beginning of a secret with so many escapes after it is passed on."""
 _ESCAPE: Final = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
     rb"|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # titles, links
@@ -24,18 +24,18 @@ _UNFINISHED: Final = re.compile(
     rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,64}|\][^\x07\x1b]{0,4096}\x1b?|[ -/]{0,64})\Z"
 )
 _LONGEST_END: Final = 4200
-"""Bytes that an unfinished escape sequence may take."""
+"""Maximum number of bytes of an unfinished escape sequence."""
 
 
 class PaintedMask:
-    """Masks bytes that come in chunks cut anywhere. What may be the beginning of a secret with escapes in it is held back."""
+    """Masks bytes that come in chunks cut anywhere. A possible beginning of a secret with escapes in it is held back."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._needles = needles_of(tuple(secrets))
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream is safe to show now."""
+        """Return the part of the stream that is safe to show now."""
         if self._needles is None or not (self._held or b"\x1b" in chunk):
             return chunk
         shown, self._held = self._masked(self._held + chunk)
@@ -44,12 +44,12 @@ class PaintedMask:
         return shown
 
     def flush(self) -> bytes:
-        """What was held back, at the end of the stream."""
+        """Return the bytes held back, at the end of the stream."""
         held, self._held = self._held, b""
         return self._masked(held, is_last=True)[0] if held else b""
 
     def _masked(self, data: bytes, *, is_last: bool = False) -> tuple[bytes, bytes]:
-        """What can be shown of `data`, and what has to wait, which of the last is nothing."""
+        """Return the part of `data` that can be shown, and the rest that has to wait; at the end the rest is empty."""
         assert self._needles is not None
         bare, marks = _Bare(data), []
         at = 0
@@ -60,10 +60,10 @@ class PaintedMask:
                 break
             marks.append(match.span())
             at = match.end()
-        wait_at = bare.place(safe_to) if safe_to < len(bare.text) else len(data)
+        wait_at = bare.position(safe_to) if safe_to < len(bare.text) else len(data)
         shown, done = [], 0
         for start, end in marks:
-            first, last = bare.place(start), bare.place(end - 1)
+            first, last = bare.position(start), bare.position(end - 1)
             inside = b"".join(_ESCAPE.findall(data, first, last + 1))
             shown += [data[done:first], _STARS, inside]
             done = last + 1
@@ -71,17 +71,17 @@ class PaintedMask:
 
 
 class _Bare:
-    """Bytes without their escape sequences, each with its place among them."""
+    """Bytes without their escape sequences, each with its position in the data."""
 
     def __init__(self, data: bytes) -> None:
         end = len(data)
         pieces: list[bytes] = []
         self._starts: list[int] = []
-        """Of each piece, in the bare bytes."""
-        self._places: list[int] = []
-        """And in the data."""
+        """Start of each piece in the bare bytes."""
+        self._positions: list[int] = []
+        """Start of each piece in the data."""
         done = size = 0
-        spans = [found.span() for found in _ESCAPE.finditer(data)]
+        spans = [match.span() for match in _ESCAPE.finditer(data)]
         after = spans[-1][1] if spans else 0
         unfinished = _UNFINISHED.search(data, max(end - _LONGEST_END, after))
         if unfinished is not None:
@@ -90,12 +90,12 @@ class _Bare:
             if first > done:
                 pieces.append(data[done:first])
                 self._starts.append(size)
-                self._places.append(done)
+                self._positions.append(done)
                 size += first - done
             done = last
         self.text = b"".join(pieces)
 
-    def place(self, at: int) -> int:
-        """Where the byte at `at` of the bare bytes stands in the data."""
+    def position(self, at: int) -> int:
+        """Return the position in the data of the bare byte at `at`."""
         piece = bisect_right(self._starts, at) - 1
-        return self._places[piece] + at - self._starts[piece]
+        return self._positions[piece] + at - self._starts[piece]

@@ -1,4 +1,4 @@
-"""What a program wrote to a terminal, as plain text: no escape sequences, rewritten lines as they stood at last."""
+"""Terminal output as plain text: no escape sequences, overwritten lines in their last state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _BODY: Final = r"[^\x07\x1b]{0,4096}"
-"""Of a sequence that ends with a terminator; one without takes nothing with it."""
+"""Body of a sequence with a terminator; an unterminated one removes no text."""
 _ESCAPES: Final = re.compile(
     rf"\x1b\]{_BODY}(?:\x07|\x1b\\)"  # operating system commands: titles, links
     rf"|\x1b[PX^_]{_BODY}\x1b\\"  # device control, privacy messages and their like
@@ -18,7 +18,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x07\x0b-\x0c\x0e-\x1f\x7f]")
 
 
 def plain(text: str) -> str:
-    """`text` without escapes, `\\r\\n` as `\\n`, and of a line written over with `\\r` the last writing."""
+    """Return `text` without escapes, `\r\n` as `\n`, and of a line overwritten with `\r` its last state."""
     bare = _ESCAPES.sub("", text).replace("\r\n", "\n")
     return "\n".join(_line(line) for line in bare.split("\n"))
 

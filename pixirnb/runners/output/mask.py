@@ -1,6 +1,6 @@
-"""Keeping secrets out of logs and views: values of variables whose names look secret become `***`.
+"""Masking of secrets in logs and views: values of variables whose names look secret become `***`.
 
-Across chunk borders too, and also where a terminal's escape sequences stand inside: those stay, behind the stars.
+Works across chunk borders, and with a terminal's escape sequences inside: those stay, after the stars.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from pixirnb.runners.output.text_search import needles_of, pattern_of
 
 STARS: Final = "***"
 SHORTEST: Final = 8
-"""Shorter values are left alone: masking `yes` or `1` would garble every log and protect nothing."""
+"""Minimum length of a secret: masking `yes` or `1` would garble every log and protect nothing."""
 
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
-    """Values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
-    found = {value for name, value in env.items() if is_secret_variable(name)}
-    return sorted(value for value in found if len(value) >= SHORTEST)
+    """Return values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
+    values = {value for name, value in env.items() if is_secret_variable(name)}
+    return sorted(value for value in values if len(value) >= SHORTEST)
 
 
 def _spellings(value: str) -> set[str]:
-    """A secret as it is, as a terminal ends its lines, and as JSON and Python write it: many print their whole environment."""
+    """Return the forms of a secret: as it is, with a terminal's line ends, and as JSON and Python write it in dumps
+    of the environment.
+    """
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     lines = value.replace("\n", "\r\n")
     return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
@@ -40,7 +42,7 @@ def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class Mask:
-    """Replaces secrets. Where two begin at the same place the longer one is taken."""
+    """Replaces secrets. If two begin at one position the longer one is replaced."""
 
     def __init__(self, values: Iterable[str]) -> None:
         # An empty value would be everywhere.
@@ -54,7 +56,7 @@ class Mask:
         self._text = _pattern(tuple(longest_first)) if longest_first else None
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
+        """Return `text` without secrets."""
         if self._text is None:
             return text
         masked = self._text.sub(STARS, text)
@@ -65,14 +67,14 @@ class Mask:
         return (painted.feed(data) + painted.flush()).decode("utf-8", "surrogatepass")
 
     def beginning(self, text: str, limit: int) -> str:
-        """The first `limit` characters without secrets, of a text that may have been cut in the middle of one."""
+        """Return the first `limit` characters without secrets, of a text that may have been cut in the middle of one."""
         if len(text) <= limit:
             return self.text(text)
         shown = self.stream().feed(text.encode("utf-8", "surrogatepass"))
         return shown.decode("utf-8", "surrogatepass")[:limit]
 
     def data(self, value: Any) -> Any:
-        """Plain data with secrets masked in every text."""
+        """Return plain data with secrets masked in every text."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -82,12 +84,12 @@ class Mask:
         return value
 
     def stream(self) -> StreamMask:
-        """A masker for one stream of bytes."""
+        """Return a mask for one stream of bytes."""
         return StreamMask(self)
 
 
 def mask_here(env: Mapping[str, str]) -> Mask:
-    """What hides the secrets of a step's environment, and of this process's own, whether they were passed to it or not."""
+    """Return a mask for the secrets of a step's environment, and of this process's own, passed to the step or not."""
     return Mask([*secret_values(os.environ), *secret_values(env)])
 
 
@@ -103,11 +105,11 @@ class StreamMask:
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream is safe to show now."""
+        """Return the part of the stream that is safe to show now."""
         return chunk if self._needles is None else self._painted.feed(self._fed(chunk))
 
     def flush(self) -> bytes:
-        """What was held back, at the end of the stream."""
+        """Return the bytes held back, at the end of the stream."""
         held, self._held = self._held, b""
         if self._needles is None:
             return held

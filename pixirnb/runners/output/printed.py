@@ -1,7 +1,7 @@
-"""What an attempt printed, for whoever looks at it: in memory where it is short, else in a file that is read in pieces.
+"""Printed output of an attempt: in memory if it is short, else in a file that is read in pieces.
 
-The functions below are called as a step's function in a process of its own: what takes for ever can be ended, and what takes
-memory takes that of the child. A text is handed to them as `{"text": …}` or `{"path": …}`.
+The functions below are called as a step's function in a process of its own: endless work can be killed, and uses the
+child's memory. A text is passed to them as `{"text": …}` or `{"path": …}`.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from pydantic_core import from_json
 from pixirnb.spec.limits import OFFERED_BYTES
 
 SEARCHED_BYTES: Final = 64 * 1024 * 1024
-"""Of text that a pattern is looked for in."""
+"""Maximum number of bytes of text searched with a pattern."""
 VALUE_MEMORY: Final = 48 * 1024 * 1024
-"""Bytes that a value read out of printed text may take in memory."""
+"""Maximum number of bytes in memory of a value parsed from printed text."""
 _CHUNK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Standard output without its last line break, or an agent's own words."""
+    """Standard output without its last line break, or an agent's messages."""
 
     size: int
-    """Bytes."""
+    """Size in bytes."""
     text: str | None = None
-    """Where it is short."""
+    """The text if it is short."""
     path: Path | None = None
-    """Else the file that holds it."""
+    """Else the file with it."""
     is_whole: bool = True
-    """False: more was printed than is kept."""
+    """False if more was printed than is kept."""
 
     @classmethod
     def of(cls, data: bytes) -> Printed:
-        """Short output; bytes that are not UTF-8 become U+FFFD."""
+        """Return short output; bytes that are not UTF-8 become U+FFFD."""
         return cls(len(data), data.decode("utf-8", errors="replace"))
 
     @classmethod
     def words(cls, text: str) -> Printed:
-        """An agent's own words."""
+        """Return an agent's messages."""
         return cls(len(text.encode("utf-8", errors="replace")), text)
 
     @property
     def is_offered(self) -> bool:
-        """Whether it is handed on as a value."""
+        """Return whether it may be the value of the step."""
         return self.is_whole and self.size <= OFFERED_BYTES
 
     @property
     def argument(self) -> dict[str, str]:
-        """How a function in a child is handed it."""
+        """Return the argument for a function in a child."""
         return {"text": self.text or ""} if self.path is None else {"path": str(self.path)}
 
     def read(self) -> str:
-        """All of it, for values that are offered. Blocking. Raises OSError."""
+        """Return all of it, for values. Blocking. Raises OSError."""
         return _read(self.argument)
 
     def ending(self, limit: int) -> str:
-        """Its last `limit` bytes at most, as text. Blocking. Raises OSError."""
+        """Return at most its last `limit` bytes, as text. Blocking. Raises OSError."""
         if self.path is None:
             data = (self.text or "").encode("utf-8", errors="replace")[-limit:]
         else:
@@ -72,11 +72,11 @@ class Printed:
         return data.decode("utf-8", errors="replace")
 
 
-def contains(printed: dict[str, str], wanted: str) -> bool:
-    """Whether a text has another in it. Reads in pieces."""
+def contains(printed: dict[str, str], text: str) -> bool:
+    """Return whether a text contains another one. Reads in pieces."""
     if "path" not in printed:
-        return wanted in printed["text"]
-    needle = wanted.encode("utf-8", errors="replace")
+        return text in printed["text"]
+    needle = text.encode("utf-8", errors="replace")
     kept = b""
     with Path(printed["path"]).open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -88,15 +88,15 @@ def contains(printed: dict[str, str], wanted: str) -> bool:
 
 
 def first_match(pattern: str, printed: dict[str, str]) -> str | None:
-    """The first 200 characters of the first match; None where there is none."""
-    found = re.search(pattern, _read(printed))
-    return None if found is None else found.group(0)[:200]
+    """Return the first 200 characters of the first match; None if there is none."""
+    match = re.search(pattern, _read(printed))
+    return None if match is None else match.group(0)[:200]
 
 
 def json_problems(
     printed: dict[str, str], schema: dict[str, Any] | None = None, model: str | None = None
 ) -> list[str]:
-    """What keeps a text from being JSON that matches; empty where it does. Sentences."""
+    """Return why a text is not JSON, or does not match; empty if it does. Sentences."""
     from pixirnb.runners.user_models import problems
     from pixirnb.spec.schemas import schema_problems
 
@@ -118,7 +118,7 @@ def json_problems(
 
 
 def memory_of(value: Any) -> int:
-    """Bytes that JSON data takes in memory, about. Walks without recursion."""
+    """Return about how many bytes of memory JSON data needs. Walks without recursion."""
     size, queue = 0, [value]
     while queue:
         item = queue.pop()

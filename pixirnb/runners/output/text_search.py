@@ -1,4 +1,4 @@
-"""Many texts looked for in one walk through bytes, whatever their number: what masks of secrets stand on."""
+"""A search for many texts in one pass over bytes, for masks of secrets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from itertools import groupby
 from typing import Final
 
 _DEEP: Final = 30
-"""So many needles may begin one another; the rest is then tried one by one, for patterns cannot nest for ever."""
+"""Maximum depth of common prefixes; needles beyond are alternatives, because patterns cannot nest without limit."""
 
 
 def pattern_of(needles: Iterable[str], deep: int = 0) -> str:
-    """A pattern that finds the longest of the needles that begin at a place. At least one of them; none is empty.
+    """Return a pattern for the longest of the needles that begin at a position. At least one needle; none is empty.
 
-    What they begin with in common is written once, so that a place is left after as many comparisons as there are different
-    characters to go on with, not after one for each needle.
+    A common prefix is written once, so that a position is left after as many comparisons as there are different next
+    characters, not one for each needle.
     """
     words = sorted(set(needles))
     if deep == _DEEP:
@@ -36,16 +36,16 @@ def pattern_of(needles: Iterable[str], deep: int = 0) -> str:
 
 
 def _alike(one: str, other: str) -> int:
-    """Characters that two texts begin with in common."""
+    """Return the length of the common prefix of two texts."""
     differing = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
 
 
 class Needles:
-    """Bytes that are looked for, together."""
+    """Bytes that are searched together."""
 
     def __init__(self, needles: Sequence[bytes]) -> None:
-        """At least one; none is empty."""
+        """Compile the needles: at least one; none is empty."""
         self.find = re.compile(
             pattern_of(needle.decode("latin-1") for needle in needles).encode("latin-1")
         )  # a byte is a character there, and back
@@ -54,18 +54,20 @@ class Needles:
         self._longest = max(map(len, needles))
 
     def possible_beginning(self, data: bytes, start: int) -> int:
-        """Where the last bytes begin, from `start` on, that more bytes could make a needle; the end where there are none."""
+        """Return the start, from `start` on, of a possible beginning of a needle at the end of the data; the end if
+        there is none.
+        """
         for at in range(max(start, len(data) - self._longest + 1), len(data)):
             if data[at] in self._firsts:
                 tail = data[at:]
-                # Whatever is longer and begins like it stands right behind it.
-                place = bisect_right(self._sorted, tail)
-                if place < len(self._sorted) and self._sorted[place].startswith(tail):
+                # Longer texts with this prefix follow directly in sorted order.
+                position = bisect_right(self._sorted, tail)
+                if position < len(self._sorted) and self._sorted[position].startswith(tail):
                     return at
         return len(data)
 
 
 @lru_cache(maxsize=16)
 def needles_of(needles: tuple[bytes, ...]) -> Needles | None:
-    """Those of a mask, made once for all streams that it masks; None where it has none."""
+    """Return the needles of a mask, made once for all its streams; None if it has none."""
     return Needles(needles) if needles else None

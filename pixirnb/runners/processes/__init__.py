@@ -1,1 +1,1 @@
-"""Processes of steps: started, told apart, ended."""
+"""Processes of steps: started, recognised, ended."""

@@ -1,10 +1,10 @@
-"""Whose a process is: which step's tag it bears, and which step it, or anyone else who asks for something, runs below.
+"""The owner of a process: the step whose tag it bears, and the step above it.
 
-A step's processes bear its mark (`process_marks.py`), and its tag in their environment; reapers, and functions that were only
-forked, bear the tag in their command line, which no other process can change. Who cleared its environment, took off its mark
-or left its parent has a reaper above it still; what a step in a thread has started has none, and its mark.
-Who runs as the same user and has the system start something for it (`at`, `ssh localhost`, a debugger) can do more than
-this finds. Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
+A step's processes bear its mark (`process_marks.py`), and its tag in their environment; reapers, and functions that
+were only forked, bear the tag in their command line, which no other process can change. A process that cleared its
+environment, removed its mark or left its parent still has a reaper above it; a process started by a step in a thread
+has no reaper, but its mark. This does not find processes that the system starts for this user (`at`, `ssh localhost`,
+a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from pixirnb.system import process_marks
 
 _MARK: Final = f"{TAG}=".encode()
 _OURS: Final = b"pixirnb.runners.processes.supervisor_process"
-"""What the command line of a supervisor, and of all that was forked from it, names."""
+"""Name in the command lines of a supervisor and of all processes forked from it."""
 _DEEPEST: Final = 256
 
 
 def asking_step() -> str | None:
-    """The tag `<run_id>/<step>.<attempt>` of the step that this thread or process runs below; None where it runs below none.
+    """Return the tag `<run_id>/<step>.<attempt>` of the step above this thread or process; None if there is none.
 
-    `a step`, where the process bears a mark, and nothing above it says whose.
+    Returns `a step` if the process bears a mark and nothing above it gives the tag.
     """
     children = getattr(threading.current_thread(), WHOSE, None)
-    own = _worn(os.environ.get(TAG)) if children is None else str(children.tag)
+    own = _without_padding(os.environ.get(TAG)) if children is None else str(children.tag)
     if own is not None:
         return own
-    above = next(filter(None, map(_worn_by, _ancestry(os.getpid()) or ())), None)
+    above = next(filter(None, map(_tag_in_environment, _ancestry(os.getpid()) or ())), None)
     if above is not None:
         return above
     with MOMENT:  # else it may be worn for a process that another thread starts
@@ -45,10 +45,11 @@ def asking_step() -> str | None:
 
 
 def sender(pid: int, marks: Collection[int] = ()) -> Sender:
-    """Whether a living process is a step's, of this process or of another, or nobody's; `unproven` where it cannot be told.
+    """Return whether a living process belongs to a step, of this or another process, or to none; `unproven` if that
+    is unknown.
 
     Args:
-        marks: those of this process's steps that run in threads: what they started may have left this process.
+        marks: those of this process's steps in threads: processes that they started may have left this process.
     """
     above = _ancestry(pid)
     if above is None:
@@ -60,17 +61,17 @@ def sender(pid: int, marks: Collection[int] = ()) -> Sender:
     is_own = is_own or (bool(below) and below[-1] in children_of_steps())
     is_own = is_own or process_marks.mark_worn(pid) in marks
     is_a_steps = any(sign is not None for each in above for sign in _signs_of(each))
-    # What moved while it was looked at is nobody's proof.
+    # A process whose ancestry changed during the walk proves nothing.
     if above != _ancestry(pid):
         return "unproven"
     return "own_step" if is_own else "other_step" if is_a_steps else "person"
 
 
 def is_loose(pid: int, since: int | None) -> bool:
-    """Whether nothing above a process but the system's own init is older than `since` (`process_marks.now`).
+    """Return whether only the system's own init above a process is older than `since` (`process_marks.now`).
 
-    So a step that took off its mark may have orphaned it: above what a person types is a terminal or a server that was there
-    before. None: no step can have.
+    So a step that removed its mark may have orphaned it: above a process that a person starts is a terminal or a
+    server that existed before. None: no step can have.
     """
     if since is None:
         return False
@@ -85,7 +86,7 @@ def is_loose(pid: int, since: int | None) -> bool:
 
 
 def _is_init(pid: int) -> bool:
-    """Whether orphans come to a process that is not the first: `systemd --user` is the one that people have."""
+    """Return whether a process other than the first adopts orphans: usually `systemd --user`."""
     try:
         return Path(f"/proc/{pid}/comm").read_bytes().strip() == b"systemd"
     except OSError:
@@ -93,27 +94,27 @@ def _is_init(pid: int) -> bool:
 
 
 def tag_of(pid: int) -> str | None:
-    """The tag that a process bears, padding included; None where it bears none, or is not there to be asked."""
+    """Return the tag of a process, padding included; None if it has none, or is gone."""
     if not Path("/proc/self").exists():
         return _tag_elsewhere(pid)
     command = _entries(pid, "cmdline")
-    if any(_OURS in word for word in command[1:4]) and (found := _tag_among(command)) is not None:
-        return found
-    # Read raw: psutil stops at the first empty entry, which a worn tag may leave.
+    if any(_OURS in word for word in command[1:4]) and (tag := _tag_among(command)) is not None:
+        return tag
+    # Read raw: psutil stops at the first empty entry, which a tag written over padding may leave.
     return _tag_among(_entries(pid, "environ"))
 
 
 def _signs_of(pid: int) -> tuple[str | None, int | None]:
-    """The tag and the mark of a process, each None where it bears none."""
-    return _worn_by(pid), process_marks.mark_worn(pid)
+    """Return the tag and the mark of a process, each None if it has none."""
+    return _tag_in_environment(pid), process_marks.mark_worn(pid)
 
 
-def _worn_by(pid: int) -> str | None:
-    return _worn(tag_of(pid))
+def _tag_in_environment(pid: int) -> str | None:
+    return _without_padding(tag_of(pid))
 
 
-def _worn(tag: str | None) -> str | None:
-    """Without the padding that a supervisor keeps free for the tags of its steps; None where there is nothing else."""
+def _without_padding(tag: str | None) -> str | None:
+    """Return a tag without the padding that a supervisor reserves for its steps; None if nothing else is there."""
     return tag.rstrip("-") if tag and "/" in tag else None
 
 
@@ -125,12 +126,12 @@ def _entries(pid: int, name: str) -> list[bytes]:
 
 
 def _tag_among(entries: list[bytes]) -> str | None:
-    worn = (e[len(_MARK) :].decode(errors="replace") for e in entries if e.startswith(_MARK))
-    return next(worn, None)
+    tags = (e[len(_MARK) :].decode(errors="replace") for e in entries if e.startswith(_MARK))
+    return next(tags, None)
 
 
 def _tag_elsewhere(pid: int) -> str | None:
-    """macOS: own processes only, and best effort."""
+    """Return the tag of one of the user's own processes on macOS, best effort."""
     try:
         return psutil.Process(pid).environ().get(TAG)
     except (psutil.Error, OSError):
@@ -138,14 +139,14 @@ def _tag_elsewhere(pid: int) -> str | None:
 
 
 def _ancestry(pid: int) -> list[int] | None:
-    """A process and all above it, up to the first or to what came from outside; None where that cannot be followed."""
-    found: list[int] = []
-    while len(found) < _DEEPEST:
-        found.append(pid)
+    """Return a process and all above it, up to the first or to one from outside; None if that cannot be followed."""
+    ancestors: list[int] = []
+    while len(ancestors) < _DEEPEST:
+        ancestors.append(pid)
         try:
             pid = psutil.Process(pid).ppid()
         except psutil.Error:
             return None
         if pid <= 1:
-            return found
+            return ancestors
     return None

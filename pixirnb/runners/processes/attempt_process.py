@@ -1,7 +1,8 @@
-"""One attempt as a process: the engine's conversation with its reaper, from request to the end of the whole tree.
+"""One attempt as a process: the engine's connection with its reaper, from the request to the end of the whole tree.
 
-Output is passed on as it is produced. The end is the reaper's `exited`, never the end of a pipe: a descendant that keeps the
-pipe open cannot hang a step. When nobody can say `exited` any more, what bears the attempt's tag is ended from here.
+Output is passed on as it is produced. The end is the reaper's `exited`, never the end of a pipe: a descendant that
+keeps the pipe open cannot hang a step. If the reaper is gone, all processes with the attempt's tag are ended from
+here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import anyio.to_thread
 from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import BlobDraft, Job
-from pixirnb.protocols.work import Ended, Output, Progress, Report, Started, StopReason, Told
+from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, Started, StopReason
 from pixirnb.runners.processes import orphans, process_tree, reaper
 from pixirnb.runners.processes.end_messages import (
     LOST,
@@ -39,20 +40,20 @@ from pixirnb.system import process_marks
 
 CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 32
-"""What can be left in a pipe when its writers are dead: at most the largest pipe the system grants, 1 MiB, twice."""
+"""Maximum number of chunks in a pipe of dead writers: twice the largest pipe the system grants, 1 MiB."""
 
 _OPEN_QUESTIONS: Final = 64
-"""Of one attempt; more wait in the pipe."""
+"""Maximum number of open questions of one attempt; more wait in the pipe."""
 _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
-"""How much longer than the grace a reaper may take before the tree is ended without it."""
+"""Seconds beyond the grace that a reaper may take before the tree is ended without it."""
 
 Result = Callable[[dict[str, Any], bytes | BlobDraft], Ended]
-"""May block."""
+"""Function that makes the result; may block."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpawnRequest:
-    """What the reaper is asked to run: `exec` an argv, or call one of our functions (`script`, `python`)."""
+    """A request to the reaper: `exec` an argv, or call one of our functions (`script`, `python`)."""
 
     header: dict[str, Any]
     tail: bytes = b""
@@ -61,7 +62,7 @@ class SpawnRequest:
 
 
 async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ended:
-    """Run `order` for `job` in a tree of its own, emitting as it goes. Never raises for what the work does."""
+    """Run `order` for `job` in its own process tree, emitting events. Never raises for failures of the work."""
     attempt = _Attempt(supervisor, job, order)
     try:
         return await attempt.run()
@@ -80,7 +81,7 @@ async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ende
 
 
 def child_path() -> list[str]:
-    """This process's `sys.path` for a function child elsewhere; our own package can always be found on it."""
+    """Return this process's `sys.path` for a function in a child; our own package can always be imported with it."""
     entries = [os.fspath(entry) or str(Path.cwd()) for entry in sys.path]
     home = str(PACKAGE.parent)
     return entries if home in entries else [*entries, home]
@@ -93,24 +94,24 @@ class _Attempt:
     order: SpawnRequest
     control: socket.socket | None = None
     answers: int | None = None
-    """Where an agent is told what it asked for."""
+    """Pipe for answers to an agent's questions."""
     group: anyio.abc.TaskGroup | None = None
     heard: bytes = b""
     pipes: dict[_Pipe, int] = field(default_factory=dict)
     frames: FrameReader = field(init=False)
     unread: PixirnbError | Garbled | None = None
-    """Why what comes on the report pipe is not read any more."""
+    """Reason why the report pipe is not read any more."""
     is_requested: bool = False
     pid: int | None = None
     exited: dict[str, Any] | None = None
-    """The reaper's last word; empty when it died without one; None while it may still speak."""
+    """The reaper's last message; empty when it died without one; None while it lives."""
     spawn_failure: dict[str, Any] | None = None
     result: tuple[dict[str, Any], bytes | BlobDraft] | None = None
     drafts: list[BlobDraft] = field(default_factory=list)
     stop_reason: StopReason | None = None
     answering: anyio.Lock = field(default_factory=anyio.Lock)
-    asked: int = 0
-    """Questions that are not answered yet."""
+    open_questions: int = 0
+    """Questions without an answer."""
     answered: anyio.Event = field(default_factory=anyio.Event)
 
     def __post_init__(self) -> None:
@@ -130,7 +131,7 @@ class _Attempt:
         return await self._judge()
 
     async def close(self) -> None:
-        """Give up every descriptor. Where the caller was cancelled: first end the tree, within a bound."""
+        """Close every descriptor. If the caller was cancelled, end the tree first, within a limit."""
         with anyio.CancelScope(shield=True):
             if self.pid is not None and self.exited is None:
                 self._tell({"stop": 0})
@@ -164,7 +165,7 @@ class _Attempt:
         await self._listen()
 
     async def _request(self) -> None:
-        """Make the step's pipes, pass the far ends on, and send what is to be run."""
+        """Make the step's pipes, pass the far ends on, and send the request."""
         self.control, theirs = socket.socketpair()
         self.control.setblocking(False)
         names: list[_Pipe] = ["stdout", "stderr"]
@@ -186,7 +187,7 @@ class _Attempt:
             theirs.close()
             for descriptor in far:
                 os.close(descriptor)
-        said = {
+        request = {
             "cwd": str(self.job.cwd),
             "env": {**self.job.env, process_tree.TAG: self.tag},
             "tag": self.tag,
@@ -194,13 +195,13 @@ class _Attempt:
             "limit_s": self.job.limit_s,
             "grace_s": self.job.grace_s,
         }
-        header = json.dumps({**self.order.header, **said}).encode()
+        header = json.dumps({**self.order.header, **request}).encode()
         lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))
         await _send_all(self.control, memoryview(lengths + header + self.order.tail))
         self.is_requested = True
 
     async def _listen(self, *, until_started: bool = False) -> None:
-        """Take in what the reaper says until it has exited, or only until the child has started."""
+        """Handle the reaper's messages until it has exited, or only until the child has started."""
         while self.exited is None and not (until_started and self.pid is not None):
             message = await self._next_message()
             self._take_in({} if message is None else message)
@@ -214,7 +215,7 @@ class _Attempt:
             self.exited = message
 
     def _catch_up(self) -> None:
-        """Take in what the reaper has said by now: not it may have stood still past the limit, but this process."""
+        """Handle the messages of the reaper so far: this process, not the reaper, may have hung past the limit."""
         if self.control is None:
             return
         with suppress(OSError):
@@ -246,7 +247,7 @@ class _Attempt:
         if self.is_requested:
             self._tell({"stop": self.job.grace_s})
             await anyio.sleep(self.job.grace_s + _MARGIN_S)
-        # Not requested yet, or nobody answers: leaving closes our ends, and a late reaper starts nothing.
+        # Not requested yet, or no answer: closing our ends is enough, a late reaper then starts nothing.
         scope.cancel()
 
     def _tell(self, message: dict[str, Any]) -> None:
@@ -270,14 +271,14 @@ class _Attempt:
                 await self._pause()
 
     async def _pause(self) -> None:
-        """Read no further while what was told is not taken in, or too many questions are open."""
+        """Stop reading while emitted events are not handled, or too many questions are open."""
         if self.job.pace is not None:
             await self.job.pace()
-        while self.asked >= _OPEN_QUESTIONS:
+        while self.open_questions >= _OPEN_QUESTIONS:
             await self.answered.wait()
 
     def _drain(self, name: _Pipe) -> None:
-        """What the dead left in the pipe. Never waits, whoever still holds the other end."""
+        """Read the rest of a pipe of dead writers. Never waits, even if another process holds the other end."""
         for _ in range(_LATE_CHUNKS):
             try:
                 chunk = os.read(self.pipes[name], CHUNK)
@@ -295,13 +296,13 @@ class _Attempt:
             return  # read away, so that whoever writes it goes on to its end
         try:
             for frame, data in self.frames.feed(chunk):
-                self._told(frame, data)
+                self._handle_frame(frame, data)
         except (PixirnbError, Garbled) as error:
             self.unread = error
         except (KeyError, TypeError):
             self.unread = Garbled()
 
-    def _told(self, frame: dict[str, Any], data: bytes | Sink) -> None:
+    def _handle_frame(self, frame: dict[str, Any], data: bytes | Sink) -> None:
         match frame.get("frame"):
             case "progress":
                 self.job.emit(Progress(fraction_of(frame["fraction"]), str(frame["message"])))
@@ -309,7 +310,7 @@ class _Attempt:
                 self.job.emit(Report(frame["frame"], frame["data"]))
             case "session" if isinstance(frame["data"], dict):
                 self._drain("stdout")  # what it said before it told this has come before it
-                self.job.emit(Told(str(frame["kind"]), frame["data"]))
+                self.job.emit(AgentEvent(str(frame["kind"]), frame["data"]))
             case "ask":
                 self._ask(frame)
             case "value" | "error":
@@ -324,17 +325,17 @@ class _Attempt:
         return self.drafts[-1]
 
     def _ask(self, frame: dict[str, Any]) -> None:
-        # What is asked after the end, out of a pipe that is drained, nobody waits for.
+        # Questions after the end, out of a drained pipe, have no waiting asker.
         if self.group is not None and self.exited is None:
             self.group.start_soon(self._answer, frame)
 
     async def _answer(self, frame: dict[str, Any]) -> None:
         assert self.job.ask is not None
-        self.asked += 1
+        self.open_questions += 1
         try:
             answer = await self.job.ask(frame["question"], frame["data"])
         finally:
-            self.asked -= 1
+            self.open_questions -= 1
             self.answered.set()
             self.answered = anyio.Event()
         line = memoryview(json.dumps({"id": frame["id"], "answer": answer}).encode() + b"\n")
@@ -353,7 +354,7 @@ class _Attempt:
         return await anyio.to_thread.run_sync(read, frame, data)
 
     async def _judge(self) -> Ended:
-        """What it all amounts to, once nothing of the tree is left."""
+        """Return the end of the work, once the whole tree is gone."""
         exited = self.exited or {}
         facts: dict[str, Any] = {
             "exit_code": exited.get("code"),

@@ -1,4 +1,4 @@
-"""How an attempt of a process ended, in words."""
+"""Messages for the end of an attempt's process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LOST: Final = {
 
 
 def refusal(raised: Exception) -> OSError | None:
-    """What the system said no with, out of the groups that the tasks it went through have put around it."""
+    """Return the system's error out of the exception groups of the tasks around it."""
     while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
         raised = raised.exceptions[0]
     return raised if isinstance(raised, OSError) else None
 
 
 def spawn_failed(failure: dict[str, Any], job: Job) -> Ended:
-    """Why nothing was started."""
+    """Return the end of an attempt that could not be started."""
     match failure["spawn_failed"]:
         case "cwd":
             message = f"the step's directory cannot be entered: {job.cwd}: {_reason(failure)}."
@@ -48,7 +48,7 @@ def _reason(failure: dict[str, Any]) -> str:
 
 
 def by_status(facts: dict[str, Any], details: dict[str, Any], *, is_function: bool) -> Ended:
-    """An end told by the exit status alone."""
+    """Return an end described by its exit status only."""
     if facts["signal"] is not None:
         name = _signal_name(facts["signal"])
         message = f"the process was ended by {name}."
@@ -70,6 +70,6 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def fraction_of(said: Any) -> float | None:
-    """How far a process says it is."""
-    return float(said) if isinstance(said, int | float) else None
+def fraction_of(value: Any) -> float | None:
+    """Return the fraction that a process reports as its progress."""
+    return float(value) if isinstance(value, int | float) else None

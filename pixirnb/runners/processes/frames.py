@@ -1,8 +1,8 @@
-"""What a function in a child process tells the engine: JSON lines, each followed by as many raw bytes as it announces.
+"""The protocol of a function in a child process: JSON lines, each followed by as many raw bytes as it announces.
 
-Frames are `progress {fraction message}`, `checkpoint {data}`, `tool {data}`, `session {kind data}`, `ask {…}`, and last
-`value {stored}` or `error {kind message details}`. A line is bounded where it is written: what is long is cut, without leaving
-half a secret, and says so. Whoever reads takes no more than that in, and bytes that are many go to a draft as they come.
+Frames are `progress {fraction message}`, `checkpoint {data}`, `tool {data}`, `session {kind data}`, `ask {…}`, and
+last `value {stored}` or `error {kind message details}`. The writer limits a line: long texts are cut, visibly and
+without leaving half a secret. The reader accepts no longer line, and writes large payloads to a draft as they come.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any, Final, Protocol
 from pixirnb.runners.output.mask import Mask, secret_values
 
 LINE_LIMIT: Final = 1024 * 1024
-"""Bytes of one line."""
+"""Maximum number of bytes of one line."""
 TEXT_LIMIT: Final = 128 * 1024
-"""Characters of one text in a line that is too long."""
+"""Maximum number of characters of one text in a line that is too long."""
 PAYLOAD_IN_MEMORY: Final = 1024 * 1024
 _ITEMS: Final = 100
-"""Of a list or mapping, in a line that is still too long when its texts are cut."""
+"""Maximum number of items of a list or mapping, in a line that is still too long after its texts are cut."""
 
 
 class Sink(Protocol):
-    """Where the bytes of a frame go when they are many."""
+    """Destination of a frame's large payload."""
 
     def write(self, data: bytes) -> None:
         """Add bytes."""
@@ -34,22 +34,22 @@ class Sink(Protocol):
 
 
 class Garbled(Exception):
-    """Raised for bytes that are no frames: nothing that comes after them can be read."""
+    """Raised for bytes that are not frames: nothing after them can be read."""
 
 
 class FrameWriter:
-    """Writes frames to a pipe, whole ones, from any thread of the child."""
+    """Writes whole frames to a pipe, from any thread of the child."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
     def write(self, frame: str, payload: bytes = b"", **fields: Any) -> None:
-        """Write one frame. `fields` must be JSON; raises TypeError where they are not. A closed pipe is silent."""
-        told = {"frame": frame, "bytes": len(payload)}
-        line = json.dumps({**told, **fields}).encode()
+        """Write one frame. `fields` must be JSON; raises TypeError if they are not. A closed pipe is ignored."""
+        header = {"frame": frame, "bytes": len(payload)}
+        line = json.dumps({**header, **fields}).encode()
         if len(line) >= LINE_LIMIT:
-            line = json.dumps({**told, **_shortened(fields, len(line))}).encode()
+            line = json.dumps({**header, **_shortened(fields, len(line))}).encode()
         with self._lock:
             try:
                 for part in (memoryview(line + b"\n"), memoryview(payload)):
@@ -61,19 +61,19 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Puts frames together from chunks cut anywhere."""
+    """A buffer that joins chunks to frames."""
 
     def __init__(self, sink: Callable[[], Sink]) -> None:
-        """`sink` makes a place for bytes that are many."""
+        """Start with an empty buffer; `sink` makes a destination for a large payload."""
         self._sink = sink
         self._pending = bytearray()
         self._header: dict[str, Any] | None = None
         self._left = 0
-        """Bytes of the frame that are still to come."""
+        """Number of bytes of the frame that are still to come."""
         self._into: Sink | None = None
 
     def feed(self, chunk: bytes) -> list[tuple[dict[str, Any], bytes | Sink]]:
-        """Take in a chunk; the frames completed by it, each with its bytes. Raises Garbled, and what a sink raises."""
+        """Add a chunk; return the frames completed by it, each with its bytes. Raises Garbled, and the errors of a sink."""
         self._pending += chunk
         complete: list[tuple[dict[str, Any], bytes | Sink]] = []
         while True:
@@ -95,7 +95,7 @@ class FrameReader:
             self._header = self._into = None
 
     def _begin(self) -> bool:
-        """Read the line of the next frame; False where it is not all there."""
+        """Read the line of the next frame; False if it is incomplete."""
         end = self._pending.find(b"\n", 0, LINE_LIMIT + 1)
         if end < 0:
             if len(self._pending) > LINE_LIMIT:
@@ -115,7 +115,7 @@ class FrameReader:
 
 
 def cut(text: str, limit: int, *, keeps_end: bool = False) -> str:
-    """The beginning of `text`, or that and its end, saying how much was left out; never half a secret of this process."""
+    """Return the beginning of `text`, or that and its end, with the omitted size; never half a secret of this process."""
     if len(text) <= limit:
         return text
     whole = _own_mask().text(text)
@@ -134,14 +134,16 @@ def _own_mask() -> Mask:
 
 
 def _shortened(fields: dict[str, Any], size: int) -> dict[str, Any]:
-    """The same frame, fit for a line. An agent's report loses its output rather than have it altered."""
+    """Return a frame shortened to fit a line. An agent's report loses its output rather than have it altered."""
     data = fields.get("data")
     if isinstance(data, dict) and "checkpoint_status" in data:
-        said = data.get("limitations") or []
-        known = list(said) if isinstance(said, list) else [said]
-        told = [*known[:_ITEMS], f"report_cut: it was {size} bytes, more than {LINE_LIMIT}"]
+        known_limitations = data.get("limitations") or []
+        known = (
+            list(known_limitations) if isinstance(known_limitations, list) else [known_limitations]
+        )
+        limitations = [*known[:_ITEMS], f"report_cut: it was {size} bytes, more than {LINE_LIMIT}"]
         kept = {key: value for key, value in data.items() if key != "output"}
-        fields = {**fields, "data": {**kept, "limitations": told}}
+        fields = {**fields, "data": {**kept, "limitations": limitations}}
     for limit, items in ((TEXT_LIMIT, None), (4_000, _ITEMS), (200, 10)):
         shorter: dict[str, Any] = _cut_all(fields, limit, items)
         if len(json.dumps(shorter)) < LINE_LIMIT:

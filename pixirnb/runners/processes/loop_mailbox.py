@@ -1,4 +1,4 @@
-"""From a thread to the engine's loop: things to do there, in order, without waiting for an answer."""
+"""A mailbox from threads to the engine's loop: calls to make there, in order, without waiting for a result."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from typing import Any, Final, Literal
 from anyio.lowlevel import current_token
 
 _FULL: Final = 1_000
-"""Things that may wait. A thread that posts faster than the loop takes them in is slowed down, not stored."""
+"""Maximum number of waiting calls. A thread that posts faster than the loop handles them is slowed down."""
 _FULL_BYTES: Final = 1024 * 1024
-"""And bytes of them."""
+"""Maximum number of waiting bytes."""
 _JOINED: Final = 65_536
-"""Bytes that small pieces of a stream are joined to."""
+"""Size in bytes to which small pieces of a stream are joined."""
 
 
 @dataclass(slots=True)
 class StreamChunk:
-    """Bytes of a stream on their way to `take`. What follows of that stream before it is taken in goes along with it."""
+    """Bytes of a stream on their way to `take`. Later pieces of the stream are joined to it while it waits."""
 
     stream: Literal["stdout", "stderr"]
     data: bytearray
     take: Callable[[Literal["stdout", "stderr"], bytes], None]
 
     def __call__(self) -> None:
-        """On the loop's thread."""
+        """Pass the bytes on, on the loop's thread."""
         self.take(self.stream, bytes(self.data))
 
     def join(self, following: Callable[[], None]) -> bool:
-        """Take on what follows; False where it is something else, or there is no room."""
+        """Join a later piece; False if it is something else, or too large."""
         if (
             not isinstance(following, StreamChunk)
             or following.stream != self.stream
@@ -44,7 +44,7 @@ class StreamChunk:
 
 
 class Mailbox:
-    """Made on the loop's thread, posted to from any other."""
+    """A mailbox made on the loop's thread, for posts from any other."""
 
     def __init__(self) -> None:
         # anyio's own way from a foreign thread waits for the result, or makes a task a call: 10 times the price. Both
@@ -59,7 +59,7 @@ class Mailbox:
         self._is_called = False
 
     def post(self, thing: Callable[[], None], size: int = 0) -> bool:
-        """Have `thing`, of `size` bytes, called on the loop's thread. False when the loop is gone and it never will be."""
+        """Call `thing`, of `size` bytes, on the loop's thread. False when the loop is gone."""
         while self._is_full and self._is_called:
             time.sleep(0.001)
         with self._lock:

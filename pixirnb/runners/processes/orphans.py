@@ -1,8 +1,8 @@
-"""Finding and ending what a dead owner left behind.
+"""Search for processes that a dead owner left, and their end.
 
-Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line, and the
-mark of its attempt (`process_marks.py`), which it bears even where it emptied its environment.
-The last resort, for when nobody is left that knows its tree. Only processes of this user are looked at.
+Every process of a step bears the tag `PIXIRNB_STEP=<run_id>/<step>.<attempt>` in its environment or its command line,
+and the mark of its attempt (`process_marks.py`), which it bears even with an empty environment. This is the last
+resort when no process knows the tree any more. Only processes of this user are examined.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from pixirnb.system import process_marks
 
 _SWEEP_LIMIT_S: Final = 3.0
 _CLOCK_TOLERANCE_S: Final = 5.0
-"""The start of a process is computed from the boot time, which moves when the clock is set."""
+"""Tolerance for start times of processes: they are computed from the boot time, which moves when the clock is set."""
 
 
 def find_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
-    """Ids of living processes that belong to any step of `run_id`, oldest first. Never this process.
+    """Return ids of living processes that belong to any step of `run_id`, oldest first, without this process.
 
-    `owners`: who drove its courses, each with the time `at` which it began: then what one of them drives that lives is no
-    stray, nor what somebody else drives. A copy of a run's folder bears the run's id.
+    `owners`: the processes that drove the run, each with its start time `at`: processes of a living one are no
+    strays, nor those of anybody else. A copy of a run's folder has the run's id too.
     """
     return _find(_of_run(run_id, owners))
 
 
 def end_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
-    """SIGKILL every process that `find_strays` finds until none is left (at most 3 s); return those that were ended."""
+    """SIGKILL every process that `find_strays` returns until none is left (at most 3 s); return the ended ones."""
     return _end(_of_run(run_id, owners))
 
 
 def end_tagged(tag: str) -> list[int]:
-    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return those that were ended."""
+    """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return the ended ones."""
     mark = process_marks.mark_of(tag, INSTANCE)
     return _end(lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag)
 
 
 def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending:
-    """End what a step in a thread has started: by its mark, and by its tag where a program took the mark off (`su` does).
+    """End the processes of a step in a thread: by its mark, and by its tag if a program removed the mark (`su` does).
 
     `is_last`: the step's thread is about to return.
     """
     ending = children.close() if is_last else children.end(grace_s)
     if not children.has_begun:
         return ending
-    found = end_tagged(children.tag)
-    return replace(ending, left=(*ending.left, *found), killed=(*ending.killed, *found))
+    ended = end_tagged(children.tag)
+    return replace(ending, left=(*ending.left, *ended), killed=(*ending.killed, *ended))
 
 
 def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable[[int], bool]:
@@ -76,7 +76,7 @@ def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable
 
 
 def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
-    """Whether an owner is another process of this machine that lives, and not one that bears its id by now."""
+    """Return whether an owner is another living process of this machine, and not a later one with its id."""
     pid = owner.get("pid")
     if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
         return False
@@ -88,7 +88,7 @@ def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
 
 
 def _is_below(pid: int, owners: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a process descends from one of these owners."""
+    """Return whether a process descends from one of these owners."""
     try:
         above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()
     except psutil.Error:
@@ -96,24 +96,24 @@ def _is_below(pid: int, owners: Sequence[Mapping[str, Any]]) -> bool:
     return not above.isdisjoint(owner["pid"] for owner in owners)
 
 
-def _find(wanted: Callable[[int], bool]) -> list[int]:
+def _find(is_match: Callable[[int], bool]) -> list[int]:
     own = os.getpid()
-    return [pid for pid in psutil.pids() if pid != own and wanted(pid) and trees.is_alive(pid)]
+    return [pid for pid in psutil.pids() if pid != own and is_match(pid) and trees.is_alive(pid)]
 
 
-def _end(wanted: Callable[[int], bool]) -> list[int]:
+def _end(is_match: Callable[[int], bool]) -> list[int]:
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
-    while (left := _find(wanted)) and time.monotonic() < deadline:
+    while (left := _find(is_match)) and time.monotonic() < deadline:
         for pid in left:
-            if _kill(pid, wanted):
+            if _kill(pid, is_match):
                 ended[pid] = None
         time.sleep(0.005)
     return list(ended)
 
 
-def _kill(pid: int, wanted: Callable[[int], bool]) -> bool:
-    """SIGKILL one process; False where it ended by itself since it was found, whoever bears its id now."""
+def _kill(pid: int, is_match: Callable[[int], bool]) -> bool:
+    """SIGKILL one process; False if it has ended by itself since, even if its id is reused."""
     try:
         if not hasattr(os, "pidfd_open"):
             os.kill(pid, signal.SIGKILL)  # macOS: an id reused within microseconds is out of reach
@@ -121,7 +121,7 @@ def _kill(pid: int, wanted: Callable[[int], bool]) -> bool:
         process = os.pidfd_open(pid)
         try:
             # Asked again of the process that is now held on to: its id cannot pass on.
-            if not wanted(pid):
+            if not is_match(pid):
                 return False
             signal.pidfd_send_signal(process, signal.SIGKILL)
             return True
@@ -132,7 +132,7 @@ def _kill(pid: int, wanted: Callable[[int], bool]) -> bool:
 
 
 def _own_tag_of(pid: int) -> str | None:
-    """The tag of a process of this user; who hides belongs to root, as `/proc` has it, so it is asked for by name."""
+    """Return the tag of a process of this user. A hidden process belongs to root in `/proc`, so it is read by its id."""
     tag = tag_of(pid)
     try:
         is_ours = tag is not None and os.getuid() in {0, psutil.Process(pid).uids().real}

@@ -1,8 +1,8 @@
-"""Process trees as the operating system sees them: who descends from whom, and how to end all of them.
+"""Process trees of the operating system: descendants of a process, and how to end all of them.
 
-Standard library only, and cheap to import: the supervisor process and its reapers are made of this. Everything here relies
-on one fact: a *subreaper* inherits its orphaned descendants, so a tree is gone exactly when its reaper has no child left.
-Linux is the platform. Elsewhere there is no subreaper and no `/proc`: direct children are still ended, daemons may escape.
+Standard library only, and cheap to import: the supervisor process and its reapers use it. It relies on one fact: a
+*subreaper* inherits its orphaned descendants, so a tree is gone exactly when its reaper has no child left. Linux is
+the platform. Elsewhere there is no subreaper and no `/proc`: direct children are still ended, daemons may escape.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from pathlib import Path
 from typing import Final
 
 TAG: Final = "PIXIRNB_STEP"
-"""Borne by every process of a step, `PIXIRNB_STEP=<run_id>/<step>.<attempt>`: as a variable of its environment where it was
-exec'ed, as the last argument of its command line where it was only forked."""
+"""Tag of every process of a step, `PIXIRNB_STEP=<run_id>/<step>.<attempt>`: a variable of its environment if it was
+exec'ed, the last argument of its command line if it was only forked.
+"""
 
 TAG_ROOM: Final = 192
-"""Bytes kept free in the supervisor's last argument for the tag of a forked, not exec'ed, process."""
+"""Bytes reserved in the supervisor's last argument for the tag of a forked, not exec'ed, process."""
 
 _SET_DUMPABLE: Final = 4
 _SET_CHILD_SUBREAPER: Final = 36
 _ARGUMENTS_START: Final = 45
-"""Place of `arg_start` in `/proc/<pid>/stat`, counted behind the name; see proc_pid_stat(5)."""
+"""Index of `arg_start` in `/proc/<pid>/stat`, counted after the name; see proc_pid_stat(5)."""
 _FREEZE_ROUNDS: Final = 20
 
 
 class Native:
-    """The C calls Python has no name for. Loaded once, before any fork."""
+    """C calls that Python does not have. Loaded once, before any fork."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._room, self._length = _room_for_tag()
 
     def hide(self) -> None:
-        """Let no process of this user read the calling one's environment, memory or descriptors (Linux)."""
+        """Hide the calling process's environment, memory and descriptors from other processes of this user (Linux)."""
         self._set_dumpable(0)
 
     def show(self) -> None:
-        """Undo `hide`, for a forked child that runs somebody else's code: `/proc/self` is its own again."""
+        """Undo `hide`, for a forked child that runs code of others: `/proc/self` is readable again."""
         self._set_dumpable(1)
 
     def _set_dumpable(self, value: int) -> None:
@@ -49,17 +50,17 @@ class Native:
             pass  # macOS has no prctl, and no /proc to read either
 
     def become_subreaper(self) -> bool:
-        """Make the calling process inherit its orphaned descendants. False where the system cannot."""
+        """Make the calling process inherit its orphaned descendants. False if the system cannot."""
         try:
             return bool(self._libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
         except AttributeError:
             return False  # macOS has no prctl: best effort
 
-    def wear_tag(self, tag: str) -> None:
+    def set_process_tag(self, tag: str) -> None:
         """Write `tag` over the padding in the last argument this process was exec'ed with.
 
-        A forked function is never exec'ed, so without this a sweep by tag could not tell whose it is. Not in the environment:
-        that of a process that hides cannot be read, its command line can.
+        A forked function is never exec'ed, so without this a sweep by tag could not recognise it. Not in the
+        environment: that of a hidden process cannot be read, its command line can.
         """
         data = tag.encode() + b"\0"
         if len(data) <= self._length:
@@ -67,7 +68,7 @@ class Native:
 
 
 def _room_for_tag() -> tuple[int, int]:
-    """Address and length of what follows `PIXIRNB_STEP=` in this process's last argument; length 0 where nothing does."""
+    """Return address and length of the text after `PIXIRNB_STEP=` in this process's last argument; length 0 if none."""
     try:
         fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -82,23 +83,23 @@ def _room_for_tag() -> tuple[int, int]:
 
 
 def descendants(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
-    """Every living descendant of `root` but the trees under `spare`, parents before children; zombies are dead and left out."""
-    found: list[int] = []
+    """Return every living descendant of `root` except the trees under `spare`, parents first; zombies are left out."""
+    pids: list[int] = []
     queue = [root]
     while queue:
         for child in _children(queue.pop()):
-            # Passed by on the way, not taken away afterwards: what such a tree begins meanwhile is its own.
+            # Skipped during the walk, not removed afterwards: processes that such a tree starts meanwhile belong to it.
             if child in spare:
                 continue
             if is_alive(child):
-                found.append(child)
+                pids.append(child)
             # A zombie leader may still have threads with children of their own.
             queue.append(child)
-    return found
+    return pids
 
 
 def is_alive(pid: int) -> bool:
-    """Whether `pid` is a process that can still act: it exists and is no zombie."""
+    """Return whether `pid` is a process that can still act: it exists and is no zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except FileNotFoundError:
@@ -109,17 +110,17 @@ def is_alive(pid: int) -> bool:
 
 
 def ask_all(pids: list[int]) -> None:
-    """The polite stop: SIGTERM, then SIGCONT so that a stopped process can hear it."""
+    """Send SIGTERM, then SIGCONT so that a stopped process can handle it."""
     for pid in pids:
         _send(pid, signal.SIGTERM)
         _send(pid, signal.SIGCONT)
 
 
 def end_below(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
-    """SIGKILL every descendant of `root` but the trees under `spare`; return those that were alive.
+    """SIGKILL every descendant of `root` except the trees under `spare`; return those that were alive.
 
-    They are frozen first, until a look finds nobody new: a process that forks faster than we look cannot get away, and no
-    pid can be reused between the look and the kill.
+    They are frozen first, until a scan finds no new one: a process that forks faster than we scan cannot escape, and
+    no pid can be reused between scan and kill.
     """
     seen: dict[int, None] = {}
     for _ in range(_FREEZE_ROUNDS):
@@ -136,20 +137,20 @@ def end_below(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
 
 def _children(pid: int) -> list[int]:
     tasks = f"/proc/{pid}/task"
-    found: list[int] = []
+    children: list[int] = []
     try:
         for thread in Path(tasks).iterdir():
-            found += [int(child) for child in (thread / "children").read_bytes().split()]
+            children += [int(child) for child in (thread / "children").read_bytes().split()]
     except (FileNotFoundError, ProcessLookupError):
-        if not found and Path(tasks).exists() and not Path(f"{tasks}/{pid}/children").exists():
+        if not children and Path(tasks).exists() and not Path(f"{tasks}/{pid}/children").exists():
             return _children_by_parent(pid)  # a kernel built without CONFIG_PROC_CHILDREN
     except OSError:
-        return found
-    return found
+        return children
+    return children
 
 
 def _children_by_parent(parent: int) -> list[int]:
-    found = []
+    children = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -157,8 +158,8 @@ def _children_by_parent(parent: int) -> list[int]:
             except OSError:
                 continue
             if int(stat.rpartition(b")")[2].split()[1]) == parent:
-                found.append(int(folder.name))
-    return found
+                children.append(int(folder.name))
+    return children
 
 
 def _answers(pid: int) -> bool:

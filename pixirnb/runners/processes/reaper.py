@@ -2,11 +2,11 @@
 
     engine ──control──▶ reaper ──fork──▶ child (own session) ──▶ whatever it starts
        ▲                  │
-       └── started, exited┘   `exited` is said only when the whole tree is gone
+       └── started, exited┘   `exited` is sent only when the whole tree is gone
 
-The reaper ends its tree when it is told to stop, when its control socket closes (the engine died or lost interest), when
-the lifeline closes (the supervisor died), when the child exits and leaves descendants behind, and when the child lasts longer
-than the engine would let it (the engine stands still). Standard library only.
+The reaper ends its tree on request, when its control socket closes (the engine died or lost interest), when the lifeline
+closes (the supervisor died), when the child exits and leaves descendants behind, and when the child runs longer than the
+engine would let it (the engine hangs). Standard library only.
 
 Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go as one JSON object a line.
 """
@@ -33,13 +33,13 @@ REQUEST: Final = struct.Struct(">II")
 """Lengths of the JSON header and of the tail that follow."""
 
 STRAY_GRACE_S: Final = 1.0
-"""What descendants get between SIGTERM and SIGKILL when the child has ended without them."""
+"""Seconds for descendants between SIGTERM and SIGKILL when the child has ended without them."""
 
 ORPHAN_GRACE_S: Final = 0.5
-"""What a tree gets when its engine or supervisor has died."""
+"""Seconds for a tree when its engine or supervisor has died."""
 
 KILL_LIMIT_S: Final = 5.0
-"""How long SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported instead."""
+"""Seconds for which SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported."""
 
 _SWEEP_EVERY_S: Final = 0.02
 # By name: on Windows this must import, so that the supervisor can refuse in one line.
@@ -56,12 +56,12 @@ class Ends:
     stdout: int
     stderr: int
     report: int | None
-    """Where a function writes its frames; None for an exec'ed argv."""
+    """Pipe for a function's frames; None for an exec'ed argv."""
     answers: int | None = None
-    """Where an agent reads what it asked for."""
+    """Pipe for the answers to an agent's questions."""
 
     def pipes(self) -> list[int]:
-        """What only the child may keep open."""
+        """Return the descriptors that only the child may keep open."""
         ends = (self.stdout, self.stderr, self.report, self.answers)
         return [end for end in ends if end is not None]
 
@@ -74,7 +74,7 @@ def serve(ends: Ends, lifeline: int, native: process_tree.Native) -> None:
         return
     header, tail = request
     native.become_subreaper()
-    native.wear_tag(header["tag"])
+    native.set_process_tag(header["tag"])
     unmarked = process_marks.worn(os.getpid()) or 0
     process_marks.put_on(os.getpid(), header["mark"])
     reaper = _Reaper(ends.control, lifeline, wake, native)
@@ -82,7 +82,7 @@ def serve(ends: Ends, lifeline: int, native: process_tree.Native) -> None:
     for descriptor in ends.pipes():
         os.close(descriptor)
     exited = reaper.run()
-    native.wear_tag(
+    native.set_process_tag(
         ""
     )  # nothing of the step is left: a look for strays must not find its undertaker
     process_marks.put_on(os.getpid(), unmarked)
@@ -90,7 +90,7 @@ def serve(ends: Ends, lifeline: int, native: process_tree.Native) -> None:
 
 
 def watch_children() -> int:
-    """Make SIGCHLD readable: the descriptor returned becomes readable when a child has changed state."""
+    """Make SIGCHLD readable: the returned descriptor becomes readable when a child has changed state."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -109,7 +109,7 @@ def drain(descriptor: int) -> None:
 
 
 def say(control: socket.socket, message: dict[str, Any]) -> None:
-    """One line to the engine; silence when nobody listens any more."""
+    """Send one line to the engine; ignore a closed connection."""
     try:
         control.sendall(json.dumps(message).encode() + b"\n")
     except OSError:
@@ -131,21 +131,21 @@ class _Reaper:
         self._child = 0
         self._status: int | None = None
         self._strays: set[int] = set()
-        self._asked = False
+        self._was_stopped = False
         self._killing = False
         self._deadline: float | None = None
         self._overdue_at: float | None = None
         self._grace_s = 0.0
-        self._said: dict[str, Any] = {"stopped": False, "supervisor_lost": False, "overdue": False}
+        self._end: dict[str, Any] = {"stopped": False, "supervisor_lost": False, "overdue": False}
 
     def start(self, header: dict[str, Any], tail: bytes, ends: Ends) -> None:
-        """Start the child and tell the engine its id, or why there is none."""
+        """Start the child and send its id to the engine, or the reason why there is none."""
         if header["limit_s"] is not None:
             self._overdue_at = time.monotonic() + header["limit_s"]
         self._grace_s = header["grace_s"]
         phase = "cwd"
         try:
-            # This process is the step's alone, so that it may stand where the step stands.
+            # This process serves one step only, so it may work in the step's folder.
             os.chdir(header["cwd"])
             phase = header["kind"]
             if phase == "exec":
@@ -165,34 +165,34 @@ class _Reaper:
         say(self._control, {"started": self._child})
 
     def run(self) -> dict[str, Any]:
-        """Watch over the tree until nothing of it is left; what to say of its end."""
+        """Watch the tree until it is gone; return the message about its end."""
         while not self._is_gone():
             for descriptor, _ in self._poll.poll(self._patience()):
                 if descriptor == self._control.fileno():
                     self._listen()
                 elif descriptor == self._lifeline:
                     self._poll.unregister(self._lifeline)
-                    self._said["supervisor_lost"] |= self._status is None
+                    self._end["supervisor_lost"] |= self._status is None
                     self._ask(ORPHAN_GRACE_S)
                 elif descriptor == self._wake:
                     drain(self._wake)
             if self._is_overdue():
-                self._said["overdue"] = True
+                self._end["overdue"] = True
                 self._ask(self._grace_s)
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 if self._killing:
-                    self._said["survivors"] = process_tree.descendants(os.getpid())
+                    self._end["survivors"] = process_tree.descendants(os.getpid())
                     break
                 self._killing = True
                 self._count_strays()
                 self._deadline = time.monotonic() + KILL_LIMIT_S
             if self._killing:
                 process_tree.end_below(os.getpid())
-        self._said |= {"exited": True, "strays": len(self._strays)}
+        self._end |= {"exited": True, "strays": len(self._strays)}
         if self._status is not None:
             code = os.waitstatus_to_exitcode(self._status)
-            self._said |= {"code": code} if code >= 0 else {"signal": -code}
-        return self._said
+            self._end |= {"code": code} if code >= 0 else {"signal": -code}
+        return self._end
 
     def _patience(self) -> float | None:
         if self._killing:
@@ -201,12 +201,12 @@ class _Reaper:
         return None if due is None else max(0.0, due - time.monotonic()) * 1000
 
     def _is_overdue(self) -> bool:
-        """Whether the engine should have ended it: it stands still, and nobody else watches its time."""
+        """Return whether the engine should have ended it: the engine hangs, and no other process watches the time-out."""
         at = self._overdue_at
-        return at is not None and not self._asked and time.monotonic() >= at
+        return at is not None and not self._was_stopped and time.monotonic() >= at
 
     def _is_gone(self) -> bool:
-        """Collect the dead. True when no descendant is left: as a subreaper we would have inherited it."""
+        """Reap dead children. True when no descendant is left: a subreaper would have inherited it."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -216,7 +216,7 @@ class _Reaper:
                 return False
             if pid == self._child:
                 self._status = status
-                if not self._asked and not self._only_dead_remain():
+                if not self._was_stopped and not self._only_dead_remain():
                     self._count_strays()
                     self._ask(STRAY_GRACE_S)
 
@@ -229,10 +229,10 @@ class _Reaper:
         )
 
     def _ask(self, grace_s: float) -> None:
-        """SIGTERM to the whole tree; SIGKILL is due after `grace_s`, or earlier if that was said before."""
+        """SIGTERM the whole tree; SIGKILL is due after `grace_s`, or at an earlier time set before."""
         due = time.monotonic() + grace_s
         self._deadline = due if self._deadline is None else min(due, self._deadline)
-        self._asked = True
+        self._was_stopped = True
         if grace_s > 0:
             process_tree.ask_all(process_tree.descendants(os.getpid()))
 
@@ -247,12 +247,12 @@ class _Reaper:
             return
         *lines, self._heard = (self._heard + words).split(b"\n")
         for line in lines:
-            self._said["stopped"] |= self._status is None
+            self._end["stopped"] |= self._status is None
             self._ask(float(json.loads(line)["stop"]))
 
 
 def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
-    """The request, or None when the engine went away before it was complete."""
+    """Return the request, or None when the engine went away before it was complete."""
     lengths = _receive_exactly(control, REQUEST.size)
     if lengths is None:
         return None
@@ -265,7 +265,7 @@ def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _is_given_up(control: socket.socket) -> bool:
-    """Whether the engine hung up after its request: it has said already that nothing was started."""
+    """Return whether the engine hung up after its request: it has already reported that nothing was started."""
     poll = select.poll()
     poll.register(control, 0)  # a hang-up is told whatever is asked for
     return bool(poll.poll(0))
@@ -285,9 +285,9 @@ def _receive_exactly(control: socket.socket, length: int) -> bytes | None:
 
 
 def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
-    """Start an argv in a session of its own, its pipes in place and nothing of ours open. Raises OSError, ValueError.
+    """Start an argv in its own session, its pipes in place and nothing of ours open. Raises OSError, ValueError.
 
-    Spawned, not forked: the child borrows our memory until it is exec'ed, which halves the price of a step.
+    Spawned, not forked: the child borrows our memory until exec, which halves the price of a step.
     """
     if "PATH" in env:
         os.environ["PATH"] = env[
@@ -311,11 +311,11 @@ def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
 
 
 def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends) -> NoReturn:
-    """Become the step's own process, and in it one of our functions. Never returns."""
+    """Become the step's own process, and run one of our functions in it. Never returns."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        # SIGPIPE stays ignored, as in any Python: whoever writes to one who has gone gets BrokenPipeError.
+        # SIGPIPE stays ignored, as in any Python: a write to a closed pipe raises BrokenPipeError.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (ends.stdout, 1), (ends.stderr, 2)):
@@ -346,13 +346,13 @@ def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None)
         elif header["kind"] == "agent":
             assert answers is not None
             sys.path[:] = header["sys_path"]
-            _put_real_package_in_place()
+            _restore_real_package()
             from pixirnb.runners.agents.channel import run_agent
 
             code = run_agent(header, tail, report, answers)
         else:
             sys.path[:] = header["sys_path"]
-            _put_real_package_in_place()
+            _restore_real_package()
             from pixirnb.runners.python.child import run_function
 
             code = run_function(header, tail, report)
@@ -364,10 +364,10 @@ def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None)
         os._exit(code)
 
 
-def _put_real_package_in_place() -> None:
-    """The supervisor stands on a hollow package (see supervisor_process); a user's code must see the real one.
+def _restore_real_package() -> None:
+    """Replace the supervisor's hollow package (see supervisor_process) by the real one for user code.
 
-    Modules that are loaded stay the same objects: `pixirnb.progress` must reach the reporter this child listens to.
+    Loaded modules stay the same objects: `pixirnb.progress` must reach the reporter of this child.
     """
     del sys.modules["pixirnb"]
     importlib.import_module("pixirnb")

@@ -1,4 +1,4 @@
-"""The engine's end of the supervisor process: starts it when first needed, hands it steps, and can always shut it down.
+"""The engine's end of the supervisor process: starts it when needed, sends it steps, and can always shut it down.
 
 One long-lived process an engine, so that a step costs two forks and no interpreter start. If it dies, the steps it had end
 `supervisor_lost` (their reapers notice by themselves) and the next step starts a fresh one. Nothing here can wait for ever:
@@ -41,7 +41,7 @@ _FOR_PYTHON: Final = frozenset(
     | {"__PYVENV_LAUNCHER__"}
 )
 _SPAWNING_AT_ONCE: Final = 48
-"""Steps handed over and not yet started: bounds the descriptors in flight, which the system limits."""
+"""Maximum number of steps sent and not yet started: limits the descriptors in flight, which the system limits too."""
 
 
 class Supervisor:
@@ -50,7 +50,7 @@ class Supervisor:
     Args:
         spawn_limit_s: how long a step may take from request to process id before it ends `spawn_failed`.
         shutdown_limit_s: how long `aclose` waits for trees to end politely before SIGKILL.
-        platform: what `sys.platform` says; written only by tests.
+        platform: value of `sys.platform`; set only by tests.
 
     Raises:
         Cannot: code `platform_unsupported`, on Windows.
@@ -77,12 +77,12 @@ class Supervisor:
         self._handing_over = anyio.Lock()
         self._marks: set[int] = set()
         self.guards_since: int | None = None
-        """When a step in a thread first started a process (`process_marks.now`)."""
+        """Time when a step in a thread first started a process (`process_marks.now`)."""
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
     @property
     def pid(self) -> int | None:
-        """The process's id while there is one; None before the first step and after its end."""
+        """Return the process's id; None before the first step and after its end."""
         return None if self._process is None else self._process.pid
 
     async def __aenter__(self) -> Self:
@@ -99,7 +99,7 @@ class Supervisor:
     async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
         """Pass a step's far ends (control, stdout, stderr, then report and answers if any) to a fresh reaper.
 
-        They stay open here: closing our copies is the caller's. Raises OSError where no process can be started.
+        They stay open here: the caller closes our copies. Raises OSError if no process can be started.
         """
         async with self._handing_over:
             for last_try in (False, True):
@@ -114,16 +114,16 @@ class Supervisor:
 
     @property
     def was_ever_lost(self) -> bool:
-        """Whether a supervisor process has died under its steps: what it had started may be nobody's child now."""
+        """Return whether a supervisor process has died under its steps: its processes may have no parent of ours now."""
         return self._was_lost or (self._process is not None and self._is_dead())
 
     @property
     def marks(self) -> frozenset[int]:
-        """What steps in threads have started bears one of these."""
+        """Return the marks of processes started by steps in threads."""
         return frozenset(self._marks)
 
     def guard(self, mark: int) -> None:
-        """From now on, what bears this mark ends with this process, however it dies. Raises OSError where it would not."""
+        """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible."""
         self._be_alive()
         assert self._channel is not None
         if self.guards_since is None:
@@ -133,7 +133,7 @@ class Supervisor:
             self._marks.add(mark)
 
     def release(self, mark: int) -> None:
-        """Nothing bears this mark any more."""
+        """Release a mark that no process bears any more."""
         self._marks.discard(mark)
         if self._channel is not None and not self._is_dead():
             try:
@@ -142,13 +142,13 @@ class Supervisor:
                 pass  # it looks for a mark in vain
 
     def stand_by(self) -> None:
-        """Start a new process where the one has died with which what bears a mark was to end."""
+        """Start a new process if the one that guarded the marks has died."""
         if self._marks and self._is_dead():
             with suppress(OSError):  # none can be started now: asked again
                 self._be_alive()
 
     async def is_lost(self) -> bool:
-        """Whether the supervisor process has died. Asked when a reaper fell silent."""
+        """Return whether the supervisor process has died. Called when a reaper is silent."""
         for _ in range(5):
             if self._is_dead():
                 return True
@@ -235,13 +235,13 @@ class Supervisor:
 
 
 def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
-    """What of an environment the interpreter itself goes by; nothing whose name looks secret."""
+    """Return the variables of an environment that configure the interpreter; none whose name looks secret."""
     kept = {n: v for n, v in env.items() if n in _FOR_PYTHON or n.startswith(("PYTHON", "LC_"))}
     return {name: value for name, value in kept.items() if not is_secret_variable(name)}
 
 
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:
-    """Look, never wait(): a status someone else has taken would be waited for till the end of days."""
+    """Poll, never wait(): a status that another waiter has taken would be waited for without end."""
     with anyio.move_on_after(limit_s):
         while process.poll() is None:  # noqa: ASYNC110 — nobody tells us; Popen.wait would block
             await anyio.sleep(0.005)

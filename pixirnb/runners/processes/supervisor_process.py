@@ -1,11 +1,12 @@
-"""The supervisor process: forks a reaper for every step the engine sends, and sees to it that no reaper's tree is lost.
+"""The supervisor process: forks a reaper for every step, and ensures that no reaper's tree is lost.
 
-It idles on three things: the engine's channel, the engine's life, its children. It never parses a request: it passes the
-step's descriptors to a fresh reaper, which talks to the engine itself. It ends when the channel closes or the engine's process
-is gone; its lifeline pipe then closes and every reaper ends its tree. Standard library only, and until the first Python step
-nothing more of ours than the reaper and the scripted agent.
+It waits for three things: the engine's channel, the engine's life, its children. It never parses a request: it passes
+the step's descriptors to a fresh reaper, which talks to the engine itself. It ends when the channel closes or the
+engine's process is gone; its lifeline pipe then closes and every reaper ends its tree. Standard library only, and
+until the first Python step nothing more of ours than the reaper and the scripted agent.
 
-The process is started with a hollow `pixirnb` package (`BOOTSTRAP`), so that importing this file imports nothing else of ours.
+The process is started with a hollow `pixirnb` package (`BOOTSTRAP`), so that importing this file imports nothing else
+of ours.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ sys.path[:] = [entry for entry in sys.path if entry]
 from pixirnb.runners.processes.supervisor_process import supervise
 supervise(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
 """
-"""What `python -c` runs: arguments are our package's folder, the channel's descriptor, and the engine's pid and instance."""
+"""Code for `python -c`: arguments are our package's folder, the channel's descriptor, and the engine's pid and instance."""
 
 ANY: Final = b"+"
 PYTHON: Final = b"p"
@@ -39,12 +40,12 @@ PYTHON: Final = b"p"
 
 GUARD: Final = b"g"
 RELEASE: Final = b"r"
-"""The byte before a mark: what bears it is to be ended when the engine is gone, or no longer."""
+"""The byte before a mark: its processes are to be ended with the engine, or no longer."""
 
 MARK: Final = struct.Struct(">Q")
 
 LAST_WAIT_S: Final = 12.0
-"""How long reapers may take to end their trees once the engine is gone."""
+"""Seconds for reapers to end their trees once the engine is gone."""
 
 
 def supervise(channel_descriptor: int, engine: int, instance: str) -> None:
@@ -130,7 +131,7 @@ class _Supervisor:
             self._marks.discard(mark)
 
     def _hear_out(self) -> None:
-        """What the engine said before it died: it may have been gone before this process was awake."""
+        """Read the engine's last messages before it died: it may have been gone before this process started."""
         self._channel.setblocking(False)
         try:
             while True:
@@ -145,13 +146,13 @@ class _Supervisor:
             return  # nothing more to hear
 
     def _end_marked(self) -> None:
-        """End what steps in threads of the engine have left: they were its children, and nobody's below us."""
+        """End processes of steps in threads of the engine: they were its children, and are not below us."""
         for pid, tag in process_marks.variables(process_tree.TAG):
             mark = process_marks.mark_of(tag, self._instance)
             if mark in self._marks:
                 process_marks.put_on(pid, mark)  # `su` and the like take it off
-        wanted = process_marks.one_of(self._marks)
-        process_marks.stop(wanted, reaper.ORPHAN_GRACE_S, reaper.KILL_LIMIT_S)
+        is_match = process_marks.one_of(self._marks)
+        process_marks.stop(is_match, reaper.ORPHAN_GRACE_S, reaper.KILL_LIMIT_S)
 
     def _fork(self, descriptors: list[int]) -> None:
         try:
@@ -181,7 +182,7 @@ class _Supervisor:
             os._exit(status)
 
     def _collect(self) -> bool:
-        """Take leave of dead children and end what a killed reaper left to us. True while children remain."""
+        """Reap dead children and end the orphans of a killed reaper. True while children remain."""
         inherited = False
         while True:
             try:
@@ -198,7 +199,7 @@ class _Supervisor:
 
 
 def _watch_process(pid: int) -> int | None:
-    """A descriptor that becomes readable when `pid` dies; None where the system has none (macOS, old kernels)."""
+    """Return a descriptor that becomes readable when `pid` dies; None if the system has none (macOS, old kernels)."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):

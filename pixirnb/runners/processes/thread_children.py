@@ -1,9 +1,9 @@
-"""What a step that runs in a thread has started: told apart by its mark, and ended with the step.
+"""Child processes of a step in a thread: recognised by its mark, and ended with the step.
 
-    step thread ── starts (`thread_starts.py`) ──▶ `begin`: the supervisor is told the mark ──▶ process, tagged and marked
+    step thread ── starts (`thread_starts.py`) ──▶ `begin`: the supervisor gets the mark ──▶ process, tagged and marked
     returned, raised, timed out, cancelled ──▶ `end`: SIGTERM, the grace, SIGKILL until nothing bears the mark
 
-Nothing is watched meanwhile, and a step that starts nothing costs one look at its thread's own children.
+Nothing is watched meanwhile; a step that starts nothing costs one scan of its thread's own children.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from pixirnb.runners.processes.reaper import KILL_LIMIT_S, STRAY_GRACE_S
 from pixirnb.system import process_marks
 
 INSTANCE: Final = secrets.token_hex(8)
-"""Tells this process from another that bears its id."""
+"""Name that tells this process from a later one with its id."""
 
 WHOSE: Final = "_pixirnb_children"
-"""Attribute of a `threading.Thread`: the `Children` that it starts."""
+"""Attribute of a `threading.Thread` for its `Children`."""
 
 SHARED: Final[set[int]] = set()
-"""What serves the whole interpreter whoever was first to need it: multiprocessing's tracker of resources, its fork server."""
+"""Processes that serve the whole interpreter: multiprocessing's resource tracker and fork server."""
 
 MOMENT: Final = threading.RLock()
-"""Held while a mark is worn, and by everybody else while they start a process."""
+"""Lock held while a mark is set, and by all other threads while they start a process."""
 
 _TASKS: Final = Path("/proc/self/task")
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What was found when a step's processes were ended, by process id."""
+    """The end of a step's processes, by process id."""
 
     left: tuple[int, ...] = ()
-    """Alive when the ending began."""
+    """Ids alive when the ending began."""
     killed: tuple[int, ...] = ()
-    """Those that politeness did not move."""
+    """Ids that ignored SIGTERM."""
     survivors: tuple[int, ...] = ()
-    """Those that not even SIGKILL has ended."""
+    """Ids that survived SIGKILL."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -53,53 +53,53 @@ class Children:
     """The processes of one attempt that runs in a thread, and in the threads that it starts."""
 
     tag: str
-    """`<run_id>/<step>.<attempt>`, in the environment of each."""
+    """Tag `<run_id>/<step>.<attempt>`, in the environment of each."""
     guard: Callable[[int], None]
-    """Have the supervisor end what bears this mark when this process dies; returns when that is so. Raises OSError."""
+    """Makes the supervisor end all processes with this mark when this process dies; returns when it will. Raises OSError."""
     release: Callable[[int], None]
-    """The opposite; nobody waits for it."""
+    """Undoes `guard`, without waiting."""
     known: set[int] = field(default_factory=set)
     """Direct children that the step itself has started."""
     owner: int = field(default_factory=os.getpid)
-    """A forked copy of this process has no steps."""
+    """Id of this process: a forked copy of it has no steps."""
     has_ended: bool = False
-    """The step has ended. Set while MOMENT is held."""
+    """True if the step has ended. Set while MOMENT is held."""
     has_begun: bool = False
 
     @property
     def threads(self) -> set[int]:
-        """Native ids of the step's living threads."""
+        """Return native ids of the step's living threads."""
         ours = (each for each in threading.enumerate() if getattr(each, WHOSE, None) is self)
         return {each.native_id for each in ours if each.native_id is not None}
 
     @property
     def mark(self) -> int:
-        """What each of them wears. Worked out when asked for: most steps start nothing."""
+        """Return the mark of its processes. Computed on demand: most steps start nothing."""
         return process_marks.mark_of(self.tag, INSTANCE)
 
     def begin(self) -> None:
-        """Before a process is started: whoever kills this one must find it. Raises OSError where nobody would.
+        """Prepare the start of a process: it must be found if this one is killed. Raises OSError if it could not.
 
-        Asked each time: the supervisor may have ended since.
+        Done each time: the supervisor may have ended since.
         """
         self.refuse_late()
         self.guard(self.mark)
         self.has_begun = True
 
     def refuse_late(self) -> None:
-        """Raise OSError once the step has ended: what a thread that it left behind starts would be ended by nobody."""
+        """Raise OSError once the step has ended: a process of its remaining threads would never be ended."""
         if self.has_ended:
             words = f"{self.tag} has ended: a thread that it left behind starts no more processes"
             raise OSError(errno.ECANCELED, words)
 
     def adopt(self, pid: int) -> None:
-        """Mark a process that was started without us, and what it has started meanwhile."""
+        """Mark a process that was started without us, and its own children."""
         self.known.add(pid)
         for each in (pid, *process_tree.descendants(pid)):
             process_marks.put_on(each, self.mark)
 
     def end(self, grace_s: float) -> Ending:
-        """End all that is left, politely first. Blocks; called on any thread, and twice does no harm."""
+        """End all remaining processes, politely first. Blocks; callable on any thread, and more than once."""
         self._adopt_unseen()
         if not self.has_begun:
             return Ending()
@@ -107,7 +107,7 @@ class Children:
         return Ending(*process_marks.stop(is_ours, grace_s, KILL_LIMIT_S))
 
     def close(self) -> Ending:
-        """The step's thread is about to return: end what is left, and have nobody look for it any more."""
+        """End the remaining processes before the step's thread returns, and release the mark."""
         with MOMENT:
             self.has_ended = True
         ending = self.end(STRAY_GRACE_S)
@@ -116,7 +116,7 @@ class Children:
         return ending
 
     def _adopt_unseen(self) -> None:
-        """C code forks as it likes: what it started on the step's threads are those threads' children all the same."""
+        """Adopt children that C code forked on the step's threads."""
         for thread in self.threads:
             for pid in children_of(thread):
                 if (
@@ -129,7 +129,7 @@ class Children:
 
 
 def children_of(thread: int) -> list[int]:
-    """Ids of the children that a thread of this process has made, zombies too; none where it is gone."""
+    """Return ids of the children that a thread of this process has made, zombies too; none if it is gone."""
     try:
         listed = os.open(f"/proc/self/task/{thread}/children", os.O_RDONLY)
     except OSError:
@@ -143,11 +143,11 @@ def children_of(thread: int) -> list[int]:
 
 
 def children_of_steps() -> set[int]:
-    """Ids of the living children that steps in threads of this process have made, marked or not."""
+    """Return ids of the living children that steps in threads of this process have made, marked or not."""
     owned = (each for each in threading.enumerate() if getattr(each, WHOSE, None) is not None)
     return {pid for each in owned if each.native_id for pid in children_of(each.native_id)}
 
 
-def threads_beside(those: set[int]) -> set[int]:
-    """Native ids of this process's threads but for those."""
+def other_threads(those: set[int]) -> set[int]:
+    """Return native ids of this process's other threads."""
     return {int(task.name) for task in _TASKS.iterdir()} - those

@@ -1,13 +1,13 @@
-"""How a process that a step's thread starts comes to bear the step's tag and mark, while everybody else's start as ever.
+"""Wrappers that give processes started by a step's thread the step's tag and mark, and leave all others unchanged.
 
     Popen, asyncio, multiprocessing ─▶ fork_exec  ┐
-    os.posix_spawn(p), os.system                  ├─ on a step's thread ─▶ supervisor told, tag in env, mark worn ─▶ started
-    os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, at no moment when a mark is worn
+    os.posix_spawn(p), os.system                  ├─ on a step's thread ─▶ supervisor gets mark, tag in env, mark set ─▶ started
+    os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, never while a mark is set
 
-A thread that a step's thread starts is the step's too. The wrappers are put in once, with the first step that runs in a
-thread, around whatever stands there, and stay: taking them out again would tear out what others have put around them. The
-mark is worn by this process for the moment of the start alone, so that the child is born with it. The environment of this
-process is never changed.
+A thread that a step's thread starts belongs to the step too. The wrappers are installed once, with the first step in
+a thread, around the current functions, and stay: removing them would remove the wrappers of others too. This process
+bears the mark only during the start, so that the child is born with it. The environment of this process is never
+changed.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from pixirnb.runners.processes.thread_children import (
     WHOSE,
     Children,
     children_of,
-    threads_beside,
+    other_threads,
 )
 from pixirnb.system import process_marks
 
 _ENVIRONMENT: Final = 5
-"""Place of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
+"""Index of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
 
 _OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
 
 _refused: Children | None = None
-"""Whose fork nobody would find again; touched by who holds `MOMENT`."""
+"""Children whose fork was refused, as it could not be found again; used with `MOMENT` held."""
 
 _installing = threading.Lock()
 _is_installed = False
 
 
 def own(children: Children) -> None:
-    """From now on what the calling thread starts, and what threads that it starts do, is of `children`."""
+    """Assign all processes that the calling thread and its threads start from now on to `children`."""
     install()
     setattr(threading.current_thread(), WHOSE, children)
 
 
 def install() -> None:
-    """Put the wrappers in, once a process."""
+    """Install the wrappers, once a process."""
     global _is_installed
     with _installing:
         if _is_installed:
@@ -71,8 +71,8 @@ def install() -> None:
             (_thread, "start_new_thread", _start_raw),
             (popen_forkserver.Popen, "_launch", _launch),
         ]
-        for place, name, wrapper in doors:
-            setattr(place, name, wrapper(getattr(place, name)))
+        for owner, name, wrapper in doors:
+            setattr(owner, name, wrapper(getattr(owner, name)))
         os.register_at_fork(
             before=_before_fork,
             after_in_parent=_after_fork_in_parent,
@@ -87,7 +87,7 @@ def _current() -> Children | None:
 
 @contextlib.contextmanager
 def _born_with(children: Children) -> Iterator[None]:
-    """What this process starts inside bears the mark. Raises OSError, ValueError."""
+    """Mark all processes that this one starts inside the block. Raises OSError, ValueError."""
     with MOMENT:
         children.refuse_late()
         before = process_marks.wear(children.mark)
@@ -99,8 +99,8 @@ def _born_with(children: Children) -> Iterator[None]:
 
 
 def _give_back(children: Children, before: int) -> None:
-    """C code of another thread may have forked in that very moment: such a child is no step's."""
-    for thread in threads_beside(children.threads):
+    """Unmark children that C code of another thread forked in that moment: they belong to no step."""
+    for thread in other_threads(children.threads):
         for pid in children_of(thread):
             if pid not in children.known and process_marks.worn(pid) == children.mark:
                 process_marks.put_on(pid, before)
@@ -176,12 +176,12 @@ def _start_raw(start: Callable[..., int]) -> Callable[..., int]:
         if children is None:
             return start(function, *arguments, **named)
 
-        def run(*given: Any, **said: Any) -> None:
+        def run(*given: Any, **named: Any) -> None:
             setattr(threading.current_thread(), WHOSE, children)
             try:
-                function(*given, **said)
+                function(*given, **named)
             finally:
-                # What stands for a thread that `threading` has not started is found again by its number, which passes on.
+                # A thread not yet started by `threading` is looked up by its number, which is reused.
                 delattr(threading.current_thread(), WHOSE)
 
         return start(run, *arguments, **named)

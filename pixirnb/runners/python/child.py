@@ -1,7 +1,7 @@
-"""What runs in the child process of a `process: true` Python step: call the function, report its value, leave.
+"""The child process of a `process: true` Python step: calls the function, reports its value, exits.
 
-Runs in a fork of the supervisor, in the step's own session, with its directory, environment and pipes in place. The value is
-encoded here and signed by the engine: the child has no business with the user's key.
+Runs in a fork of the supervisor, in the step's own session, with its directory, environment and pipes in place. The
+value is encoded here and signed by the engine: the child must not have the user's key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pixirnb.runners.python import functions, progress
 
 
 def run_function(header: dict[str, Any], arguments: bytes, report: int) -> int:
-    """Call what `header` names with the pickled `arguments`. Returns the exit code: 0 with a value, 1 without."""
+    """Call the function in `header` with the pickled `arguments`. Returns the exit code: 0 with a value, 1 without."""
     _look_like_a_program()
     frames = FrameWriter(report)
     progress.listen_in_this_process(
@@ -47,7 +47,7 @@ def run_function(header: dict[str, Any], arguments: bytes, report: int) -> int:
 
 
 def _look_like_a_program() -> None:
-    """Standard streams, signals and `__main__` as a script of the user's would find them."""
+    """Set standard streams, signals and `__main__` as for a script of the user."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv[:] = [""]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -57,7 +57,7 @@ def _look_like_a_program() -> None:
 
 
 def _text(descriptor: int) -> io.TextIOWrapper:
-    """Flushed at every line, so that output is seen as it is produced."""
+    """Return a text stream that flushes every line, so that output is seen as it is produced."""
     raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115 — lives as long as the process
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 

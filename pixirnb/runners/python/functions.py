@@ -1,8 +1,9 @@
-"""Finding and calling the function of a Python step, the same way in a thread and in a child process.
+"""Import and call of the function of a Python step, in a thread and in a child process alike.
 
-`module:function` is imported; the step's `cwd` and workspace are appended to `sys.path` (once, and last, so that nothing that
-was importable before changes its meaning). `:name` is executed from its pinned source in an empty namespace: it sees its
-arguments and its own imports, nothing of the notebook. Coroutine functions are awaited in an event loop of their own.
+`module:function` is imported; the step's `cwd` and workspace are appended to `sys.path` (once, and last, so that
+nothing that was importable before changes its meaning). `:name` is executed from its pinned source in an empty
+namespace: it sees its arguments and its own imports, nothing of the notebook. Coroutine functions run in their own
+event loop.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from typing import Any, Final
 
 TRACEBACK_LINES: Final = 20
 LINE_LIMIT: Final = 4_000
-"""Characters of one of them."""
+"""Maximum number of characters of a traceback line."""
 MESSAGE_LIMIT: Final = 64 * 1024
-"""Characters of what was raised, before secrets are masked in it and it is cut for the log."""
+"""Maximum number of characters of an error's text before secrets are masked in it and it is cut for the log."""
 CELL_MARK: Final = "# %%step "
-"""Before the step's id at the end of a source's first line: line n of this source is line n of a notebook's `%%step` cell."""
+"""Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
 _path_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no value: an `error_kind` of ports.Ended, a sentence, and details."""
+    """The reason why there is no value: an `error_kind` of work.Ended, a sentence, and details."""
 
     kind: str
     message: str
@@ -39,11 +40,11 @@ class Failure:
 
 
 class FunctionMissing(Exception):
-    """Raised when the call names a module or function that is not there."""
+    """Raised when the called module or function does not exist."""
 
 
 def add_to_path(folders: Iterable[str]) -> None:
-    """Append folders to `sys.path`, those that are not there yet."""
+    """Append missing folders to `sys.path`."""
     with _path_lock:
         for folder in folders:
             if folder not in sys.path:
@@ -57,7 +58,7 @@ def call(
     *,
     may_nest: bool = False,
 ) -> Any | Failure:
-    """Call `target` with `arguments` by name; its value, or a Failure for whatever it raised, exits included.
+    """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
     Args:
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
@@ -75,7 +76,7 @@ def call(
 
 
 def failure_of(error: BaseException) -> Failure:
-    """`ValueError: …` and the last lines of the traceback, our own frames left out; of a cell's body, also its line."""
+    """Return `ValueError: …` and the last lines of the traceback, without our own frames; for a cell's body also its line."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
@@ -104,15 +105,15 @@ def _imported(target: str) -> Callable[..., Any]:
                 "looked in sys.path, the step's directory and the workspace."
             ) from error
         raise
-    found: Any = module
+    value: Any = module
     for part in name.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError as error:
             raise FunctionMissing(f"module {module_name!r} has no function {name!r}.") from error
-    if not callable(found):
-        raise FunctionMissing(f"{target!r} is a {type(found).__name__}, not a function.")
-    function: Callable[..., Any] = found
+    if not callable(value):
+        raise FunctionMissing(f"{target!r} is a {type(value).__name__}, not a function.")
+    function: Callable[..., Any] = value
     return function
 
 
@@ -138,15 +139,15 @@ def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     namespace: dict[str, Any] = {
         "__name__": "__pixirnb_step__",
         "__builtins__": __builtins__,
-        # In a kernel it would ask the person who watches, in the midst of whatever they are doing, and record nothing.
+        # In a kernel it would ask the person in the middle of other work, and record nothing.
         "input": _unanswered,
     }
     exec(compile(text, filename, "exec"), namespace)  # noqa: S102 — the step's own source is what is to be run
     function = namespace.get(name)
     if not callable(function):
         raise FunctionMissing(f"the pinned source defines no function {name!r}.")
-    found: Callable[..., Any] = function
-    return found
+    target: Callable[..., Any] = function
+    return target
 
 
 def _unanswered(_prompt: object = "", /) -> str:
@@ -156,12 +157,12 @@ def _unanswered(_prompt: object = "", /) -> str:
 
 
 def _line_of_cell(error: BaseException) -> int | None:
-    """The line of the cell at which its body failed; None where the failure came from elsewhere."""
-    found = None
+    """Return the line of the cell at which its body failed; None if the failure came from elsewhere."""
+    last_line = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename.startswith(f"<{CELL_MARK.removeprefix('# ')}"):
-            found = line
-    return found
+            last_line = line
+    return last_line
 
 
 def _await(value: Any, *, may_nest: bool) -> Any:

@@ -1,4 +1,4 @@
-"""`pixirnb.progress`: how a Python step says how far it is, from a thread of this process or from a child."""
+"""Progress reports of a Python step, from a thread of this process or from a child."""
 
 from __future__ import annotations
 
@@ -10,18 +10,28 @@ from typing import Final
 Listener = Callable[[float | None, str], None]
 
 MESSAGE_LIMIT: Final = 2000
-"""Characters of a message."""
+"""Maximum number of characters of a message."""
 
 _here = threading.local()
 _process_listener: Listener | None = None
 
 
 def progress(fraction: float | None, message: str = "") -> None:
-    """Say that the running step is `fraction` done (0 to 1, clamped; None: unknown), with a short message.
+    """Report that the running step is `fraction` done, with a short message.
 
-    Outside a step this does nothing, so a function behaves the same when it is called by hand. In a step that runs as a
-    process any thread may call it; in a step that runs as a thread only that thread (and its coroutines) are heard.
-    Raises TypeError when `fraction` is no number.
+    Outside a step this does nothing, so a function can be called by hand too. In a step that runs as a process any
+    thread may call it; in a step that runs as a thread only that thread (and its coroutines) may.
+
+    Args:
+        fraction: 0 to 1, clamped; None: unknown.
+        message: shown next to the fraction, at most 2,000 characters.
+
+    Raises:
+        TypeError: `fraction` is not a number.
+
+    Example:
+        >>> for done in range(4):
+        ...     pixirnb.progress(done / 4, f"file {done} of 4")
     """
     if fraction is not None:
         fraction = float(fraction)
@@ -32,11 +42,11 @@ def progress(fraction: float | None, message: str = "") -> None:
 
 
 def listen_in_this_thread(listener: Listener) -> None:
-    """Hear what the calling thread reports, until it ends."""
+    """Register a listener for progress of the calling thread, until it ends."""
     _here.listener = listener
 
 
 def listen_in_this_process(listener: Listener) -> None:
-    """Hear what any thread of this process reports: for a child that runs one step and nothing else."""
+    """Register a listener for progress of any thread of this process: for a child that runs one step and nothing else."""
     global _process_listener
     _process_listener = listener

@@ -1,10 +1,10 @@
-"""Python steps: a function called in a fresh daemon thread, or (`process: true`) in a killable child.
+"""Python steps: a function in a fresh daemon thread, or (`process: true`) in a killable child.
 
-In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the job's `cwd`
-and `env` do not apply and a module once imported is not read again. A thread cannot be killed: when it must stop it is left
-alone, reported `detached`, and says when it has returned at last. The processes it has started are ended all the same, at the
-stop and when it returns (`children.py`); where that makes it return, it was stopped like any other step. In a child everything
-is the step's own.
+In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the
+job's `cwd` and `env` do not apply and a module once imported is not read again. A thread cannot be killed: at a stop
+it goes on, is reported `detached`, and reports when it has returned. Its processes are ended at the stop and when it
+returns (`thread_children.py`); if that makes it return, it was stopped like any other step. A child has an
+interpreter of its own.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
 
 _LOOK_S: Final = 1.0
-"""How often a step in a thread sees to it that what it has started would end with this process."""
+"""Seconds between checks that processes of a step in a thread would end with this process."""
 _RETURN_S: Final = 1.0
-"""How long a thread whose processes have been ended is given to return."""
+"""Seconds that a thread has to return after its processes have been ended."""
 
 
 class PythonRunner:
-    """Performs `PythonWork`. The supervisor is only woken for steps that run as a process."""
+    """Performs `PythonWork`. The supervisor is only started for steps that run as a process."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
 
     async def perform(self, job: Job) -> Ended:
-        """Call the function and store what it returns. See `ports.Runner`."""
+        """Call the function and store its result. See `ports.Runner`."""
         work = job.work
         if not isinstance(work, PythonWork):
             raise InternalError(f"the python runner was handed {type(work).__name__}.")
@@ -82,7 +82,7 @@ class PythonRunner:
             return Ended("failed", error_kind="spawn_failed", message=message)
         try:
             job.emit(Started(None))
-            # The thread's return cancels the wait for a stop: one wait for two things, and no task beside this one.
+            # The thread's return cancels the wait for a stop: one wait for two events, without a second task.
             with thread.returned:
                 while True:
                     with anyio.move_on_after(_LOOK_S):
@@ -102,7 +102,7 @@ class PythonRunner:
 
 @dataclass(slots=True)
 class _Thread:
-    """What the loop knows of a step's thread. Touched on the loop's thread only, but for `perform`."""
+    """The loop's view of a step's thread. Used on the loop's thread only, except for `perform`."""
 
     job: Job
     work: PythonWork
@@ -118,13 +118,13 @@ class _Thread:
         self.children = Children(tag, self._guard, self._release)
 
     def perform(self) -> None:
-        """The whole life of the thread. Runs in an empty context, so that nothing it shows lands in a cell."""
+        """Run the thread. Uses an empty context, so that nothing it displays lands in a cell."""
         starts.own(self.children)
         ended = contextvars.Context().run(self._call)
         ending = end_children(self.children, 0, is_last=True)
         if ending.left:
             ended = replace(
-                ended, strays=len(ending.left), details={**ended.details, **_told(ending)}
+                ended, strays=len(ending.left), details={**ended.details, **_details(ending)}
             )
         if not self.mailbox.post(partial(self._return, ended)):
             self.job.on_thread_returned()
@@ -150,12 +150,12 @@ class _Thread:
         return replace(ended, overdue_ms=round(lasted * 1000)) if is_overdue else ended
 
     async def stop(self) -> Ended:
-        """End what the thread has started, which may bring it back; what to say of an attempt that had to stop."""
+        """End the processes of the thread, which may make it return; return the end of a stopped attempt."""
         reason = self.job.stop.reason
         assert reason is not None
         end = partial(end_children, self.children, self.job.grace_s, is_last=False)
         ending = await anyio.to_thread.run_sync(end)
-        facts: dict[str, Any] = {"reason": reason, **_told(ending)}
+        facts: dict[str, Any] = {"reason": reason, **_details(ending)}
         if ending.left and self.ended is None:
             self.returned = anyio.CancelScope()
             with self.returned, anyio.move_on_after(_RETURN_S):
@@ -170,7 +170,7 @@ class _Thread:
         )
 
     def _guard(self, mark: int) -> None:
-        """On the thread that starts something. Raises OSError."""
+        """Guard a mark, on the thread that starts a process. Raises OSError."""
         refusals: list[OSError | None] = []
         is_done = threading.Event()
 
@@ -212,7 +212,7 @@ class _Thread:
             self.returned.cancel()
 
 
-def _told(ending: Ending) -> dict[str, Any]:
+def _details(ending: Ending) -> dict[str, Any]:
     return {"survivors": list(ending.survivors)} if ending.survivors else {}
 
 

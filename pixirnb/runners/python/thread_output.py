@@ -1,11 +1,11 @@
-"""What a Python step prints in a thread: heard as its output, never by the notebook cell that happens to be current.
+"""Printed output of a Python step in a thread: captured as its output, never shown by the current notebook cell.
 
     step thread ── print ──▶ sys.stdout (a `_Switch`) ──▶ that thread's own stream ──▶ the step's mailbox ──▶ engine loop
     any other thread ────────▶ the same `_Switch` ──────▶ whatever sys.stdout was before
 
-The switches stand in `sys.stdout` and `sys.stderr` only while step threads run; the last one to leave puts back what was
-there, unless someone has put another stream on top meanwhile: then the switch stays below it and just passes everything on.
-Not heard: threads the step starts itself, a logging handler that was given a stream earlier, and what C code writes.
+The switches replace `sys.stdout` and `sys.stderr` only while step threads run; the last one to end restores the old
+streams, unless another stream was put on top meanwhile: then the switch stays below it and passes everything on. Not
+captured: threads the step starts itself, a logging handler that got a stream earlier, and output of C code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ StreamName = Literal["stdout", "stderr"]
 Writer = Callable[[StreamName, bytes], None]
 
 _PIECE: Final = 65_536
-"""Characters, and bytes, that are passed on at once."""
+"""Maximum number of characters, or bytes, passed on at once."""
 _here = threading.local()
 _lock = threading.Lock()
 _running = 0
@@ -30,7 +30,7 @@ _running = 0
 
 @contextmanager
 def own_output(writer: Writer) -> Iterator[None]:
-    """Give the calling thread a standard output and error of its own, until the block ends."""
+    """Give the calling thread its own standard output and error, until the block ends."""
     streams = _here.streams = _Streams(writer)
     _enter()
     try:
@@ -41,7 +41,7 @@ def own_output(writer: Writer) -> Iterator[None]:
                 stream.flush()
             except ValueError:
                 pass  # the step closed its own output
-        _leave()
+        _restore()
         _here.streams = None
 
 
@@ -56,9 +56,9 @@ def _enter() -> None:
 
 
 def _switch_over(name: str, below: TextIO | None) -> _Switch:
-    """A switch over a stream. None is ever let go of but the oldest of many.
+    """Return a switch over a stream. Switches are kept, except the oldest of many.
 
-    `print` and the hook for exceptions of threads borrow what stands in `sys`: they crash where it is freed under them.
+    `print` and the exception hook of threads borrow the streams in `sys`: they crash if one is freed meanwhile.
     """
     known = next((each for each in _kept if each.is_over(name, below)), None)
     if known is None:
@@ -67,7 +67,7 @@ def _switch_over(name: str, below: TextIO | None) -> _Switch:
     return known
 
 
-def _leave() -> None:
+def _restore() -> None:
     global _running
     with _lock:
         _running -= 1
@@ -79,14 +79,14 @@ def _leave() -> None:
 
 
 class _Switch:
-    """A text stream that is another one for each step thread, and the one below for everybody else."""
+    """A text stream that is a different one for each step thread, and the one below for all others."""
 
     def __init__(self, name: str, below: TextIO | None) -> None:
         self.below = below
         self._name = name
 
     def is_over(self, name: str, below: TextIO | None) -> bool:
-        """Whether it is the one for this stream."""
+        """Return whether it is the switch over this stream."""
         return self._name == name and self.below is below
 
     def __getattr__(self, attribute: str) -> Any:
@@ -96,7 +96,7 @@ class _Switch:
         return iter(self._stream())
 
     def write(self, text: str) -> int:
-        """What `print` calls."""
+        """Write to the stream of the calling thread."""
         stream = self._stream()
         return len(text) if stream is None else stream.write(text)
 
@@ -131,7 +131,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Text(io.TextIOWrapper):
-    """Encodes what is long piece by piece: what one `print` says is not held a second time."""
+    """Encodes long text piece by piece: the output of one `print` is not held a second time."""
 
     def write(self, text: str) -> int:
         for at in range(0, len(text), _PIECE):

@@ -1,1 +1,1 @@
-"""What stands in braces: references, conditions, and how references are quoted for a shell."""
+"""Expressions in braces: references, conditions, and how references are quoted for a shell."""

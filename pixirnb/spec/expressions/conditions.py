@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, assert_never
 from pixirnb.spec.expressions.references import BadReference, Reference, parse_references
 
 DEEPEST: Final = 50
-"""Parentheses and `not` may nest so deep."""
+"""Maximum nesting of parentheses and `not`."""
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Lookup = Callable[[Reference], Any]
@@ -52,7 +52,7 @@ class Literal_:  # noqa: N801 - typing took the name
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two operands and what is asked about them."""
+    """Two operands and the operator between them."""
 
     left: Reference | Literal_
     operator: Operator
@@ -61,14 +61,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """The opposite of its part."""
+    """The negation of its part."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """All of its parts, or any of them."""
+    """A conjunction or disjunction of its parts."""
 
     kind: Literal["and", "or"]
     parts: tuple[Node, ...]
@@ -86,7 +86,7 @@ class Condition:
     root: Node = field(repr=False)
 
     def evaluate(self, lookup: Lookup) -> bool:
-        """Whether it holds. Never raises for any value; a LookupError of `lookup` means `null`."""
+        """Return whether the condition holds. Never raises for any value; a LookupError of `lookup` means `null`."""
         return _holds(self.root, lookup)
 
 
@@ -133,41 +133,43 @@ _SPELLED: Final = {
 }
 
 Token = tuple[str, str, Reference | Literal_ | None, int]
-"""Kind (`operand operator bracket keyword end`), spelling, the operand, place in the text."""
+"""Kind (`operand operator bracket keyword end`), spelling, the operand, position in the text."""
 
 
 def _tokens(text: str, references: tuple[Reference, ...]) -> list[Token]:
     at_start = {reference.start: reference for reference in references}
     tokens: list[Token] = []
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        while text[place].isspace():
-            place += 1
-        if reference := at_start.get(place):
-            tokens.append(("operand", reference.text, reference, place))
-            place = reference.end
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        while text[position].isspace():
+            position += 1
+        if reference := at_start.get(position):
+            tokens.append(("operand", reference.text, reference, position))
+            position = reference.end
             continue
-        found = _TOKEN.match(text, place)
-        if found is None:
-            spelling = text[place]
+        match = _TOKEN.match(text, position)
+        if match is None:
+            spelling = text[position]
             fix = _SPELLED.get(spelling, _SHAPE)
             if spelling in "'\"":
                 fix = "Close the quotes."
-            raise BadCondition(f"`{text[place : place + 20]}` cannot be read as a condition.", fix)
-        tokens.append(_token(found, place))
-        if any(place < start < found.end() for start in at_start):
             raise BadCondition(
-                f"A reference stands inside the quotes of {found.group().strip()}.",
+                f"`{text[position : position + 20]}` cannot be read as a condition.", fix
+            )
+        tokens.append(_token(match, position))
+        if any(position < start < match.end() for start in at_start):
+            raise BadCondition(
+                f"A reference stands inside the quotes of {match.group().strip()}.",
                 "Take the quotes away: a reference is compared as the value it is.",
             )
-        place = found.end()
+        position = match.end()
     tokens.append(("end", "the end", None, end))
     return tokens
 
 
-def _token(found: re.Match[str], place: int) -> Token:
-    spelling = found.group().strip()
-    match found.lastgroup:
+def _token(match: re.Match[str], position: int) -> Token:
+    spelling = match.group().strip()
+    match match.lastgroup:
         case "number":
             try:
                 number = int(spelling) if re.fullmatch(r"-?\d+", spelling) else float(spelling)
@@ -175,32 +177,32 @@ def _token(found: re.Match[str], place: int) -> Token:
                 raise BadCondition(
                     "A number has too many digits.", "Compare smaller numbers."
                 ) from None
-            return ("operand", spelling, Literal_(number), place)
+            return ("operand", spelling, Literal_(number), position)
         case "text":
-            return ("operand", spelling, Literal_(_unescaped(spelling[1:-1])), place)
+            return ("operand", spelling, Literal_(_unescaped(spelling[1:-1])), position)
         case "word" if spelling in _CONSTANTS:
-            return ("operand", spelling, Literal_(_CONSTANTS[spelling]), place)
+            return ("operand", spelling, Literal_(_CONSTANTS[spelling]), position)
         case "word" if spelling not in _KEYWORDS:
             fix = _SPELLED.get(spelling, "Put text in quotes.")
             if spelling.startswith(("steps.", "inputs.", "run.")):
                 fix = f"Write {{{{ {spelling} }}}}."
-            elif found.string[found.end() :].lstrip().startswith("("):
+            elif match.string[match.end() :].lstrip().startswith("("):
                 fix = "Nothing can be called here: let a step compute it and compare its output."
             raise BadCondition(f"`{spelling}` means nothing in a condition.", fix)
         case "word":
-            return ("keyword", spelling, None, place)
+            return ("keyword", spelling, None, position)
         case kind:
-            return (str(kind), spelling, None, place)
+            return (str(kind), spelling, None, position)
 
 
 def _unescaped(text: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        if found.group(1) not in _ESCAPES:
+    def replace(match: re.Match[str]) -> str:
+        if match.group(1) not in _ESCAPES:
             raise BadCondition(
-                f"`{found.group()}` is no escape here.",
+                f"`{match.group()}` is no escape here.",
                 r"Write \\ for a backslash; \n, \t, \' and \" are known.",
             )
-        return _ESCAPES[found.group(1)]
+        return _ESCAPES[match.group(1)]
 
     return re.sub(r"\\(.)", replace, text, flags=re.DOTALL)
 
@@ -274,8 +276,8 @@ class _Parser:
         return value
 
     def mistake(self) -> BadCondition:
-        _, spelling, _, place = self.tokens[self.at]
-        return BadCondition(f"`{spelling}` is not expected at character {place + 1}.", _SHAPE)
+        _, spelling, _, position = self.tokens[self.at]
+        return BadCondition(f"`{spelling}` is not expected at character {position + 1}.", _SHAPE)
 
 
 # --- evaluating ---
@@ -345,7 +347,7 @@ def _is_ordered(left: Any, right: Any) -> bool:
 
 
 def _is_same(left: Any, right: Any) -> bool:
-    """Deep equality of JSON values without recursion; other objects equal nothing."""
+    """Return whether two JSON values are deeply equal, without recursion; other objects equal nothing."""
     waiting = [(left, right)]
     while waiting:
         one, other = waiting.pop()

@@ -1,6 +1,6 @@
 """References: `{{ steps.ID.output }}` and its kin, parsed once at load, never pasted into a shell.
 
-    text ──parse_references──▶ Reference, …          which value is wanted, and where
+    text ──parse_references──▶ Reference, …          a requested value, and its position
     text ──Template.parse────▶ Template ──render──▶  the typed value, or text
     text ──shell_template────▶ ShellTemplate         a script reading values from its environment
 
@@ -24,10 +24,10 @@ Part = Literal["output", "output_path", "summary", "value", "id"]
 Source = Literal["step", "input", "run"]
 
 SHELL_VARIABLE: Final = "PIXIRNB_REF_"
-"""The n-th reference of a script (from 1) travels in the variable of this name and n."""
+"""Prefix of the variables of a script: its n-th reference (from 1) is the variable with this prefix and n."""
 
 _MOST_WRONG: Final = 20
-"""So many mistakes of one text are told; who mends them sees the rest."""
+"""Maximum number of mistakes reported for one text; the author sees the rest after fixing those."""
 _FIELD: Final = re.compile(r"[A-Za-z0-9_-]+")
 _GRAMMAR: Final = (
     "Write steps.ID.output, steps.ID.output.field, steps.ID.output_path, steps.ID.summary, "
@@ -36,7 +36,7 @@ _GRAMMAR: Final = (
 
 
 class BadReference(ValueError):
-    """Raised when `{{ … }}` cannot be read, or stands where a shell would not keep it whole."""
+    """Raised when `{{ … }}` cannot be read, or is at a position where a shell would not keep it whole."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class BadReference(ValueError):
     ) -> None:
         super().__init__(message)
         self.span = span
-        """Where it stands in the text: `text[span[0]:span[1]]`."""
+        """Position in the text: `text[span[0]:span[1]]`."""
         self.code = code
         self.message = message
         self.fix = fix
@@ -56,14 +56,14 @@ class BadReference(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One `{{ … }}`: which value, and where in the text it stands."""
+    """One `{{ … }}`: the value it names and its position in the text."""
 
     source: Source
     name: str
     """The step or input; `run` for `run.id`."""
     part: Part
     fields: tuple[str, ...]
-    """What to pick out of the value, outermost first; empty for the whole of it."""
+    """Keys and indexes to follow into the value, outermost first; empty for all of it."""
     text: str
     """As written, braces included."""
     start: int
@@ -72,10 +72,10 @@ class Reference:
 
 
 def parse_references(text: str) -> tuple[Reference, ...]:
-    """Every reference of `text`, in order. Raises BadReference (`bad_reference`)."""
+    """Return every reference of `text`, in order. Raises BadReference (`bad_reference`)."""
     if "{{" not in text:
         return ()
-    found: list[Reference] = []
+    references: list[Reference] = []
     start = text.find("{{")
     while start >= 0:
         close = text.find("}}", start + 2)
@@ -88,13 +88,13 @@ def parse_references(text: str) -> tuple[Reference, ...]:
                 "Close them with }}.",
                 span=(start, len(text) if again < 0 else again),
             )
-        found.append(_reference(text, start, close + 2))
+        references.append(_reference(text, start, close + 2))
         start = again
-    return tuple(found)
+    return tuple(references)
 
 
 def pick(value: Any, reference: Reference) -> Any:
-    """Follow the fields of `reference` into `value`. Raises LookupError where one is missing."""
+    """Follow the fields of `reference` into `value`. Raises LookupError if one is missing."""
     for name in reference.fields:
         if isinstance(value, Mapping) and name in value:
             value = value[name]
@@ -106,7 +106,7 @@ def pick(value: Any, reference: Reference) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """How a value appears inside text: strings as they are, all else as compact JSON.
+    """Return a value as text: strings unchanged, all else as compact JSON.
 
     Raises TypeError or ValueError for what JSON cannot hold.
     """
@@ -124,19 +124,19 @@ class Template:
 
     @classmethod
     def parse(cls, text: str) -> Template:
-        """Split `text`. Raises BadReference."""
+        """Split `text` at its references. Raises BadReference."""
         references = parse_references(text)
         parts: list[str | Reference] = []
-        place = 0
+        position = 0
         for reference in references:
-            parts += [text[place : reference.start], reference]
-            place = reference.end
-        parts.append(text[place:])
+            parts += [text[position : reference.start], reference]
+            position = reference.end
+        parts.append(text[position:])
         return cls(tuple(part for part in parts if part != ""), references)
 
 
 def render(template: Template, lookup: Callable[[Reference], Any]) -> Any:
-    """Put values in. A template that is one reference and nothing else yields the typed value."""
+    """Insert values. A template that is a single reference and nothing else yields the typed value."""
     if len(template.parts) == 1 and template.references:
         return lookup(template.references[0])
     return "".join(
@@ -156,23 +156,24 @@ def render_value(value: Any, lookup: Callable[[Reference], Any]) -> Any:
 
 
 def read_all(text: str, *, is_script: bool) -> tuple[list[Reference], list[BadReference]]:
-    """Every reference of `text` that can be read, and everything wrong with the others, in the order it is found.
+    """Return every readable reference of `text`, and all mistakes in the others, in order of position.
 
-    A bad one is blanked and the rest read on, so that one mistake hides no other; in a script, quoting is looked at too.
+    A bad reference is blanked and the rest is read, so that one mistake hides no other; in a script, quoting is
+    checked too.
     """
     wrong: list[BadReference] = []
     good: list[Reference] = []
     for read in (parse_references, shell_template) if is_script else (parse_references,):
         while len(wrong) < _MOST_WRONG:
             try:
-                found = read(text)
+                items = read(text)
             except BadReference as bad:
                 wrong.append(bad)
                 start, end = bad.span
                 text = text[:start] + "x" * (end - start) + text[end:]
             else:
-                if isinstance(found, tuple):
-                    good = list(found)
+                if isinstance(items, tuple):
+                    good = list(items)
                 break
     return good, wrong
 
@@ -183,14 +184,14 @@ class ShellTemplate:
 
     script: str
     references: tuple[Reference, ...]
-    """The n-th of them (from 1) is read from `PIXIRNB_REF_n`."""
+    """References in order: the n-th (from 1) is read from `PIXIRNB_REF_n`."""
 
 
 def shell_template(text: str) -> ShellTemplate:
     """Make a `sh -c` script of `text`. Raises BadReference (`bad_reference`, `quoted_reference`).
 
-    A reference must stand where `"$PIXIRNB_REF_n"` is a word or a part of one: not inside the
-    author's quotes, backticks, `${ }`, arithmetic, comments or heredocs.
+    A reference must be at a position where `"$PIXIRNB_REF_n"` is a word or a part of one: not inside the author's
+    quotes, backticks, `${ }`, arithmetic, comments or heredocs.
     """
     references = parse_references(text)
     if not references:
@@ -206,11 +207,11 @@ def shell_template(text: str) -> ShellTemplate:
             span=(references[refused].start, references[refused].end),
         )
     pieces: list[str] = []
-    place = 0
+    position = 0
     for number, reference in enumerate(references, 1):
-        pieces += [text[place : reference.start], f'"${SHELL_VARIABLE}{number}"']
-        place = reference.end
-    return ShellTemplate("".join([*pieces, text[place:]]), references)
+        pieces += [text[position : reference.start], f'"${SHELL_VARIABLE}{number}"']
+        position = reference.end
+    return ShellTemplate("".join([*pieces, text[position:]]), references)
 
 
 def _reference(text: str, start: int, end: int) -> Reference:

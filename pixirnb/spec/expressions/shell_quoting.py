@@ -1,4 +1,4 @@
-"""Where in a shell script a quoted variable is one word: a reader that knows just enough of `sh`.
+"""A reader of shell scripts that finds where a quoted variable is one word; it knows just enough of `sh`.
 
 It tells quotes, comments, heredocs, substitutions and arithmetic apart; it does not understand
 commands. Where shells disagree it takes the reading in which less is allowed.
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def first_misplaced(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, str] | None:
-    """Which of `spans` (start, end; ascending, disjoint) is first not to stand free in `text`.
+    """Return the first of `spans` (start, end; ascending, disjoint) that is not a free position in `text`.
 
-    Returns its index and the place it stands in, e.g. `inside double quotes`; None when all are free.
+    Returns its index and its surroundings, e.g. `inside double quotes`; None when all are free.
     """
     reader = _Reader(text, spans)
     try:
         reader.read()
     except _Misplaced as found:
-        return reader.next, found.place
+        return reader.next, found.surroundings
     return None
 
 
 class _Misplaced(Exception):
-    def __init__(self, place: str) -> None:
-        super().__init__(place)
-        self.place = place
+    def __init__(self, surroundings: str) -> None:
+        super().__init__(surroundings)
+        self.surroundings = surroundings
 
 
 _RUN: Final = re.compile(r"[^\s\\'\"`$#(){};&|<>]+")
@@ -42,11 +42,11 @@ _OPENS_COMMAND: Final = frozenset(
 
 @dataclass(slots=True)
 class _Frame:
-    """An open construct: `list` of commands, `double` quotes, `brace` of `${`, `sum`: numbers."""
+    """An open construct: `list` of commands, `double` quotes, `brace` of `${`, `sum` (arithmetic)."""
 
     kind: Literal["list", "double", "brace", "sum"]
     quoted: bool
-    """References in here are not words of their own."""
+    """True if a reference in here is not a word of its own."""
     close: str = ""
     depth: int = 0
     cases: int = 0
@@ -69,12 +69,12 @@ class _Reader:
     heredocs: list[tuple[str, bool]] = field(default_factory=list)
 
     def read(self) -> None:
-        """Raises _Misplaced at the first span that does not stand free."""
+        """Read the script. Raises _Misplaced at the first span that is not at a free position."""
         while self.at < len(self.text) and self.next < len(self.spans):
             frame = self.stack[-1]
             if self.at == self.spans[self.next][0]:
                 if frame.quoted:
-                    raise _Misplaced(_PLACES[frame.kind])
+                    raise _Misplaced(_SURROUNDINGS[frame.kind])
                 frame.word = (frame.word or "") + "\0"
                 self.at = self.spans[self.next][1]
                 self.next += 1
@@ -84,7 +84,7 @@ class _Reader:
                 self.read_quoted(frame)
 
     def read_list(self, frame: _Frame) -> None:
-        """One token of a list of commands."""
+        """Read one token of a list of commands."""
         char = self.text[self.at]
         if run := _RUN.match(self.text, self.at):
             frame.word = (frame.word or "") + run.group()
@@ -107,7 +107,7 @@ class _Reader:
             self.read_operator(frame, char)
 
     def read_operator(self, frame: _Frame, char: str) -> None:
-        """Blanks, newlines, redirections, parentheses, `; & |`."""
+        """Read blanks, newlines, redirections, parentheses, `; & |`."""
         if self.text.startswith("<<", self.at) and not self.text.startswith("<<<", self.at):
             self.read_heredoc_start()
             return
@@ -130,7 +130,7 @@ class _Reader:
             frame.is_command = True
 
     def end_word(self, frame: _Frame) -> None:
-        """Notice `case`, `in` and `esac` where they are keywords."""
+        """Recognise `case`, `in` and `esac` as keywords."""
         word, frame.word = frame.word, None
         if word is None:
             return
@@ -141,7 +141,7 @@ class _Reader:
             frame.is_command = True
 
     def read_quoted(self, frame: _Frame) -> None:
-        """One token inside double quotes, `${ }` or arithmetic."""
+        """Read one token inside double quotes, `${ }` or arithmetic."""
         char = self.text[self.at]
         if char == "\\":
             self.read_escape(frame)
@@ -162,7 +162,7 @@ class _Reader:
                     self.stack.pop()
 
     def read_expansion(self, frame: _Frame) -> None:
-        r"""What begins with `"`, a backtick or `$`."""
+        r"""Read a construct that begins with `"`, a backtick or `$`."""
         rest = self.text[self.at : self.at + 3]
         if rest[0] == '"':
             self.open(_Frame("double", quoted=True), 1)
@@ -187,7 +187,7 @@ class _Reader:
             self.at += 2 if rest[1:2] and rest[1] in "#?$!@*-0123456789" else 1
 
     def read_escape(self, frame: _Frame) -> None:
-        """A backslash takes the meaning of the next character; before a newline both vanish."""
+        """Read a backslash: the next character loses its meaning; before a newline both vanish."""
         if self.next_starts_at(self.at + 1):
             raise _Misplaced("right after a backslash")
         if frame.kind == "list" and not self.text.startswith("\n", self.at + 1):
@@ -195,7 +195,7 @@ class _Reader:
         self.at += 2
 
     def read_heredoc_start(self) -> None:
-        """`<<WORD`: its body begins on the next line."""
+        """Read `<<WORD`: its body begins on the next line."""
         self.at += 2
         strips = self.text.startswith("-", self.at)
         start = self.at + strips
@@ -220,35 +220,35 @@ class _Reader:
         self.heredocs.clear()
 
     def open(self, frame: _Frame, width: int) -> None:
-        """Enter a construct `width` characters on; what is quoted outside stays quoted inside."""
+        """Enter a construct after `width` characters; inside a quoted construct it is quoted too."""
         self.stack.append(frame)
         self.at += width
 
     def is_inside_double(self) -> bool:
-        """Whether the open `${` stands in double quotes, where a single quote is a character."""
+        """Return whether the open `${` is in double quotes, where a single quote is a character."""
         return len(self.stack) > 1 and self.stack[-2].kind == "double"
 
-    def next_starts_at(self, place: int) -> bool:
-        return self.spans[self.next][0] == place
+    def next_starts_at(self, position: int) -> bool:
+        return self.spans[self.next][0] == position
 
     def find(self, mark: str, start: int) -> int:
-        place = self.text.find(mark, start)
-        return place if place >= 0 else len(self.text)
+        position = self.text.find(mark, start)
+        return position if position >= 0 else len(self.text)
 
     def escaped_end(self, mark: str, start: int) -> int:
-        """Just behind the first `mark` that no backslash precedes."""
+        """Return the position after the first `mark` without a backslash before it."""
         while start < len(self.text) and self.text[start] != mark:
             start += 2 if self.text[start] == "\\" else 1
         return start + 1
 
-    def skip(self, end: int, place: str) -> None:
-        """Go on at `end`; a reference on the way is refused."""
+    def skip(self, end: int, surroundings: str) -> None:
+        """Move to `end`; refuse a reference on the way."""
         if self.spans[self.next][0] < end:
-            raise _Misplaced(place)
+            raise _Misplaced(surroundings)
         self.at = end
 
 
-_PLACES: Final = {
+_SURROUNDINGS: Final = {
     "list": "in a command inside double quotes",
     "double": "inside double quotes",
     "brace": "inside ${ }",

@@ -1,1 +1,1 @@
-"""YAML with line numbers, read and written."""
+"""YAML with line numbers: reader and writer."""

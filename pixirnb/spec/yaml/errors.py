@@ -1,4 +1,4 @@
-"""What a YAML parser complains about, said to the author of a workflow: which line, in which words, what to do."""
+"""Errors of a YAML parser, rewritten for the author of a workflow: the line, the problem, the fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUOTED: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:''|[^'])*'")
 
 
 def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
-    """The Mistake behind a parser's error; its line is where the author must look."""
+    """Return the SpecProblem of a parser's error; its line is where the author must look."""
     if isinstance(error, ReaderError):
         odd = Reader.NON_PRINTABLE.search(text)
         line = text.count("\n", 0, odd.start()) + 1 if odd else 1
@@ -47,13 +47,13 @@ def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
             "indent with spaces: YAML allows no tabs",
             number,
         )
-    said = error.problem or "it cannot be read"
+    problem_text = error.problem or "it cannot be read"
     context = f" {error.context}" if error.context else ""
     return SpecProblem(
         "yaml_syntax",
         (),
-        f"the text is not YAML:{context} {said}".replace("  ", " "),
-        _fix(f"{error.context} {said}"),
+        f"the text is not YAML:{context} {problem_text}".replace("  ", " "),
+        _fix(f"{error.context} {problem_text}"),
         number,
     )
 

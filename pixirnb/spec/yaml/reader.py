@@ -1,8 +1,8 @@
 """YAML 1.2 core, read into plain JSON values by our own constructor over the parser's events.
 
-What a spec needs and common loaders do not give: `no` and `1:30` stay text, duplicate keys are found, a few lines cannot
-grow into gigabytes, nesting cannot overflow a stack, and every key and item has a line. Building from events, without the
-node tree in between, is also the fastest way to read large workflows in Python.
+A spec needs what common loaders do not give: `no` and `1:30` stay text, duplicate keys are found, a few lines cannot
+grow into gigabytes, nesting cannot overflow a stack, and every key and item has a line. Building from events, without
+the node tree in between, is also the fastest way to read large workflows in Python.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ else:
 
 
 class EventSource(Protocol):
-    """What this reader needs of a YAML parser."""
+    """The part of a YAML parser that this reader uses."""
 
     def get_event(self) -> Any:
-        """The next event; a StreamEndEvent is the last."""
+        """Return the next event; a StreamEndEvent is the last."""
         ...
 
 
@@ -59,18 +59,18 @@ class PythonParser(Reader, Scanner, Parser):
 
 @dataclass(slots=True)
 class YamlReading:
-    """What a text says, and what is wrong with it as YAML."""
+    """The value of a text, and its mistakes as YAML."""
 
     value: Any = None
     mistakes: list[SpecProblem] = field(default_factory=list)
     lines: dict[PathParts, int] = field(default_factory=dict)
-    """Path to 1-based line, when asked for."""
+    """Path to 1-based line, if requested."""
     is_whole: bool = False
-    """Whether reading reached the end: mistakes of the spec are worth looking for."""
+    """True if reading reached the end, so that mistakes of the spec are worth reporting."""
 
 
 def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -> YamlReading:
-    """Read one document. Never raises for what the text says: mistakes are in the reading."""
+    """Read one document. Never raises for the text: mistakes are in the result."""
     reading = YamlReading()
     try:
         parser: EventSource = (
@@ -98,16 +98,16 @@ def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -
 
 
 def lines_of(text: str) -> dict[PathParts, int]:
-    """1-based line of every key and item of a text, as far as it can be read."""
+    """Return the 1-based line of every key and item of a text, as far as it can be read."""
     return read_yaml(text, with_lines=True).lines
 
 
 class _Fatal(Exception):
-    """Reading cannot go on."""
+    """Raised when reading cannot go on."""
 
 
 class _NoKey:
-    """A mapping waits for its next key."""
+    """Marker for a mapping that waits for its next key."""
 
 
 _NO_KEY: Final = _NoKey()
@@ -124,7 +124,7 @@ _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def plain_value(text: str) -> Any:
-    """What an unquoted scalar means in the core schema. Raises ValueError for what JSON cannot hold."""
+    """Return the value of an unquoted scalar in the core schema. Raises ValueError if JSON cannot hold it."""
     if text and text[0] not in _TELLING:
         return text
     if text in _CONSTANTS:
@@ -144,7 +144,7 @@ def plain_value(text: str) -> Any:
 
 
 class _Builder:
-    """Turns events into values with an explicit stack: depth costs no recursion."""
+    """Builds values from events with an explicit stack, without recursion."""
 
     def __init__(self, parser: EventSource, reading: YamlReading, with_lines: bool) -> None:
         self.next = parser.get_event
@@ -152,11 +152,11 @@ class _Builder:
         self.lines = reading.lines if with_lines else None
         self.container: Any = None
         self.key: Any = _NO_KEY
-        """Of an open mapping: the key whose value comes next, or `_NO_KEY`."""
+        """Key of an open mapping whose value comes next, or `_NO_KEY`."""
         self.stack: list[tuple[Any, Any, str | None, int, bool]] = []
-        """The containers around: container, key, anchor of the one inside, its node count, whether it is flow."""
+        """Open containers: container, key, anchor, node count, whether it is flow."""
         self.anchors: dict[str, tuple[Any, int] | None] = {}
-        """None while the anchored container is open."""
+        """Anchored values; None while a container is open."""
         self.nodes = 0
         self.aliased = 0
 
@@ -201,7 +201,7 @@ class _Builder:
                 reading.value = self.container
 
     def put(self, value: Any, event: Any) -> None:
-        """Place a finished scalar or alias: as an item, as a key, or as the value of the waiting key."""
+        """Store a finished scalar or alias: as an item, as a key, or as the value of the waiting key."""
         container = self.container
         if type(container) is dict:
             key = self.key
@@ -218,7 +218,7 @@ class _Builder:
             container.append(value)
 
     def take_key(self, key: Any, event: Any) -> None:
-        """Remember a key, or say why it is none."""
+        """Remember a key, or report why it is invalid."""
         container = self.container
         if type(key) is not str:
             key = str(getattr(event, "value", key))
@@ -296,7 +296,7 @@ class _Builder:
         self.put(value, event)
 
     def odd_key(self, event: Any) -> None:
-        """A mapping or list where a key must stand: nearly always an unquoted `{{ reference }}`."""
+        """Report a mapping or list in place of a key: nearly always an unquoted `{{ reference }}`."""
         if self.stack[-1][4] and type(event) is MappingStartEvent:
             self.add(
                 "unquoted_reference",
@@ -347,10 +347,10 @@ class _Builder:
         )
 
     def path(self) -> PathParts:
-        """Where the open container and its waiting key are."""
+        """Return the path of the open container and its waiting key."""
         parts: list[str | int] = []
-        around = [(container, key) for container, key, *_ in self.stack[1:]]
-        for container, key in [*around, (self.container, self.key)]:
+        parents = [(container, key) for container, key, *_ in self.stack[1:]]
+        for container, key in [*parents, (self.container, self.key)]:
             if type(container) is dict and key is not _NO_KEY:
                 parts.append(key)
             elif type(container) is list and container is not self.container:

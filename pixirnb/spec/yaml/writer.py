@@ -39,14 +39,14 @@ _STEP: Final = (
     *("id", "run", "call", "with", "task", "agent", "ask", "merge"),
     *("depends_on", "when", "phase", "description", "cwd", "env"),
 )
-"""What a step says first; the rest follows in the order of the reference."""
+"""First keys of a step; the others follow in the order of the reference."""
 _MODELS: Final[tuple[type[SpecModel], ...]] = (
     *(Agent, Input, Phase, Check, Retry, Question, Defaults),
     *(ShellStep, PythonStep, AgentStep, DecisionStep, MergeStep),
 )
 _REFERENCE: Final = tuple(dict.fromkeys(key for model in _MODELS for key in keys_of(model)))
 _WIDE: Final = 88
-"""Characters of a list or mapping that stands on one line."""
+"""Maximum width in characters of a list or mapping on one line."""
 _BLANK_BEFORE: Final = re.compile(
     r"^(?=(?:agents|steps|inputs|repos|defaults|phases):)", re.MULTILINE
 )
@@ -56,7 +56,7 @@ _NUMBERS: Final = re.compile(
 
 
 def write(workflow: Workflow, notes: Iterable[Problem] = ()) -> str:
-    """The workflow in our own YAML; `notes` stand above it as comments."""
+    """Write the workflow in our own YAML; `notes` become comments at the top."""
     comments = "".join(f"# {_comment(note)}\n" for note in notes)
     canonical = workflow.canonical()
     value = _ordered(canonical, _TOP)
@@ -79,14 +79,14 @@ def _escape(char: str) -> str:
 
 
 def _comment(note: Problem) -> str:
-    """One line that no character of the note can end."""
+    """Return a note as a single comment line."""
     where = f"{note.path}: " if note.path else ""
     text = f"{where}{note.message} ({note.code})"
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _ordered(written: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
-    """Keys in reading order, in all that the models hold; what is the author's own keeps the order it has."""
+    """Return keys in reading order in all models; the author's own mappings keep their order."""
     known = [key for key in first if key in written]
     rest = [key for key in _REFERENCE if key in written and key not in known]
     ordered: dict[str, Any] = {}
@@ -109,20 +109,20 @@ def _ordered(written: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]
 
 
 def _spaced(text: str) -> str:
-    """A blank line before each part of the document; none inside texts, which are indented."""
+    """Insert a blank line before each part of the document; none inside texts, which are indented."""
     return _BLANK_BEFORE.sub("\n", text)
 
 
 class _Writer(yaml.SafeDumper):
-    """Writes what the core schema of YAML 1.2 reads back."""
+    """A dumper whose output the core schema of YAML 1.2 reads back."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Items of a list stand further in than its key."""
+        """Indent the items of a list further than its key."""
         del indentless
         super().increase_indent(flow, indentless=False)
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Values are written out: an alias is hard to edit."""
+        """Write values out: an alias is hard to edit."""
         del data
         return True
 
@@ -137,7 +137,7 @@ def _text(writer: yaml.SafeDumper, value: str) -> Node:
 
 
 def _is_block(value: str) -> bool:
-    """Whether a text can stand as a block, and be read back as it is."""
+    """Return whether a text can be a block, and be read back unchanged."""
     lines = value.split("\n")
     return (
         not lines[0].startswith((" ", "\t"))
@@ -157,14 +157,14 @@ def _sequence(writer: yaml.SafeDumper, value: Iterable[Any]) -> Node:
 def _mapping(writer: yaml.SafeDumper, value: Mapping[str, Any]) -> Node:
     node = writer.represent_mapping("tag:yaml.org,2002:map", value)
     assert isinstance(node, MappingNode)
-    # Steps, and what holds further mappings, have a line a key, however short they are.
+    # Steps, and nodes with further mappings, have a line a key, however short they are.
     is_open = "id" in value or any(isinstance(item, dict) and item for item in value.values())
     node.flow_style = not is_open and _is_short(node)
     return node
 
 
 def _is_short(node: SequenceNode | MappingNode) -> bool:
-    """Whether all of it stands well on one line: its items have been made, and say so of themselves."""
+    """Return whether a node fits on one line."""
     room = _WIDE
     for item in node.value:
         for part in item if isinstance(item, tuple) else (item,):
@@ -175,7 +175,7 @@ def _is_short(node: SequenceNode | MappingNode) -> bool:
 
 
 def _width(node: Node) -> int:
-    """About how wide a node is on one line; wider than any line where it cannot stand on one."""
+    """Return about how wide a node is on one line; wider than any line if it cannot be on one."""
     if isinstance(node, ScalarNode):
         return _WIDE + 1 if node.style == "|" else len(node.value) + 2
     assert isinstance(node, SequenceNode | MappingNode)

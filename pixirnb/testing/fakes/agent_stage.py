@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 
 from pixirnb.protocols.ports import Question
-from pixirnb.protocols.work import AgentWork, Ended, StopReason, Told
+from pixirnb.protocols.work import AgentEvent, AgentWork, Ended, StopReason
 from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
@@ -127,5 +127,5 @@ def staged(
 
 def told(rehearsal: Rehearsal, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
     """What it told of its session, in order; of these kinds only, where any are named."""
-    events = [event for event in rehearsal.events if isinstance(event, Told)]
+    events = [event for event in rehearsal.events if isinstance(event, AgentEvent)]
     return [(event.kind, event.data) for event in events if not kinds or event.kind in kinds]

@@ -1,1 +1,1 @@
-"""`pixirnb smoke`: whether an agent works here."""
+"""Smoke runs, `pixirnb smoke`: a check whether an agent works here."""

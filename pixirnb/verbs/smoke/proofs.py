@@ -1,4 +1,4 @@
-"""What a smoke run has proven, read back from its logs: never from what the process that drove it remembers."""
+"""Proofs of a smoke run, read from its logs, never from memory of the process that drove it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pixirnb.planning.report import PlanReport
 from pixirnb.verbs.smoke.scenarios import Scenario
 
 _HANDED_ON: Final = 200
-"""Characters of a summary that are looked for in the next step's prompt: its first line's."""
+"""Maximum number of characters of a summary's first line that are searched in the next step's prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One thing that was to be shown."""
+    """One proof."""
 
     check: str
     passed: bool
     evidence: Any
 
     def document(self) -> dict[str, Any]:
-        """`{check, passed, evidence}`."""
+        """Return `{check, passed, evidence}`."""
         return {"check": self.check, "passed": self.passed, "evidence": self.evidence}
 
 
 def prove_plan(scenario: Scenario, plan: PlanReport) -> list[Proof]:
-    """What the plan alone shows."""
+    """Return the proofs by the plan alone."""
     waves = [list(wave) for wave in plan.waves]
     proofs = [Proof("valid", plan.ok, [problem.code for problem in plan.errors])]
     expected = {
@@ -42,7 +42,7 @@ def prove_plan(scenario: Scenario, plan: PlanReport) -> list[Proof]:
 
 
 def prove_run(scenario: Scenario, run: Run) -> list[Proof]:
-    """What the run's log and its sessions' logs show."""
+    """Return the proofs by the run's log and its sessions' logs."""
     events = run.store.read(run.id).events
     spans = _spans(events)
     proofs = [
@@ -55,7 +55,7 @@ def prove_run(scenario: Scenario, run: Run) -> list[Proof]:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Where in the log the attempts of a step lie."""
+    """Positions of the attempts of a step in the log."""
 
     scheduled: int
     ended: int
@@ -92,9 +92,9 @@ def _dependency(run: Run, events: list[Event], spans: Spans) -> Iterator[Proof]:
     is_after = ready is not None and later is not None and ready < later.scheduled
     yield Proof("started_after_ready", is_after, evidence)
     summary = run.outcome.step("gather").summary.strip()
-    told = summary.splitlines()[0][:_HANDED_ON] if summary else ""
+    first_line = summary.splitlines()[0][:_HANDED_ON] if summary else ""
     prompt = _prompt(run, "conclude")
-    yield Proof("summary_handed_on", bool(told) and told in prompt, told)
+    yield Proof("summary_handed_on", bool(first_line) and first_line in prompt, first_line)
 
 
 def _writers(run: Run, _events: list[Event], spans: Spans) -> Iterator[Proof]:
@@ -104,8 +104,8 @@ def _writers(run: Run, _events: list[Event], spans: Spans) -> Iterator[Proof]:
     states = run.outcome.proof_states
     yield Proof("conflict_recorded", "conflicts_serialized" in states, states)
     folder = Path(run.state.workspace) / "shared"
-    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    yield Proof("files_written", found == ["first.txt", "second.txt"], found)
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    yield Proof("files_written", names == ["first.txt", "second.txt"], names)
 
 
 _OF: Final[dict[Scenario, Callable[[Run, list[Event], Spans], Iterator[Proof]]]] = {
@@ -128,7 +128,7 @@ def _spans(events: list[Event]) -> dict[str, _Span]:
 
 
 def _sessions_closed(run: Run) -> Proof:
-    """Every attempt has a session, and each ended with evidence of how."""
+    """Prove that every attempt has a session, and each ended with evidence."""
     ends: dict[str, str] = {}
     for name in run.store.session_ids(run.id):
         kinds = [event.kind for event in run.store.read_session(run.id, name).events]
@@ -140,8 +140,8 @@ def _sessions_closed(run: Run) -> Proof:
 
 def _proof_states(run: Run) -> Proof:
     states = run.outcome.proof_states
-    wanted = {"workflow_validated", "steps_scheduled", "summaries_collected", "completion_ready"}
-    return Proof("proof_states", wanted <= set(states), states)
+    required = {"workflow_validated", "steps_scheduled", "summaries_collected", "completion_ready"}
+    return Proof("proof_states", required <= set(states), states)
 
 
 def _prompt(run: Run, step: str) -> str:

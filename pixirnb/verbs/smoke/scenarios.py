@@ -1,10 +1,10 @@
 """The workflows of a smoke run, as data: small enough for any model, and each with one thing to prove.
 
     micro_parallel       two readers that have no reason to wait for each other
-    dependency           a step that is told what the one before it came to
+    dependency           a step that gets the result of the one before it
     writer_controlled    two writers of the same files
 
-Offline they are carried out by the scripted agent, in about two seconds each.
+Offline they are performed by the scripted agent, in about two seconds each.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Agent = dict[str, Any]
 Script = dict[str, list[list[dict[str, Any]]]]
 
 _WORD: Final = "quince-4711"
-"""What the dependency hands on: nothing anybody would guess."""
+"""Word that the dependency passes on: no model could guess it."""
 
 
 def workflow(scenario: Scenario, agent: Agent | None, *, timeout: str) -> dict[str, Any]:
-    """The scenario's workflow. `agent`: who does it; None: a script."""
+    """Return the scenario's workflow. `agent`: performs it; None: a script."""
     steps, script = _OF[scenario]
     worker = {"runner": "scripted", "script": script} if agent is None else dict(agent)
     if scenario == "writer_controlled":

@@ -1,7 +1,7 @@
-"""The verb `smoke`: small workflows carried out by agents, and what their logs prove.
+"""The verb `smoke`: small workflows performed by agents, and the proofs in their logs.
 
-Offline by default: scripted agents, no network, no key. With `--real` a model or a coding agent does the same. A dry run plans
-and writes nothing. Source: contract.md §9.
+Offline by default: scripted agents, no network, no key. With `--real` a model or a coding agent performs them. A dry
+run plans and writes nothing. Source: contract.md §9.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def add(app: App) -> None:
 def _agent(
     model: str | None, agent: str | None, pass_env: list[str], *, is_real: bool
 ) -> Agent | None:
-    """Who does the work; None for a script. Raises InvalidArguments."""
+    """Return the agent to use; None for a script. Raises InvalidArguments."""
     if not is_real:
         if model is not None or agent is not None or pass_env:
             raise InvalidArguments(
@@ -137,8 +137,8 @@ def _agent(
         )
     if model is not None:
         provider = model.partition(":")[0].partition("-")[0].upper()
-        found = sorted(name for name in os.environ if name.startswith(f"{provider}_"))
-        return {"runner": "llm", "model": model, "pass_env": sorted({*found, *pass_env})}
+        variables = sorted(name for name in os.environ if name.startswith(f"{provider}_"))
+        return {"runner": "llm", "model": model, "pass_env": sorted({*variables, *pass_env})}
     runner, colon, command = (agent or "").partition(":")
     if runner not in _RUNNERS or not colon or not command.strip():
         raise InvalidArguments(
@@ -155,7 +155,7 @@ def _agent(
 
 
 def _limit(timeout: str | None, standard: str) -> str:
-    """The time-out of each step. Raises InvalidArguments."""
+    """Return the time-out of each step. Raises InvalidArguments."""
     try:
         parse_duration(timeout or standard)
     except ValueError as error:
@@ -166,7 +166,7 @@ def _limit(timeout: str | None, standard: str) -> str:
 
 
 def _require_sound(worker: Agent | None, limit: str) -> None:
-    """Raise InvalidArguments for what a plan finds wrong with the agent that was named: then nothing is begun."""
+    """Raise InvalidArguments for plan errors of the named agent: then nothing is started."""
     try:
         api.plan(workflow(SCENARIOS[0], worker, timeout=limit))
     except InvalidSpec as error:
@@ -175,29 +175,29 @@ def _require_sound(worker: Agent | None, limit: str) -> None:
 
 
 def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> dict[str, Any]:
-    """A scenario as it would be run."""
+    """Return a scenario as it would be run."""
     plan = api.plan(workflow(scenario, worker, timeout=timeout))
     proofs = prove_plan(scenario, plan)
     entry = _entry(scenario, "planned", [proof.document() for proof in proofs])
     if not plan.ok:
         problem = plan.errors[0]
-        told = {"code": problem.code, "message": problem.message, "fix": problem.fix}
-        entry["error"] = {**told, "step": None}
+        error_document = {"code": problem.code, "message": problem.message, "fix": problem.fix}
+        entry["error"] = {**error_document, "step": None}
     return entry
 
 
 def _performed(
     scenario: Scenario, worker: Agent | None, timeout: str, store: FileStore, folder: Path
 ) -> dict[str, Any]:
-    """A scenario, run to rest, and what its logs show."""
-    place = folder / scenario
-    place.mkdir(mode=0o700)
+    """Run a scenario to its end, and return the proofs of its logs."""
+    folder_of_run = folder / scenario
+    folder_of_run.mkdir(mode=0o700)
     source = workflow(scenario, worker, timeout=timeout)
     try:
-        run = api.start(source, workspace=place, state=store.state)
+        run = api.start(source, workspace=folder_of_run, state=store.state)
     except PixirnbError as error:
-        told = error.document()["error"]
-        problems = told["details"].get("errors") or [told]
+        error_document = error.document()["error"]
+        problems = error_document["details"].get("errors") or [error_document]
         entry = _entry(scenario, "not_started", [], is_ok=False)
         entry["error"] = {
             **{key: problems[0][key] for key in ("code", "message", "fix")},
@@ -235,7 +235,7 @@ def _sessions(run: Run) -> list[str]:
 
 
 def _error(run: Run, outcome: RunOutcome) -> dict[str, Any] | None:
-    """What to mend first, with what to do about it; None for a run that completed."""
+    """Return the first error to fix, with its fix; None for a run that completed."""
     if outcome.ok:
         return None
     for step in outcome.steps:
@@ -256,7 +256,7 @@ def _error(run: Run, outcome: RunOutcome) -> dict[str, Any] | None:
 
 
 def _folder(store: FileStore) -> Path:
-    """A folder of this smoke run's own in the state folder: it stays, as evidence."""
+    """Make a folder for this smoke run in the state folder: it stays, as evidence."""
     prepare_state(store.state)
     stamp = "".join(letter for letter in SystemClock().wall()[:19] if letter.isdigit())
     folder = store.state / "smoke" / f"{stamp}-{secrets.token_hex(3)}"
@@ -271,7 +271,7 @@ def _write(path: Path, document: dict[str, Any]) -> None:
 
 
 def _exit_code(document: dict[str, Any]) -> int:
-    """0 where all was proven, else that of the worst run; a run that completed and did not prove its point has failed."""
+    """Return 0 if all was proven, else the code of the worst run; a completed run without its proof has failed."""
     if document["ok"]:
         return EXIT_COMPLETED
     statuses = {entry["status"] for entry in document["scenarios"] if not entry["ok"]}

@@ -32,7 +32,7 @@ class Stack:
     """The user's files as a conflict before found them."""
     carried: Solved = field(default_factory=dict)
     """What was solved before."""
-    said_of: str | None = None
+    decided_on: str | None = None
     """The user's files that `sides` was said of: it counts for a file that is still so. None: they are those of now."""
     held: str | None = None
     """The user's files of which it was said that what was edited is right: for a file that is still so. None: those of now."""
@@ -88,7 +88,7 @@ class Stack:
         if isinstance(side, Mapping):
             side = side.get(self.roots.shown(self.root, path))
         if side:
-            is_so = self._is_as_in(self.said_of, path, now)
+            is_so = self._is_as_in(self.decided_on, path, now)
             return is_so and self._take_side(side, layer, path, chosen)
         is_edited = self.seen is not None and now != self._entries(self.seen).get(path)
         if is_edited and self._is_as_in(self.held, path, now):

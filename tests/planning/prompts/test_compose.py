@@ -211,7 +211,7 @@ def test_a_prompt_is_bounded_however_much_came_before(count: int, size: int) -> 
 
 
 def test_what_is_cut_off_is_counted_and_placed() -> None:
-    told = compose(Brief("Do it.", upstream=(Upstream("a", "", "x" * 9000, place="/p/q"),)))
+    told = compose(Brief("Do it.", upstream=(Upstream("a", "", "x" * 9000, location="/p/q"),)))
     assert "[5000 more characters; all of it: /p/q]" in told
 
 

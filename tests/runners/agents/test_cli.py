@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pixirnb.protocols.work import Output, Told
+from pixirnb.protocols.work import AgentEvent, Output
 from pixirnb.runners.agents.commands import ARGUMENT_LIMIT
 from pixirnb.runners.processes import orphans
 from pixirnb.testing.contracts.runner import RUN_ID
@@ -177,7 +177,7 @@ def test_what_is_told_has_been_said_before(named: Path, tmp_path: Path) -> None:
     for event in rehearsal.events:
         if isinstance(event, Output):
             said += event.chunk.decode()
-        elif isinstance(event, Told):
+        elif isinstance(event, AgentEvent):
             assert event.data["text"] in said
     assert len(told(rehearsal)) == 100
 

@@ -9,7 +9,7 @@ import pytest
 
 from pixirnb.machine.retry import retry_class
 from pixirnb.protocols.work import Ended, Output
-from pixirnb.runners.agents.exit_reasons import LastWords, kind_said
+from pixirnb.runners.agents.exit_reasons import LastWords, kind_of_message
 from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged
 
 LOGIN = [
@@ -49,17 +49,17 @@ OTHER = [
 
 @pytest.mark.parametrize("line", LOGIN)
 def test_a_login_that_is_missing_is_told_from_what_another_try_may_mend(line: str) -> None:
-    assert kind_said(line) == "auth_required"
+    assert kind_of_message(line) == "auth_required"
 
 
 @pytest.mark.parametrize("line", BUSY)
 def test_a_provider_that_is_busy_is_told_from_an_agent_that_broke(line: str) -> None:
-    assert kind_said(line) == "provider_transient"
+    assert kind_of_message(line) == "provider_transient"
 
 
 @pytest.mark.parametrize("line", OTHER)
 def test_other_words_leave_the_kind_as_it_was(line: str) -> None:
-    assert kind_said(line) is None
+    assert kind_of_message(line) is None
 
 
 def heard(*chunks: tuple[str, bytes], kind: str = "exit") -> Ended:

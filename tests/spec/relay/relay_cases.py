@@ -53,7 +53,7 @@ def step_of(*steps: dict[str, Any], **top: Any) -> dict[str, Any]:
 
 def told(*steps: dict[str, Any], **top: Any) -> list[tuple[str, str]]:
     """Code and path of every note."""
-    return [(note.code, note.path) for note in native(*steps, **top).places.notes]
+    return [(note.code, note.path) for note in native(*steps, **top).source_map.notes]
 
 
 def refused(value: dict[str, Any], around: RelaySources | None = None) -> list[tuple[str, str]]:

@@ -183,7 +183,7 @@ def test_every_mistake_of_a_broken_file_is_told_at_once_where_it_stands() -> Non
 
 
 def test_a_key_that_nothing_reads_is_a_warning_that_says_which_was_meant() -> None:
-    notes = native(shell(retrys=2), swarm={"pattern": "dag", "maxConcurency": 2}).places.notes
+    notes = native(shell(retrys=2), swarm={"pattern": "dag", "maxConcurency": 2}).source_map.notes
     found = {note.path: (note.code, note.fix) for note in notes if note.code != "relay_inert"}
     assert found == {
         "swarm.maxConcurency": ("relay_unknown_key", "did you mean `maxConcurrency`?"),

@@ -166,7 +166,7 @@ def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
     loaded = load_mapping(value, None, AROUND)
     found = problems_of(loaded)
     assert loaded.workflow is not None or found
-    for problem in (*found, *loaded.places.notes):
+    for problem in (*found, *loaded.source_map.notes):
         assert problem.code
         assert problem.message
         assert problem.fix
@@ -174,9 +174,9 @@ def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
     if loaded.workflow is not None and not found:
         planned = report(loaded.workflow, Environment())
         assert {warning.code for warning in planned.warnings} >= {
-            note.code for note in loaded.places.notes
+            note.code for note in loaded.source_map.notes
         }
-        again = load_text(write(loaded.workflow, loaded.places.notes))
+        again = load_text(write(loaded.workflow, loaded.source_map.notes))
         assert again.workflow == loaded.workflow
         assert again.mistakes == ()
 
@@ -244,6 +244,6 @@ def test_reading_is_the_same_each_time_and_leaves_the_file_as_it_is(value: dict[
 def test_the_lines_of_notes_are_those_of_the_text() -> None:
     value = {"version": "1.0", "name": "w", "workflows": [{"steps": []}], "swarm": {"channel": "x"}}
     text = yaml.safe_dump(value)
-    notes = load_text(text).places.notes
+    notes = load_text(text).source_map.notes
     lines = text.splitlines()
     assert [lines[(note.line or 0) - 1].strip() for note in notes] == ["channel: x"]

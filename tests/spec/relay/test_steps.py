@@ -220,7 +220,7 @@ def test_a_name_that_is_no_id_gets_one_and_all_that_names_it_follows() -> None:
     assert isinstance(end, AgentStep)
     assert (end.agent, end.depends_on) == ("der-Agent", ("build-it-2", "u", "unnamed", "x" * 64))
     assert end.task == "See {{ steps.build-it-2.output }}."
-    renamed = [note.path for note in found.places.notes if note.code == "relay_renamed"]
+    renamed = [note.path for note in found.source_map.notes if note.code == "relay_renamed"]
     assert renamed == ["agents[0].name", *(f"{STEPS}[{place}].name" for place in (0, 2, 3, 4))]
 
 
@@ -319,7 +319,7 @@ def test_a_custom_step_is_what_its_definition_says_with_its_parameters_filled_in
         "depends_on": ["a"],
         "timeout": "9s",
     }
-    assert "relay_unknown_key" not in {note.code for note in loaded.places.notes}
+    assert "relay_unknown_key" not in {note.code for note in loaded.source_map.notes}
 
 
 @pytest.mark.parametrize("definitions", [None, "steps: {}", "steps: [", "[]", "steps: {deploy: 1}"])
@@ -349,4 +349,4 @@ def test_a_step_in_the_folder_of_a_worktree_goes_there_when_it_runs() -> None:
 
 
 def test_a_problem_of_a_file_is_a_plain_problem() -> None:
-    assert all(type(note) is Problem for note in read("release").places.notes)
+    assert all(type(note) is Problem for note in read("release").source_map.notes)

@@ -13,7 +13,7 @@ from pixirnb.planning.delegations import delegations
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
-from pixirnb.spec.source_map import Places
+from pixirnb.spec.source_map import SourceMap
 from pixirnb.views.run.mimebundle import plan_bundle
 
 SPEC: dict[str, Any] = {
@@ -35,7 +35,7 @@ SPEC: dict[str, Any] = {
 def planned(**keys: Any) -> PlanReport:
     workflow = load_mapping({**SPEC, **keys}).require()
     return report(
-        workflow.with_origins({"ai": Places(source="shared/roles/ai.yaml")}), Environment()
+        workflow.with_origins({"ai": SourceMap(source="shared/roles/ai.yaml")}), Environment()
     )
 
 

@@ -1,10 +1,10 @@
-"""Our side of an ACP conversation: what the agent streams is kept, what it asks leave for is ruled on, files are read and
-written for it within its sets.
+"""Our side of an ACP conversation: keeps the agent's stream, decides its permission requests, and reads and writes
+files for it within its sets.
 
     rules    an edit that names a path outside the write set is refused, whatever the mode
-    mode     `read_only` refuses what changes anything, `auto` allows it, `ask` asks a person
-    files    as with our own tools: judged by the same sets, recorded as calls with their results; a write that is not what a
-             person allowed, once, is asked about with its whole text
+    mode     `read_only` refuses every change, `auto` allows it, `ask` asks a person
+    files    as with our own tools: judged by the same sets, recorded as calls with their results; a write that differs
+             from an approval, or repeats it, is asked about with its whole text
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pixirnb.runners.agents.acp.permission_calls import (
     WRITING,
     WriteGrants,
     is_reading,
-    wish,
+    permission_request,
 )
 from pixirnb.runners.agents.acp.updates import AgentToolCall, Updates, diff_of
 from pixirnb.runners.agents.channel import Channel, Failed
@@ -37,7 +37,7 @@ T = TypeVar("T")
 OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 REFUSED: Final = -32001
-"""The JSON-RPC code of a file request that the rules refuse."""
+"""The JSON-RPC code of a refused file request."""
 _NO_YES: Final = Ruling(
     "deny",
     "allow_not_offered",
@@ -51,17 +51,17 @@ _CALL_CHANGED: Final = Ruling(
 
 
 class Client:
-    """Answers one agent in one session. Implements the SDK's `Client`, its file requests and permissions."""
+    """The client of one agent in one session. Implements the SDK's `Client`, its file requests and permissions."""
 
     def __init__(self, work: dict[str, Any], line: Channel) -> None:
         self.updates = Updates(line, work["session"]["model"])
         self.failure: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
-        """Set when the turn cannot go on."""
+        """Failure after which the turn cannot go on."""
         self.cancelled = asyncio.Event()
         """Set when the agent has been asked to end its turn."""
         self.session_id: str | None = None
         self.mode: SessionMode | None = None
-        """What the session is held to be in."""
+        """The required session mode."""
         self._id = str(work["session"]["session_id"])
         self._line = line
         self._confinement = Confinement(work)
@@ -73,10 +73,10 @@ class Client:
         self._count = 0
 
     def on_connect(self, conn: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing: the SDK requires the method."""
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        """See `Updates`; an agent that leaves its mode has ended its turn."""
+        """Apply an update, see `Updates`; an agent that leaves its mode ends its turn."""
         if session_id != self.session_id:
             return
         self.updates.take(update)
@@ -93,12 +93,12 @@ class Client:
         """Answer by the rules, by the mode, or by a person."""
         live = self.updates.learn(tool_call)
         self.updates.tell_call(live)
-        # As it is shown: the agent may go on telling of it while a person reads.
+        # As it is shown: the agent may change it while a person reads.
         call = replace(live)
-        places, ruling = self._judged(call)
+        locations, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
-        args, digest = wish(
-            call, [places.get(path, path) for path in call.paths], self._folders, self._roots
+        args, digest = permission_request(
+            call, [locations.get(path, path) for path in call.paths], self._folders, self._roots
         )
         is_changing = not is_reading(call)
         # What is allowed is this call: where a person decides, an agent may not take it for all that follow.
@@ -109,7 +109,7 @@ class Client:
         if yes is None and ruling.verdict != "deny":
             ruling = _NO_YES
         if ruling.verdict == "ask":
-            ruling = await self._asked(tool, args, digest, call.call_id, call.title)
+            ruling = await self._ask_person(tool, args, digest, call.call_id, call.title)
             if ruling is None:
                 return _answer(None)
             if ruling.verdict == "allow" and (live.kind, live.changes) != (call.kind, call.changes):
@@ -117,7 +117,7 @@ class Client:
         else:
             self._record(tool, args, call.call_id, ruling, digest)
         if ruling.verdict == "allow":
-            self._leaves.give(call, digest, places)
+            self._leaves.give(call, digest, locations)
             return _answer(yes)
         self.updates.end_call(live, ok=False, code=ruling.code, message=ruling.message)
         return _answer(_choice(options, "reject_once", "reject_always"))
@@ -130,14 +130,14 @@ class Client:
         args = {"path": shown(path, 1000), "characters": len(content)}
 
         async def write(call_id: str) -> str:
-            place = self._confinement.writable(path)
-            version = await off_loop(version_of, place)
-            before = await self._before(place)
-            if not self._leaves.use(place.path, before or "", content):
-                await self._ask_to_write(place, before, content, call_id)
+            location = self._confinement.writable(path)
+            version = await off_loop(version_of, location)
+            before = await self._before(location)
+            if not self._leaves.use(location.path, before or "", content):
+                await self._ask_to_write(location, before, content, call_id)
             await off_loop(self._line.ask, "commit", {})
-            size = await off_loop(write_text, place, content, version)
-            return f"Wrote {size:,} bytes to `{place.shown}`."
+            size = await off_loop(write_text, location, content, version)
+            return f"Wrote {size:,} bytes to `{location.shown}`."
 
         await self._filed("fs/write_text_file", args, write)
         return schema.WriteTextFileResponse()
@@ -152,9 +152,9 @@ class Client:
     ) -> schema.ReadTextFileResponse:
         """Read a file of the read set for the agent: `limit` lines from `line` on."""
         del session_id
-        found: list[str] = []
-        wanted = {"path": shown(path, 1000), "line": line, "limit": limit}
-        args = {name: value for name, value in wanted.items() if value is not None}
+        lines: list[str] = []
+        call_args = {"path": shown(path, 1000), "line": line, "limit": limit}
+        args = {name: value for name, value in call_args.items() if value is not None}
 
         async def read(_: str) -> str:
             text = await off_loop(read_text, self._confinement.readable(path))
@@ -162,25 +162,25 @@ class Client:
                 first = max((line or 1) - 1, 0)
                 last = None if limit is None else first + max(limit, 0)
                 text = "".join(text.splitlines(keepends=True)[first:last])
-            found.append(text)
+            lines.append(text)
             return f"{len(text):,} characters."
 
         await self._filed("fs/read_text_file", args, read)
-        return schema.ReadTextFileResponse(content=found[0])
+        return schema.ReadTextFileResponse(content=lines[0])
 
     def fail(self, failed: Failed) -> None:
-        """The turn cannot go on; the first reason stands."""
+        """Fail the turn; the first reason is kept."""
         if not self.failure.done():
             self.failure.set_result(failed)
 
     async def _filed(self, name: str, args: dict[str, Any], act: Callable[[str], Any]) -> None:
-        """A file request, recorded as a call with its result. Raises RequestError."""
+        """Record a file request as a call with its result. Raises RequestError."""
         self._count += 1
         call_id = f"{name}-{self._count}"
         self.updates.pause()
         self._line.tell("tool_call", call_id=call_id, name=name, args=args)
         try:
-            said = await act(call_id)
+            output = await act(call_id)
         except Refused as refused:
             self._line.tell(
                 "tool_result",
@@ -191,33 +191,33 @@ class Client:
             )
             if refused.code == "file_missing":
                 raise RequestError.resource_not_found(args["path"]) from refused
-            told = {"code": refused.code}
-            raise RequestError(REFUSED, f"[{refused.code}] {refused.message}", told) from refused
+            error = {"code": refused.code}
+            raise RequestError(REFUSED, f"[{refused.code}] {refused.message}", error) from refused
         except Failed as failed:
             self.fail(failed)
             raise RequestError(REFUSED, failed.message, {"code": failed.kind}) from failed
-        self._line.tell("tool_result", call_id=call_id, ok=True, output=said)
+        self._line.tell("tool_result", call_id=call_id, ok=True, output=output)
 
-    async def _before(self, place: ConfinedPath) -> str | None:
-        """What a file holds now; None where that is no text, or nothing."""
+    async def _before(self, location: ConfinedPath) -> str | None:
+        """Return the content of a file; None if it is not text, or missing."""
         try:
-            return await off_loop(read_text, place)
+            return await off_loop(read_text, location)
         except Refused:
             return None
 
     async def _ask_to_write(
-        self, place: ConfinedPath, before: str | None, content: str, call_id: str
+        self, location: ConfinedPath, before: str | None, content: str, call_id: str
     ) -> None:
-        """Return when the mode or a person allows it. Raises Refused, Failed."""
-        args = {"path": place.path, "content": content}
+        """Return when the mode or a person allows the write. Raises Refused, Failed."""
+        args = {"path": location.path, "content": content}
         digest = digest_of("acp:write", args)
         ruling: Ruling | None = self._limits.by_mode(digest)
         if ruling is not None and ruling.verdict == "ask":
-            why = f"write `{place.shown}` ({len(content):,} characters)"
+            why = f"write `{location.shown}` ({len(content):,} characters)"
             shown_args = {**args, "content": truncate_output(content)}
             if before is not None:
-                shown_args["diff"] = truncate_output(diff_of(place.path, before, content))
-            ruling = await self._asked("acp:write", shown_args, digest, call_id, why)
+                shown_args["diff"] = truncate_output(diff_of(location.path, before, content))
+            ruling = await self._ask_person("acp:write", shown_args, digest, call_id, why)
         elif ruling is not None:
             shown_args = {**args, "content": truncate_output(content)}
             self._grants.tell("acp:write", shown_args, digest, call_id)
@@ -227,8 +227,8 @@ class Client:
             raise Refused(ruling.code, ruling.message)
 
     def _judged(self, call: AgentToolCall) -> tuple[dict[str, str], Ruling | None]:
-        """What the rules call the files that a call names, and why they refuse it, if they do."""
-        places: dict[str, str] = {}
+        """Return the files that a call names, by their names in the rules, and the refusal, if any."""
+        locations: dict[str, str] = {}
         limits, changed = self._limits, {change.path for change in call.changes}
         refused: Ruling | None = None
         for path in call.paths:
@@ -237,24 +237,24 @@ class Client:
                 continue
             refusal = limits.look_refusal if call.kind == "search" else limits.read_refusal
             try:
-                places[path] = self._confinement.place(path).path
-                ruling = (limits.write_refusal if writes else refusal)(places[path])
-            except Refused as said:
-                ruling = Ruling("deny", said.code, said.message)
+                locations[path] = self._confinement.location(path).path
+                ruling = (limits.write_refusal if writes else refusal)(locations[path])
+            except Refused as text:
+                ruling = Ruling("deny", text.code, text.message)
             refused = refused or ruling
-        return places, refused
+        return locations, refused
 
-    async def _asked(
+    async def _ask_person(
         self, tool: str, args: dict[str, Any], digest: str, call_id: str, why: str
     ) -> Ruling | None:
-        """What a person said; None where the turn is over for want of one."""
-        wanted = shown(why or tool, 400)
+        """Return a person's decision; None if the turn ends because no person can be asked."""
+        title = shown(why or tool, 400)
         data = {
             "tool": tool,
             "args": bounded_args(args),
             "digest": digest,
             "call_id": call_id,
-            "why": wanted,
+            "why": title,
         }
         try:
             answer = await off_loop(self._line.ask, "permit", data)
@@ -265,15 +265,15 @@ class Client:
         if verdict == "allow":
             return Ruling("allow")
         if verdict != "unattended":
-            said = f"A person did not allow this. {note}".strip()
-            return Ruling("deny", "permission_denied", said)
+            message = f"A person did not allow this. {note}".strip()
+            return Ruling("deny", "permission_denied", message)
         request = str(answer.get("request_id") or "")
         self.fail(
             Failed(
                 "permission_required",
-                f"the agent wants to: {wanted}, and nobody is there to allow it. "
+                f"the agent wants to: {title}, and nobody is there to allow it. "
                 f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
-                {"request_id": request, "tool": tool, "digest": digest, "wanted": wanted},
+                {"request_id": request, "tool": tool, "digest": digest, "wanted": title},
             )
         )
         await self.cancelled.wait()  # else the agent takes the answer for a refusal, and goes on
@@ -282,7 +282,7 @@ class Client:
     def _record(
         self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling, digest: str
     ) -> None:
-        """A request that no person had to answer now is in the session too, with who did, or had before."""
+        """Record a request that needed no person now, with who decided it, or had before."""
         if ruling.verdict == "allow" and self._grants.tell(tool, args, digest, call_id):
             return
         self._count += 1
@@ -301,7 +301,10 @@ class Client:
 
 
 async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
-    """What a blocking call returns or raises. In a daemon thread: one that waits for a person must not hold up the end."""
+    """Return the result of a blocking call, or raise its error.
+
+    Uses a daemon thread: one that waits for a person must not delay the end.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -330,7 +333,7 @@ async def off_loop(call: Callable[..., T], *arguments: Any) -> T:
 
 
 def _choice(options: list[schema.PermissionOption], *kinds: OptionKind) -> str | None:
-    """The first option of these kinds, the narrowest first; None where the agent offers none."""
+    """Return the first option of these kinds, the narrowest first; None if the agent offers none."""
     for kind in kinds:
         for option in options:
             if option.kind == kind:

@@ -1,10 +1,10 @@
-"""The session mode that a permission asks of an ACP agent: found in what it offers, set, and kept an eye on.
+"""The session mode that a permission needs of an ACP agent: found among its offers, set, and watched.
 
-    configOptions   a select of category `mode`, set by `session/set_config_option`, which answers with what holds then
-    modes           set by `session/set_mode`, which answers nothing; what it says later is all there is to go by
+    configOptions   a select of category `mode`, set by `session/set_config_option`, whose answer has the new state
+    modes           set by `session/set_mode`, whose answer is empty; only later updates show the mode
 
-An agent that cannot be put into the mode is never prompted, and one that leaves it is ended: none works in its default mode
-instead. Source: contract.md §7, §11 (agents' modes).
+An agent that cannot be put into the mode is never prompted, and one that leaves it is ended: none works in its
+default mode instead. Source: contract.md §7, §11 (agents' modes).
 """
 
 from __future__ import annotations
@@ -23,34 +23,38 @@ _CATEGORY: Final = "mode"
 
 @dataclass(slots=True, eq=False)
 class SessionMode:
-    """What one session is to be in, for one agent. Belongs to one thread."""
+    """The required mode of one session of one agent. Belongs to one thread."""
 
     agent: str
-    """What a person calls it."""
+    """The agent's name for people."""
     permission: str
-    """What asks for it: `read_only`, `ask` or `auto`."""
-    wanted: str
+    """The permission that needs it: `read_only`, `ask` or `auto`."""
+    required: str
     _is_entered: bool = False
-    _told: str | None = None
-    """What it said of itself since it was asked to change."""
+    _reported: str | None = None
+    """Modes that the agent has reported since the request to change."""
 
     async def enter(self, connection: Any, session: schema.NewSessionResponse) -> None:
-        """Put a fresh session into the mode. Raises Failed (`agent_mode_missing`), RequestError where it wants a login."""
+        """Put a new session into the mode. Raises Failed (`agent_mode_missing`), RequestError if it needs a login."""
         option = _option(session.config_options or [])
         selectable = _values(option) if option is not None else []
         modes = [mode.id for mode in session.modes.available_modes] if session.modes else []
         offered = [*selectable, *modes]
-        self._told = None
+        self._reported = None
         try:
-            if option is not None and self.wanted in selectable:
+            if option is not None and self.required in selectable:
                 answer = await connection.set_config_option(
-                    config_id=option.id, session_id=session.session_id, value=self.wanted
+                    config_id=option.id, session_id=session.session_id, value=self.required
                 )
-                said = _option(answer.config_options)
-                self._told = said.current_value if said is not None else "nothing that it names"
-            elif self.wanted in modes:
+                mode_option = _option(answer.config_options)
+                self._reported = (
+                    mode_option.current_value
+                    if mode_option is not None
+                    else "nothing that it names"
+                )
+            elif self.required in modes:
                 await connection.set_session_mode(
-                    session_id=session.session_id, mode_id=self.wanted
+                    session_id=session.session_id, mode_id=self.required
                 )
             else:
                 raise self._missing("it does not offer that", offered)
@@ -58,12 +62,12 @@ class SessionMode:
             if error.code == AUTH_REQUIRED:
                 raise
             raise self._missing(f"it refuses ({error})", offered) from error
-        if self._told not in (None, self.wanted):
-            raise self._missing(f"asked to, it says that it is in `{self._told}`", offered)
+        if self._reported not in (None, self.required):
+            raise self._missing(f"asked to, it says that it is in `{self._reported}`", offered)
         self._is_entered = True
 
     def left(self, update: Any) -> Failed | None:
-        """What follows from an update that says the session, which had entered its mode, is in another. Takes every update."""
+        """Return a failure if an update says that the session left the mode. Accepts every update."""
         now: str | None = None
         match update:
             case schema.CurrentModeUpdate():
@@ -73,14 +77,14 @@ class SessionMode:
                 now = option.current_value if option is not None else None
             case _:
                 pass  # it says nothing of modes
-        self._told = now or self._told
-        if now is None or now == self.wanted or not self._is_entered:
+        self._reported = now or self._reported
+        if now is None or now == self.required or not self._is_entered:
             return None
         return Failed(
             "agent_mode_left",
-            f"the agent {self.agent} left its mode `{self.wanted}`, which `permission_mode: {self.permission}` needs, for "
+            f"the agent {self.agent} left its mode `{self.required}`, which `permission_mode: {self.permission}` needs, for "
             f"`{now}`: its turn was ended.",
-            {"permission_mode": self.permission, "needed": self.wanted, "now": now},
+            {"permission_mode": self.permission, "needed": self.required, "now": now},
         )
 
     def _missing(self, why: str, offered: Sequence[str]) -> Failed:
@@ -89,24 +93,24 @@ class SessionMode:
         return Failed(
             "agent_mode_missing",
             f"the agent {self.agent} was not given its task: `permission_mode: {self.permission}` needs its mode "
-            f"`{self.wanted}`, and {why}. Modes it offers: {shown}. Name the one that does what `{self.permission}` says under "
-            "`modes` of its table in agents.toml, or choose another agent.",
-            {"permission_mode": self.permission, "needed": self.wanted, "offered": names},
+            f"`{self.required}`, and {why}. Modes it offers: {shown}. Name the one that does what `{self.permission}` says "
+            "under `modes` of its table in agents.toml, or choose another agent.",
+            {"permission_mode": self.permission, "needed": self.required, "offered": names},
         )
 
 
 def _option(options: Iterable[Any]) -> schema.SessionConfigOptionSelect | None:
-    """The option that is the mode: by its category, or by its id where it has none."""
+    """Return the option for the mode: by its category, or by its id without one."""
     selects = [each for each in options if isinstance(each, schema.SessionConfigOptionSelect)]
     return next((each for each in selects if (each.category or each.id) == _CATEGORY), None)
 
 
 def _values(option: schema.SessionConfigOptionSelect) -> list[str]:
-    """What may be chosen, groups or not."""
-    found: list[str] = []
+    """Return the possible values, grouped or not."""
+    values: list[str] = []
     for each in option.options:
         if isinstance(each, schema.SessionConfigSelectGroup):
-            found += [choice.value for choice in each.options]
+            values += [choice.value for choice in each.options]
         else:
-            found.append(each.value)
-    return found
+            values.append(each.value)
+    return values

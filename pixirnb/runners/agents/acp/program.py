@@ -1,11 +1,11 @@
-"""A coding agent that speaks the Agent Client Protocol: started by us, prompted once, heard to the end of its turn.
+"""A coding agent that speaks the Agent Client Protocol: started, prompted once, followed to the end of its turn.
 
     start → initialize → new session → prompt ─▶ end_turn: completed
-                                             └─▶ anything else: Failed, saying what
+                                             └─▶ anything else: Failed with the reason
 
-The agent is a child of our own making, in a group of its own, its standard error ours: what the SDK would start is not ended
-with its descendants, and stands still when its standard error is full. A stop becomes `session/cancel`; what does not end by
-that is ended by the reaper. Needs the extra `acp`.
+We start the agent ourselves, in a group of its own, with our standard error: a child of the SDK would not be ended
+with its descendants, and would block when its standard error is full. A stop becomes `session/cancel`; the reaper
+ends an agent that ignores it. Needs the extra `acp`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pixirnb.runners.agents.tools.confinement import other_roots
 from pixirnb.system.version import release
 
 LINE_LIMIT: Final = 50 * 1024 * 1024
-"""Bytes of one message."""
+"""Maximum number of bytes of one message."""
 _LAST_WORDS_S: Final = 1.0
-"""How long one side may take to follow when the other has ended."""
-_LEAVE_S: Final = 2.0
-"""How long an agent may take to leave when its input is closed, and again when it is told to."""
+"""Seconds that one side may take to follow when the other has ended."""
+_EXIT_S: Final = 2.0
+"""Seconds that an agent may take to exit after its input is closed, and again after SIGTERM."""
 
 _ENDS: Final[dict[str, tuple[str, str]]] = {
     "max_tokens": (
@@ -52,9 +52,12 @@ _ENDS: Final[dict[str, tuple[str, str]]] = {
 
 
 def run(work: dict[str, Any], line: Channel) -> None:
-    """Perform the work. Raises Failed: `crash exit turn_limit refused permission_required agent_silent agent_failed
-    auth_required agent_mode_missing agent_mode_left protocol_mismatch protocol_error agent_cancelled`, and what
-    `commands.prepared` raises."""
+    """Perform the work.
+
+    Raises Failed: `crash exit turn_limit refused permission_required agent_silent agent_failed auth_required
+    agent_mode_missing agent_mode_left protocol_mismatch protocol_error agent_cancelled`, and the errors of
+    `commands.prepare_command`.
+    """
     _quiet_logging()
     with prepare_command(work, takes_prompt=False) as command:
         asyncio.run(_Conversation(work, line, command).hold())
@@ -69,12 +72,12 @@ class _Conversation:
         self._auth = ""
 
     async def hold(self) -> None:
-        """From the start of the agent to its end."""
+        """Run the agent from its start to its end."""
         process = await self._start()
         client = Client(self._work, self._line)
         assert process.stdin is not None
         assert process.stdout is not None
-        # The SDK's protocol has every method an editor may offer; what we do not advertise is not asked of us.
+        # The SDK's protocol has every method of an editor; agents do not call those we do not advertise.
         connection = connect_to_agent(cast("Any", client), process.stdin, process.stdout)
         try:
             usage = await self._turn_or_end(process, client, connection)
@@ -103,14 +106,14 @@ class _Conversation:
                 limit=LINE_LIMIT,
             )
         except OSError as error:
-            said = error.strerror or str(error)
-            message = f"the agent {self._name} cannot be started: {said}."
+            text = error.strerror or str(error)
+            message = f"the agent {self._name} cannot be started: {text}."
             raise Failed("spawn_failed", message, {"errno": error.errno}) from error
 
     async def _turn_or_end(
         self, process: asyncio.subprocess.Process, client: Client, connection: Any
     ) -> schema.Usage | None:
-        """The turn, unless a failure, a stop or the agent's end comes first. Raises Failed."""
+        """Wait for the turn, unless a failure, a stop or the agent's end comes first. Raises Failed."""
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
         turn = asyncio.create_task(self._turn(client, connection))
@@ -120,7 +123,7 @@ class _Conversation:
             ends: set[asyncio.Future[Any]] = {turn, gone, stop, client.failure}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if client.failure.done() and not stopped.is_set():
-                await self._cancel(client, connection, turn, _LEAVE_S)
+                await self._cancel(client, connection, turn, _EXIT_S)
                 raise client.failure.result()
             if stopped.is_set():
                 await self._cancel(client, connection, turn, 0.6 * float(self._work["grace_s"]))
@@ -154,8 +157,8 @@ class _Conversation:
                     mcp_servers=self._tools(),
                 )
                 client.session_id = session.session_id
-                if (wanted := self._command.session_mode) is not None:
-                    client.mode = SessionMode(self._name, self._command.permission, wanted)
+                if (mode := self._command.session_mode) is not None:
+                    client.mode = SessionMode(self._name, self._command.permission, mode)
                     await client.mode.enter(connection, session)
         except TimeoutError as error:
             message = f"the agent {self._name} did not answer within {hello_s:g} s."
@@ -185,7 +188,7 @@ class _Conversation:
         return folders if folders and can and can.additional_directories is not None else None
 
     def _tools(self) -> list[Any]:
-        """Our own tools, as a server that the agent starts; none where there are none to be had."""
+        """Return our own tools, as a server that the agent starts; empty if there are none."""
         server = tool_server(self._work)
         if server is None:
             return []
@@ -193,15 +196,15 @@ class _Conversation:
         return [schema.McpServerStdio(name=TOOLS_NAME, command=program, args=args, env=[])]
 
     def _judged(self, turn: asyncio.Task[schema.PromptResponse]) -> schema.Usage | None:
-        """What a turn that came to its end amounts to. Raises Failed."""
+        """Return the usage of a turn that ended. Raises Failed."""
         try:
             answer = turn.result()
         except RequestError as error:
             raise self._refused(error) from error
         except (ValidationError, TypeError, ValueError) as error:
-            said = str(error).splitlines()[0]
+            text = str(error).splitlines()[0]
             message = (
-                f"the agent {self._name} answered with what is no answer of the protocol: {said}."
+                f"the agent {self._name} answered with what is no answer of the protocol: {text}."
             )
             raise Failed("protocol_error", message) from error
         if answer.stop_reason == "end_turn":
@@ -218,12 +221,12 @@ class _Conversation:
                 "auth_required",
                 f"the agent {self._name} wants a login.{how} Log in once with its own program{env}.",
             )
-        said = f"{error}: {error.data}" if error.data else str(error)
-        message = f"the agent {self._name} reported an error: {said[:1000]}"
-        return Failed("agent_failed", message, {"code": error.code, "said": said[:1000]})
+        text = f"{error}: {error.data}" if error.data else str(error)
+        message = f"the agent {self._name} reported an error: {text[:1000]}"
+        return Failed("agent_failed", message, {"code": error.code, "said": text[:1000]})
 
     async def _lost(self, gone: asyncio.Task[int]) -> Failed:
-        """The conversation broke off: by the agent's end, or by its closing of the pipe."""
+        """Return the failure of a broken conversation: the agent ended, or closed the pipe."""
         await asyncio.wait({gone}, timeout=_LAST_WORDS_S)
         if not gone.done():
             message = f"the agent {self._name} closed its output, or wrote what is no protocol, in the middle of its turn."
@@ -238,7 +241,7 @@ class _Conversation:
     async def _cancel(
         self, client: Client, connection: Any, turn: asyncio.Task[Any], limit_s: float
     ) -> None:
-        """Ask the agent to end its turn, and wait a little for its last words."""
+        """Ask the agent to end its turn, and wait briefly for its last messages."""
         try:
             async with asyncio.timeout(limit_s):
                 if client.session_id is not None:
@@ -250,7 +253,7 @@ class _Conversation:
             client.cancelled.set()  # it is ended all the same
 
     async def _dismiss(self, process: asyncio.subprocess.Process) -> None:
-        """End the agent: its input is closed, then it is told to go, then it is ended."""
+        """End the agent: close its input, then SIGTERM, then SIGKILL."""
         assert process.stdin is not None
         process.stdin.close()
         for number in (None, signal.SIGTERM, signal.SIGKILL):
@@ -260,22 +263,22 @@ class _Conversation:
                 except ProcessLookupError:
                     pass  # gone, and not heard of yet: the loop must not close before it is
             try:
-                await asyncio.wait_for(process.wait(), _LEAVE_S)
+                await asyncio.wait_for(process.wait(), _EXIT_S)
             except TimeoutError:
                 continue
             return
 
 
 class _OneLine(logging.Formatter):
-    """What the SDK logs of messages it cannot read, without a traceback."""
+    """A formatter for the SDK's log of unreadable messages, without a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line."""
         error = record.exc_info[1] if record.exc_info else None
-        said = (
+        text = (
             f"{type(error).__name__}: {str(error).splitlines()[0]}" if error and str(error) else ""
         )
-        return f"[acp] {record.getMessage()} {said}".rstrip()[:500]
+        return f"[acp] {record.getMessage()} {text}".rstrip()[:500]
 
 
 def _quiet_logging() -> None:

@@ -1,6 +1,6 @@
-"""What an ACP agent streams, as events of its session: chunks joined to messages, tools to calls and their results.
+"""The stream of an ACP agent as events of its session: chunks joined to messages, tools to calls and their results.
 
-Nothing is final before the turn has ended: a message is told when something else follows it, the last one at the end.
+No message is final before the turn has ended: it is logged when something else follows it, the last one at the end.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from pixirnb.runners.agents.json_lines import as_text, bounded_args, orphan, tru
 
 _OVER: Final = frozenset({"completed", "failed"})
 _DIFF_LINES: Final = 2_000
-"""Beyond, a diff takes too long: the text after is shown."""
+"""Maximum number of lines for a diff, which would take too long; of longer texts the new one is shown."""
 
 
 class UpdateChannel(Protocol):
-    """What of a `Channel` is needed."""
+    """The part of a `Channel` that is used here."""
 
     def tell(self, kind: str, **data: Any) -> None:
-        """An event of the session."""
+        """Log an event of the session."""
         ...
 
     def say(self, text: str) -> None:
-        """Text of the agent's own, shown as it comes."""
+        """Show text of the agent as it comes."""
         ...
 
     def progress(self, message: str, fraction: float | None = None) -> None:
-        """How far it is."""
+        """Report progress."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedEdit:
-    """What a call says it makes of a file, or of a passage in it."""
+    """An edit that a call announces, of a file or a passage in it."""
 
     path: str
     before: str | None
-    """None: it is new."""
+    """Text before; None for a new file."""
     after: str
 
     @property
     def diff(self) -> str:
-        """Its lines, with `-` and `+`."""
+        """Return its lines, with `-` and `+`."""
         return diff_of(self.path, self.before, self.after)
 
 
 @dataclass(slots=True, eq=False)
 class AgentToolCall:
-    """A tool of the agent's own, as far as it was told."""
+    """A call of the agent's own tool, as far as it is known."""
 
     call_id: str
     title: str = ""
@@ -60,13 +60,13 @@ class AgentToolCall:
     content: list[Any] = field(default_factory=list)
     raw_output: Any = None
     locations: list[str] = field(default_factory=list)
-    is_told: bool = False
+    is_logged: bool = False
     is_over: bool = False
     refusal: str = ""
-    """Why it was refused; empty where it was not."""
+    """Reason of the refusal; empty if not refused."""
 
     def learn(self, update: schema.ToolCall | schema.ToolCallUpdate) -> None:
-        """Take in what an update says of it; what it leaves out stays."""
+        """Apply an update; fields that it leaves out stay."""
         self.title = update.title or self.title
         self.kind = update.kind or self.kind
         if update.raw_input is not None:
@@ -80,14 +80,14 @@ class AgentToolCall:
 
     @property
     def args(self) -> dict[str, Any]:
-        """What is known of what it does."""
+        """Return the known arguments."""
         diff = truncate_output("\n".join(change.diff for change in self.changes))
-        said = {"title": self.title, "paths": self.paths, "input": self.input, "diff": diff}
-        return {name: value for name, value in said.items() if value}
+        args = {"title": self.title, "paths": self.paths, "input": self.input, "diff": diff}
+        return {name: value for name, value in args.items() if value}
 
     @property
     def changes(self) -> list[ProposedEdit]:
-        """What it says it would write."""
+        """Return the edits that it announces."""
         return [
             ProposedEdit(block.path, block.old_text, block.new_text)
             for block in self.content
@@ -96,18 +96,18 @@ class AgentToolCall:
 
     @property
     def paths(self) -> list[str]:
-        """The files it names."""
+        """Return the files that it names."""
         return list(dict.fromkeys([*self.locations, *(change.path for change in self.changes)]))
 
     @property
     def output(self) -> str:
-        """What it came to, as text."""
+        """Return its result as text."""
         texts = [text for block in self.content if (text := _shown(block))]
         return truncate_output("\n".join(texts) if texts else as_text(self.raw_output))
 
 
 class Updates:
-    """Takes updates in order. Belongs to one thread."""
+    """Applies updates in order. Belongs to one thread."""
 
     def __init__(self, line: UpdateChannel, model: str | None) -> None:
         self._line = line
@@ -119,7 +119,7 @@ class Updates:
         self.calls: dict[str, AgentToolCall] = {}
 
     def take(self, update: Any) -> None:
-        """One update of the session; kinds that nobody keeps are passed over."""
+        """Apply one update of the session; other kinds are ignored."""
         match update:
             case schema.AgentMessageChunk():
                 self._speak(block_text(update.content), update.message_id)
@@ -136,7 +136,7 @@ class Updates:
     def learn(
         self, update: schema.ToolCall | schema.ToolCallUpdate, status: str | None = None
     ) -> AgentToolCall:
-        """The call an update is about, told where it was not yet; with its result where it is over."""
+        """Return the call of an update; log it if it is new, with its result if it is over."""
         call = self.calls.get(update.tool_call_id)
         is_again = isinstance(update, schema.ToolCallStart) and call is not None and call.is_over
         if call is None or is_again:
@@ -154,41 +154,41 @@ class Updates:
         return call
 
     def tell_call(self, call: AgentToolCall) -> None:
-        """Have a call in the log."""
+        """Log a call."""
         self.pause(keep=call)
-        if not call.is_told:
-            call.is_told = True
+        if not call.is_logged:
+            call.is_logged = True
             args = bounded_args(call.args)
             self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
 
     def end_call(self, call: AgentToolCall, *, ok: bool, code: str = "", message: str = "") -> None:
-        """The result of a call. `code`: why it was refused."""
+        """Log the result of a call. `code`: of a refusal."""
         self.tell_call(call)
         call.is_over, call.refusal = True, code
         if ok:
             self._line.tell("tool_result", call_id=call.call_id, ok=True, output=call.output)
             return
-        said = message or call.output
+        text = message or call.output
         error = {
             "kind": code or "tool_failed",
-            "message": truncate_output(said, 400),
+            "message": truncate_output(text, 400),
             "details": {},
         }
-        output = f"[refused: {code}] {said}" if code else said
+        output = f"[refused: {code}] {text}" if code else text
         self._line.tell("tool_result", call_id=call.call_id, ok=False, output=output, error=error)
 
     def pause(self, *, keep: AgentToolCall | None = None) -> None:
-        """Something else comes: what was said until now is told, and calls that were held back."""
+        """Log the text so far, and delayed calls, before something else."""
         self._end_thoughts()
         self._end_message()
         for call in self.calls.values():
-            if call is not keep and not call.is_told:
-                call.is_told = True
+            if call is not keep and not call.is_logged:
+                call.is_logged = True
                 args = bounded_args(call.args)
                 self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
 
     def end(self, *, is_clean: bool) -> None:
-        """The turn is over. Clean: what was said last is final, and calls left open are closed. Else it was cut off."""
+        """End the turn. Clean: the last message is final, and open calls are closed. Else it was cut off."""
         self._end_thoughts()
         text, self._message = "".join(self._message), []
         if self._is_mid_line:
@@ -234,25 +234,25 @@ class Updates:
             self._line.tell("reasoning", text=truncate_output(text), model=self._model)
 
     def _defied(self, call: AgentToolCall) -> None:
-        """The agent did what it was refused: that is on record, as a call of its own."""
+        """Record that the agent did what was refused, as a separate call."""
         call.refusal = ""
         args = bounded_args(call.args)
         self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
-        said = f"[done by the agent although it was refused]\n{call.output}"
-        self._line.tell("tool_result", call_id=call.call_id, ok=True, output=said)
+        output = f"[done by the agent although it was refused]\n{call.output}"
+        self._line.tell("tool_result", call_id=call.call_id, ok=True, output=output)
 
     def _plan(self, entries: list[schema.PlanEntry]) -> None:
         done = sum(entry.status == "completed" for entry in entries)
         current = next((e.content for e in entries if e.status == "in_progress"), "")
         if entries:
-            said = (
+            text = (
                 f"{done} of {len(entries)}: {current}" if current else f"{done} of {len(entries)}"
             )
-            self._line.progress(truncate_output(said, 400), done / len(entries))
+            self._line.progress(truncate_output(text, 400), done / len(entries))
 
 
 def block_text(block: Any) -> str:
-    """A block of content as text; what is no text is named."""
+    """Return a block of content as text; other content is named."""
     match block:
         case schema.TextContentBlock():
             return block.text
@@ -266,7 +266,7 @@ def block_text(block: Any) -> str:
 
 
 def diff_of(name: str, before: str | None, after: str) -> str:
-    """What becomes of a text, as lines with `-` and `+`; of a very long one the text after. `before`: None where it is new."""
+    """Return a change as lines with `-` and `+`; of a very long text the new one. `before`: None for a new file."""
     old, new = [] if before is None else before.split("\n"), after.split("\n")
     if len(old) + len(new) > _DIFF_LINES:
         return (

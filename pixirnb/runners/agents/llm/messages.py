@@ -1,4 +1,4 @@
-"""Between our events and the library's messages: what goes to a model, and what came from it. Nothing is kept here.
+"""Conversion between our events and the library's messages. Keeps no state.
 
 items of sessions.replay ──▶ messages_of ──▶ the provider ──▶ a response ──▶ events_of ──▶ events of the session
 """
@@ -26,12 +26,12 @@ from pydantic_ai.tools import ToolDefinition
 from pixirnb.sessions.events import Pair
 
 DEEPEST: Final = 100
-"""Levels of a call's arguments: far more than any tool takes, far fewer than would break who reads them."""
+"""Maximum depth of a call's arguments: more than any tool needs, less than a reader could fail on."""
 _TOO_DEEP: Final = "[nested too deep]"
 
 
 def messages_of(items: Sequence[dict[str, Any]]) -> list[ModelMessage]:
-    """The conversation as the library sends it. See `sessions.provider_input` for the items."""
+    """Return the conversation as the library sends it. See `sessions.provider_input` for the items."""
     messages: list[ModelMessage] = []
     for item in items:
         if item["role"] == "assistant":
@@ -48,13 +48,13 @@ def messages_of(items: Sequence[dict[str, Any]]) -> list[ModelMessage]:
 
 
 def definitions_of(tools: Sequence[dict[str, Any]]) -> list[ToolDefinition]:
-    """Tools as the library offers them."""
+    """Return tools as the library offers them."""
     return [
         ToolDefinition(
             name=tool["name"],
             description=tool.get("description"),
             parameters_json_schema=tool["parameters"],
-            # Sent as it stands: the stricter form of a provider has no optional arguments and no open objects.
+            # Sent unchanged: the stricter form of a provider has no optional arguments and no open objects.
             strict=False,
         )
         for tool in tools
@@ -62,18 +62,18 @@ def definitions_of(tools: Sequence[dict[str, Any]]) -> list[ToolDefinition]:
 
 
 def events_of(response: ModelResponse, model: str) -> list[Pair]:
-    """A whole response, in the order it was made: `reasoning`, `assistant_message`, `tool_call`."""
+    """Return a whole response in its order: `reasoning`, `assistant_message`, `tool_call`."""
     is_last_word = not response.tool_calls
     last_text = max(
         (n for n, part in enumerate(response.parts) if isinstance(part, TextPart)), default=-1
     )
     events: list[Pair] = []
-    for place, part in enumerate(response.parts):
+    for index, part in enumerate(response.parts):
         match part:
             case ThinkingPart():
                 events.append(("reasoning", _thought(part, model)))
-            case TextPart() if part.content or place == last_text:
-                is_final = is_last_word and place == last_text
+            case TextPart() if part.content or index == last_text:
+                is_final = is_last_word and index == last_text
                 events.append(_message(part.content, model, is_final=is_final))
             case ToolCallPart():
                 called = {
@@ -89,17 +89,17 @@ def events_of(response: ModelResponse, model: str) -> list[Pair]:
     return events
 
 
-def arguments_of(said: str | Mapping[str, Any] | None) -> Any:
-    """What the model gave, as data where it is JSON, as it is where it is not or where it is nested out of all reason."""
-    if said is None:
+def arguments_of(arguments: str | Mapping[str, Any] | None) -> Any:
+    """Return the model's arguments as data if they are JSON; unchanged if not, or if nested too deeply."""
+    if arguments is None:
         return {}
-    if not isinstance(said, str):
-        return _TOO_DEEP if _depth_exceeds(said, DEEPEST) else said
+    if not isinstance(arguments, str):
+        return _TOO_DEEP if _depth_exceeds(arguments, DEEPEST) else arguments
     try:
-        given = json.loads(said) if said.strip() else {}
+        given = json.loads(arguments) if arguments.strip() else {}
     except (ValueError, RecursionError):
-        return said
-    return said if _depth_exceeds(given, DEEPEST) else given
+        return arguments
+    return arguments if _depth_exceeds(given, DEEPEST) else given
 
 
 def _depth_exceeds(value: Any, limit: int) -> bool:
@@ -124,7 +124,7 @@ def _message(text: str, model: str, *, is_final: bool) -> Pair:
 def _spoken(part: dict[str, Any]) -> ModelResponsePart:
     match part["kind"]:
         case "call":
-            # In the order of the log, not of the model: what is sent again follows from the log alone.
+            # In the order of the log, not of the model: the next request is built from the log alone.
             args = part["args"]
             given = args if isinstance(args, str) else json.dumps(args, sort_keys=True)
             return ToolCallPart(part["name"], given, tool_call_id=part["call_id"])

@@ -1,6 +1,7 @@
-"""The model that a spec names, ready to be asked: `openai:gpt-…`, `anthropic:…`, any provider the library knows.
+"""The model that a spec names, ready for requests: `openai:gpt-…`, `anthropic:…`, any provider the library knows.
 
-Keys and base URLs come from the environment alone, under each provider's own names: those that `pass_env` lets through.
+Keys and base URLs come from the environment alone, under each provider's own names: those that `pass_env` lets
+through.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _GROUP: Final = re.compile(r"pydantic-ai-slim\[([a-z0-9-]+)\]")
 
 
 def model_of(name: str | None) -> Model:
-    """The model of that name. Raises Failed: `model_unknown`, `provider_key_missing`, `extra_missing`."""
+    """Return the model of that name. Raises Failed: `model_unknown`, `provider_key_missing`, `extra_missing`."""
     if not name or ":" not in name:
-        said = f"`{name}` names no provider" if name else "this agent names no model"
-        raise Failed("model_unknown", f'{said}; write `model: "openai:NAME"` or the like.')
+        problem_text = f"`{name}` names no provider" if name else "this agent names no model"
+        raise Failed("model_unknown", f'{problem_text}; write `model: "openai:NAME"` or the like.')
     import pydantic_ai.exceptions
     from pydantic_ai.models import infer_model
 
@@ -37,12 +38,14 @@ def model_of(name: str | None) -> Model:
     # Each provider's own constructor checks what it is given, in its own way.
     except Exception as error:
         message = f"the model `{name}` cannot be set up: {error}"
-        told = f"{_one_line(message).rstrip('.')}. {_MEND}"
-        raise Failed("model_unknown", told, {"model": name}) from error
+        sentence = f"{_one_line(message).rstrip('.')}. {_MEND}"
+        raise Failed("model_unknown", sentence, {"model": name}) from error
 
 
 def _on_this_wire(name: str) -> str:
-    """A server of one's own speaks chat completions; the library would ask it for OpenAI's newer interface."""
+    """Return a name for the chat completions interface if the server is the user's own; the library would use
+    OpenAI's newer one.
+    """
     provider, _, model = name.partition(":")
     base = os.environ.get("OPENAI_BASE_URL", "")
     return f"openai-chat:{model}" if provider == "openai" and _is_elsewhere(base) else name
@@ -60,20 +63,20 @@ def _extra_missing(name: str, error: ImportError) -> Failed:
     return Failed("extra_missing", message, {"model": name})
 
 
-def _refused(name: str, said: str) -> Failed:
-    """The library refuses to make a model: nobody knows it, or it lacks its key."""
+def _refused(name: str, problem_text: str) -> Failed:
+    """Return the failure if the library cannot make a model: it is unknown, or lacks its key."""
     provider = name.partition(":")[0]
-    variables = list(dict.fromkeys(_VARIABLE.findall(said)))
-    if variables and not said.startswith("Unknown model"):
+    variables = list(dict.fromkeys(_VARIABLE.findall(problem_text)))
+    if variables and not problem_text.startswith("Unknown model"):
         first = variables[0]
         message = (
             f"`{provider}` has no key: set {first} where pixirnb runs and let it through with "
             f"`pass_env: [{first}]` of the agent."
         )
         return Failed("provider_key_missing", message, {"model": name, "variables": variables})
-    what = said.removeprefix("Unknown model: ")
-    told = f"{_one_line(f'no such model: {what}').rstrip('.')}. {_MEND}"
-    return Failed("model_unknown", told, {"model": name})
+    what = problem_text.removeprefix("Unknown model: ")
+    sentence = f"{_one_line(f'no such model: {what}').rstrip('.')}. {_MEND}"
+    return Failed("model_unknown", sentence, {"model": name})
 
 
 def _one_line(text: str) -> str:

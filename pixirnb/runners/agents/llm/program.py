@@ -1,9 +1,9 @@
 """An agent on a model: our own loop of requests and tools, one request of the library at a time.
 
-What comes next is `sessions.turn`'s to say, from the events told so far; this program carries it out. What the model says is on
-disk before a tool acts on it. The agent's word counts when it is whole: a clean final message, or a report that was taken.
-All of it is made what the log will hold, secrets masked, before it is told: what is sent follows from that and nothing else.
-Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
+`sessions.turn` decides the next move from the events logged so far; this program executes it. The model's output is
+on disk before a tool acts on it. Only a whole answer counts: a clean final message, or an accepted report. Events get
+their logged form, secrets masked, before they are sent on: every request follows from the log alone. Source:
+contract.md §7, docs/adr/0014-agents-are-sessions.md.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pixirnb.runners.agents.llm.requests import Requests
 
 _BYTES_A_TOKEN: Final = 3
-"""Of JSON, about, and rather too few: a conversation is compacted early, not late."""
+"""Bytes of JSON a token, a low estimate: a conversation is compacted early, not late."""
 _LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600.0
 _OVERFLOWS: Final = 2
-"""How often a conversation that a provider finds too long is shortened and sent again."""
+"""Maximum number of times that a conversation too long for its provider is shortened and sent again."""
 _NO_TURN: Final = {
     "turn_limit": "the model was asked {count} times in this turn and never came to an end.",
     "nothing_asked": "the session holds no message to answer.",
@@ -43,7 +43,7 @@ _NO_TURN: Final = {
 
 
 def run(work: dict[str, Any], line: Channel) -> None:
-    """Take one turn. Raises Failed for a turn that did not end clean."""
+    """Run one turn. Raises Failed for a turn that did not end clean."""
     # Importing makes a great many objects that all stay: looking through them for rubbish is a sixth of the price.
     gc.disable()
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
@@ -83,13 +83,13 @@ class _Turn:
             DEFINITION,
         ]
         self._mask = Mask(secret_values(os.environ))
-        asked = ("user_message", {"text": work["prompt"], "origin": "prompt"})
+        user_message = ("user_message", {"text": work["prompt"], "origin": "prompt"})
         self._events: list[Pair] = [self._kept(kind, data) for kind, data in work["history"]]
-        self._events.append(self._kept(*asked))
+        self._events.append(self._kept(*user_message))
         self._given: list[tuple[str, Any]] = []
-        """Arguments of the calls to come, by call id, as they were given: what is masked is kept and sent, not carried out."""
+        """Arguments of open calls, by call id, as given: the masked ones are logged and sent, these are used."""
         self._report: dict[str, Any] | None = None
-        self._asked = 0
+        self._request_count = 0
         self._overflows = 0
 
     def take(self) -> None:
@@ -109,12 +109,12 @@ class _Turn:
                     self._conclude()
                     return
                 case TurnEnded(reason):
-                    told = _NO_TURN.get(reason, f"the turn ended as {reason}.")
-                    message = told.format(count=self._asked)
-                    raise Failed(reason, message, {"requests": self._asked})
+                    sentence = _NO_TURN.get(reason, f"the turn ended as {reason}.")
+                    message = sentence.format(count=self._request_count)
+                    raise Failed(reason, message, {"requests": self._request_count})
 
     def _kept(self, kind: str, data: dict[str, Any]) -> Pair:
-        """The event as the log will hold it."""
+        """Return the event as the log will hold it."""
         return kind, self._mask.data(plain_data(data))
 
     def _tell(self, event: Pair) -> None:
@@ -135,8 +135,8 @@ class _Turn:
         self._line.commit()
 
     def _response(self, items: list[dict[str, Any]]) -> ModelResponse | None:
-        """What the model says; None where the conversation had to be shortened first."""
-        self._asked += 1
+        """Return the model's response; None if the conversation had to be shortened first."""
+        self._request_count += 1
         try:
             return self._requests.response(items, self._offered)
         except Failed as failed:
@@ -145,7 +145,7 @@ class _Turn:
             return None
 
     def _has_shortened(self) -> bool:
-        """Make the conversation half as long, where that is possible."""
+        """Shorten the conversation to half, if possible; return whether it was."""
         self._overflows += 1
         if self._overflows > _OVERFLOWS:
             return False
@@ -162,11 +162,11 @@ class _Turn:
 
     def _use(self, calls: Sequence[dict[str, Any]]) -> None:
         is_sound = True
-        for place, call in enumerate(calls):
-            is_last = place == len(calls) - 1
+        for index, call in enumerate(calls):
+            is_last = index == len(calls) - 1
             result = self._result(call, is_last=is_last and is_sound)
             is_sound &= result["ok"]
-            self._events += self._engine.take_told()
+            self._events += self._engine.take_events()
             self._tell(("tool_result", {"call_id": call["call_id"], **result}))
         self._line.commit()
 
@@ -190,10 +190,10 @@ class _Turn:
         return used
 
     def _arguments(self, call: dict[str, Any]) -> Any:
-        """As the model gave them; of a call out of a session that goes on, as its log has them."""
-        for place, (call_id, args) in enumerate(self._given):
+        """Return arguments as the model gave them; for a call of a continued session, as in its log."""
+        for index, (call_id, args) in enumerate(self._given):
             if call_id == call["call_id"]:
-                del self._given[place]
+                del self._given[index]
                 return args
         return call["args"]
 
@@ -209,11 +209,11 @@ class _Turn:
         return {"ok": True, "output": "The report was taken. The turn is over."}
 
     def _conclude(self) -> None:
-        """The report's summary is the agent's last word."""
+        """Log the report's summary as the agent's final message."""
         summary = str((self._report or {}).get("summary", ""))
         self._line.say(f"{summary}\n")
-        said = {"text": summary, "partial": False, "final": True, "model": self._limits.model}
-        self._tell(("assistant_message", said))
+        data = {"text": summary, "partial": False, "final": True, "model": self._limits.model}
+        self._tell(("assistant_message", data))
         self._line.commit()
 
 

@@ -1,4 +1,4 @@
-"""The structured report of an agent that calls tools: what `report_checkpoint` takes, and what is wrong with a bad one."""
+"""The structured report of an agent that calls tools: the arguments of `report_checkpoint`, and their mistakes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DEFINITION: Final[dict[str, Any]] = {
 
 
 def mistakes(args: Any) -> list[str]:
-    """What is wrong with the arguments of a report; empty where it can be taken."""
+    """Return the mistakes in the arguments of a report; empty if it is acceptable."""
     if not isinstance(args, dict):
         return ["the arguments must be one JSON object."]
     wrong = []
@@ -59,7 +59,7 @@ def mistakes(args: Any) -> list[str]:
 
 
 def report_of(args: dict[str, Any]) -> dict[str, Any]:
-    """The report that sound arguments make."""
+    """Return the report of valid arguments."""
     report = {"checkpoint_status": args["checkpoint_status"], "summary": args["summary"].strip()}
     report |= {name: args[name] for name in ("limitations", "seams") if args.get(name)}
     return report | ({"output": args["output"]} if args.get("output") is not None else {})

@@ -1,4 +1,4 @@
-"""Requests to a model, one at a time: streamed as they come, tried again while nothing was shown, every try in the log.
+"""Requests to a model, one at a time: streamed, retried while nothing was shown, every attempt in the log.
 
 The library keeps no history and retries nothing: `max_retries` is 0 wherever a provider's client takes it.
 """
@@ -28,15 +28,18 @@ from pixirnb.runners.agents.llm.messages import definitions_of, messages_of
 
 TRIES: Final = 3
 _LONGEST_WAIT_S: Final = 60.0
-"""A provider that asks for more patience is believed, and the turn ends: a retry of the step may wait that long."""
+"""Maximum wait in seconds: if a provider asks for more, the turn ends; a retry of the step may wait that long."""
 _FIRST_WAIT_S: Final = 0.5
 
 
 class Requests:
-    """Asks one model, on an event loop of its own. A context manager."""
+    """Calls one model, on its own event loop. A context manager."""
 
     def __init__(self, model: Model, name: str, line: Channel, *, timeout_s: float) -> None:
-        """`name`: the model as the spec names it. `timeout_s`: of the attempt; what the engine ends is not ended here."""
+        """Prepare requests to `model`; `name`: as in the spec.
+
+        `timeout_s`: of the attempt; what the engine ends is not ended here.
+        """
         self._model = model
         self._name = name
         self._line = line
@@ -44,9 +47,9 @@ class Requests:
         self._settings = ModelSettings(max_retries=0, timeout=timeout_s)
         self._runner = asyncio.Runner()
         self._shown = ""
-        """Text of the response under way, as it was shown."""
+        """Text of the current response, as shown."""
         self._has_come = False
-        """Whether anything of the response has."""
+        """True if part of the response has come."""
         self._usage = RequestUsage()
 
     def __enter__(self) -> Self:
@@ -59,7 +62,7 @@ class Requests:
     def response(
         self, items: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
     ) -> ModelResponse:
-        """The whole response. Tells the usage of every try. Raises Failed, after telling what had come as partial text."""
+        """Return the whole response. Logs the usage of every attempt. Raises Failed, after logging the partial text."""
         parameters = ModelRequestParameters(function_tools=definitions_of(tools))
         for count in range(1, TRIES + 1):
             started = time.monotonic()
@@ -113,23 +116,23 @@ class Requests:
             self._line.say("\n")
 
     def _wait_s(self, fault: Fault, count: int) -> float | None:
-        """How long to wait before the next try; None where there is none."""
+        """Return the seconds until the next attempt; None if there is none."""
         if self._has_come or not fault.is_passing or count == TRIES:
             return None
-        asked = fault.retry_after_s
-        wait_s = _FIRST_WAIT_S * 2 ** (count - 1) if asked is None else asked
+        retry_after_s = fault.retry_after_s
+        wait_s = _FIRST_WAIT_S * 2 ** (count - 1) if retry_after_s is None else retry_after_s
         is_too_long = wait_s > min(_LONGEST_WAIT_S, self._deadline - time.monotonic())
         return None if is_too_long else wait_s
 
     def _given_up(self, fault: Fault, count: int) -> Failed:
         if self._shown:
-            said = {"text": self._shown, "partial": True, "final": False, "model": self._name}
-            self._line.tell("assistant_message", **said)
+            data = {"text": self._shown, "partial": True, "final": False, "model": self._name}
+            self._line.tell("assistant_message", **data)
             self._line.commit()
         return fault.failed(count)
 
     def _tell_usage(self, elapsed_ms: int, fault: Fault | None) -> None:
-        said: dict[str, Any] = {
+        data: dict[str, Any] = {
             "model": self._name,
             "input_tokens": self._usage.input_tokens,
             "output_tokens": self._usage.output_tokens,
@@ -137,16 +140,16 @@ class Requests:
             "elapsed_ms": elapsed_ms,
         }
         if fault is not None:
-            said["error"] = {"kind": fault.kind, "message": fault.message, **fault.details}
-        self._line.tell("provider_usage", **said)
+            data["error"] = {"kind": fault.kind, "message": fault.message, **fault.details}
+        self._line.tell("provider_usage", **data)
 
 
 def _whole(response: ModelResponse, name: str) -> ModelResponse | Fault:
-    """The response where its provider said that it is all of it, and that it ended for a reason we can go on from."""
+    """Return the response if its provider marked it as complete, with an end that we can go on from."""
     reason = response.finish_reason
-    has_said = "finish_reason" in (response.provider_details or {})
+    has_reason = "finish_reason" in (response.provider_details or {})
     # Of a stream of chat completions that never says why it ends the library thinks that it stopped.
-    if not has_said and (reason is None or response.provider_name not in _SILENT_ON_DETAILS):
+    if not has_reason and (reason is None or response.provider_name not in _SILENT_ON_DETAILS):
         return cut_off(name)
     match reason:
         case "length":
@@ -162,4 +165,4 @@ def _whole(response: ModelResponse, name: str) -> ModelResponse | Fault:
 
 
 _SILENT_ON_DETAILS: Final = frozenset({"xai"})
-"""Providers whose own word for the end the library maps and does not keep."""
+"""Providers whose own reason for the end is mapped, not kept, by the library."""

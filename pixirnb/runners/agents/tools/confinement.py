@@ -1,8 +1,8 @@
-"""Where an agent may reach: what it calls a path, led back to a place that the rules know, and opened there and nowhere else.
+"""Confinement of an agent: a path of the agent, resolved to a location known to the rules, and opened there only.
 
-A path is resolved once, links and all. The rules see where it leads, and what it was called. The place is then opened folder
-by folder from its root and no link is followed any more: one that was put there in between leads nowhere.
-Linux is the platform; macOS has the same calls. Source: contract.md §1 (sets, `.git`, `.pixirnb`), §7.
+A path is resolved once, with all links. The rules judge both the result and the original name. The result is then
+opened folder by folder from its root without following links: one created in between leads nowhere. Linux is the
+platform; macOS has the same calls. Source: contract.md §1 (sets, `.git`, `.pixirnb`), §7.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LINKED: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 
 @dataclass(eq=False)
 class Refused(Exception):
-    """Something an agent wanted was not done. `message`: what, and what to do instead, for the agent."""
+    """Raised when a request of the agent is refused. `message`: the reason and the alternative, for the agent."""
 
     code: str
     message: str
@@ -39,12 +39,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConfinedRoot:
-    """A folder that agents reach things through."""
+    """A folder through which agents reach files."""
 
     name: str
-    """Before the paths in it: empty for the workspace, `repos.NAME:` for a repository, else the folder as it was given."""
+    """Prefix of its paths: empty for the workspace, `repos.NAME:` for a repository, else the folder as it was given."""
     folder: str
-    """Where it really is."""
+    """The resolved folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ConfinedPath:
 
     @property
     def path(self) -> str:
-        """As the rules and people see it: `src/a.py`, `repos.cloud:src/a.py`, or absolute in an additional folder."""
+        """Return the path for rules and people: `src/a.py`, `repos.cloud:src/a.py`, or absolute in an additional folder."""
         inner = "/".join(self.parts)
         if not self.root.name:
             # A folder may be called like a repository.
@@ -67,49 +67,49 @@ class ConfinedPath:
 
     @property
     def shown(self) -> str:
-        """The path for a sentence: on one line, never empty."""
+        """Return the path for a sentence: on one line, never empty."""
         return shown(self.path or ".")
 
     def below(self, name: str) -> ConfinedPath:
-        """What a folder holds under `name`."""
+        """Return the path of `name` in this folder."""
         return ConfinedPath(self.root, (*self.parts, name))
 
     @contextmanager
     def opened_parent(self, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of the folder it lies in, the root's own for the root. Raises Refused.
+        """Open the folder that contains it, the root itself for the root, as a descriptor. Raises Refused.
 
-        `make`: make the folders that are missing.
+        `make`: create missing folders.
         """
         with _walked(self.root, self.parts[:-1], make=make) as descriptor:
             yield descriptor
 
     @contextmanager
     def opened_folder(self) -> Iterator[int]:
-        """A descriptor of the folder it is. Raises Refused."""
+        """Open this folder as a descriptor. Raises Refused."""
         with _walked(self.root, self.parts) as descriptor:
             yield descriptor
 
     def is_folder(self) -> bool:
-        """Whether it is a folder now; False where it is not there. Raises Refused."""
+        """Return whether it is a folder now; False if it does not exist. Raises Refused."""
         if not self.parts:
             return True
         try:
             with self.opened_parent() as parent:
-                found = os.stat(self.parts[-1], dir_fd=parent, follow_symlinks=False)
+                status = os.stat(self.parts[-1], dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             return False
         except Refused as refused:
             if refused.code == "file_missing":
                 return False
             raise
-        return stat.S_ISDIR(found.st_mode)
+        return stat.S_ISDIR(status.st_mode)
 
     def open_file(self, parent: int) -> int:
-        """A descriptor of the regular file it is, for reading; never waits for a pipe or a device. Raises Refused."""
+        """Open this regular file for reading; never waits for a pipe or a device. Raises Refused."""
         if not self.parts:
             raise Refused("not_a_file", f"`{self.shown}` is a folder: use `list`.")
         name = self.parts[-1]
-        with told_as_refusal(self):
+        with errors_as_refusals(self):
             regular(self, os.stat(name, dir_fd=parent, follow_symlinks=False))
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             descriptor = os.open(name, flags, dir_fd=parent)
@@ -122,10 +122,10 @@ class ConfinedPath:
 
 
 class Confinement:
-    """What one agent's work is confined to. Used from any thread."""
+    """The confinement of one agent's work. Used from any thread."""
 
     def __init__(self, work: Mapping[str, Any]) -> None:
-        """`work`: an agent's, with `workspace roots cwd additional_paths session granted`."""
+        """Read the folders of an agent's `work`, with `workspace roots cwd additional_paths session granted`."""
         self.cwd = os.path.realpath(work["cwd"])
         given = dict(work.get("roots") or {WORKSPACE: work["workspace"]})
         resolved = {name: os.path.realpath(folder) for name, folder in given.items()}
@@ -141,26 +141,26 @@ class Confinement:
         self._roots = sorted(roots, key=lambda root: -len(root.folder))
 
     def readable(self, path: Any) -> ConfinedPath:
-        """The place of a file that may be read. Raises Refused."""
-        place = self.place(path)
-        _obey(self.limits.read_refusal(place.path))
-        return place
+        """Return the location of a file that may be read. Raises Refused."""
+        location = self.location(path)
+        _obey(self.limits.read_refusal(location.path))
+        return location
 
     def writable(self, path: Any) -> ConfinedPath:
-        """The place of a file that may be changed, as far as sets go; the mode is asked for leave elsewhere.
+        """Return the location of a file that the sets allow to change; the mode is checked elsewhere.
 
-        Raises Refused, also where the session only reads.
+        Raises Refused, also if the session only reads.
         """
-        place = self.place(path)
+        location = self.location(path)
         if self.limits.mode == "read_only":
             _obey(self.limits.by_mode())
-        _obey(self.limits.write_refusal(place.path))
-        return place
+        _obey(self.limits.write_refusal(location.path))
+        return location
 
-    def place(self, path: Any) -> ConfinedPath:
-        """Where a path leads, whether or not anything is there yet. Raises Refused where that is outside, or no path.
+    def location(self, path: Any) -> ConfinedPath:
+        """Return the location of a path, existing or not. Raises Refused if it is outside, or no path.
 
-        A Place stays what it is: what was judged is what is opened.
+        A ConfinedPath never changes: the judged location is the one that is opened.
         """
         if isinstance(path, ConfinedPath):
             return path
@@ -169,7 +169,7 @@ class Confinement:
         named = os.path.normpath(os.path.join(base, rest))  # noqa: PTH118 - text: a Path would drop `//` and `.`
         try:
             real = os.path.realpath(named)
-            # `a/../b` is not `b` where `a` is a link: what the system would open is what is meant.
+            # `a/../b` is not `b` if `a` is a link: the path is resolved as the system would open it.
             meant = os.path.realpath(os.path.join(base, rest))  # noqa: PTH118 - as above
         except (OSError, ValueError) as error:
             raise Refused(
@@ -187,20 +187,20 @@ class Confinement:
         )
 
     def _begun(self, text: str) -> tuple[str, str]:
-        """The folder that a path is relative to, and the rest. Raises Refused for a repository that there is none of."""
-        found = REPO.match(text)
-        if found is None or not self._repos:
+        """Return the folder that a path is relative to, and the rest. Raises Refused for an unknown repository."""
+        match = REPO.match(text)
+        if match is None or not self._repos:
             return self.cwd, text
-        folder = self._repos.get(f"repos.{found[1]}")
+        folder = self._repos.get(f"repos.{match[1]}")
         if folder is None:
             known = ", ".join(f"`{name}:`" for name in self._repos)
             raise Refused(
                 "unknown_repo", f"`{shown(text)}` names no repository of this step: it has {known}."
             )
-        return folder, f"./{text[found.end() :]}"
+        return folder, f"./{text[match.end() :]}"
 
     def _refuse_names(self, text: str, *paths: str) -> None:
-        """A link that is called `.env` is one, wherever it leads."""
+        """Refuse secret names: a link called `.env` counts as one, wherever it leads."""
         for path in paths:
             inner = next((p for r in self._roots if (p := _inside(path, r.folder)) is not None), ())
             if any(name.casefold() in RESERVED for name in inner):
@@ -216,7 +216,7 @@ class Confinement:
 
 
 def other_roots(work: Mapping[str, Any]) -> list[str]:
-    """Folders of an agent's roots that do not lie in the one it works in; none where the workspace is all there is."""
+    """Return folders of an agent's roots outside its working folder; empty if the workspace is the only root."""
     roots = {name: str(folder) for name, folder in (work.get("roots") or {}).items()}
     if not roots.keys() - {WORKSPACE}:
         return []
@@ -224,40 +224,40 @@ def other_roots(work: Mapping[str, Any]) -> list[str]:
 
 
 def shown(text: str, limit: int = 200) -> str:
-    """An agent's text in a sentence: one line of harmless characters, bounded."""
+    """Return an agent's text for a sentence: one line of harmless characters, limited in length."""
     safe = text if text.isprintable() else ascii(text)[1:-1]
     return safe if len(safe) <= limit else f"{safe[: limit // 2]}…{safe[-limit // 2 + 10 :]}"
 
 
-def regular(place: ConfinedPath, found: os.stat_result) -> None:
-    """Raises Refused for what is no regular file."""
-    if stat.S_ISREG(found.st_mode):
+def regular(location: ConfinedPath, status: os.stat_result) -> None:
+    """Raise Refused unless it is a regular file."""
+    if stat.S_ISREG(status.st_mode):
         return
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    kind = kinds.get(stat.S_IFMT(found.st_mode), "a device")
-    if stat.S_ISLNK(found.st_mode):
-        raise Refused("path_changed", f"`{place.shown}` became a link meanwhile: look again.")
-    raise Refused("not_a_file", f"`{place.shown}` is {kind}, not a file.")
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "a device")
+    if stat.S_ISLNK(status.st_mode):
+        raise Refused("path_changed", f"`{location.shown}` became a link meanwhile: look again.")
+    raise Refused("not_a_file", f"`{location.shown}` is {kind}, not a file.")
 
 
 @contextmanager
-def told_as_refusal(place: ConfinedPath) -> Iterator[None]:
-    """What the system says no with, as a refusal of our own."""
+def errors_as_refusals(location: ConfinedPath) -> Iterator[None]:
+    """Convert the system's errors to refusals."""
     try:
         yield
     except FileNotFoundError as error:
-        raise Refused("file_missing", f"`{place.shown}` is not there: use `list`.") from error
+        raise Refused("file_missing", f"`{location.shown}` is not there: use `list`.") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            message = f"`{place.shown}` became a link meanwhile: look again."
+            message = f"`{location.shown}` became a link meanwhile: look again."
             raise Refused("path_changed", message) from error
-        said = error.strerror or str(error)
-        raise Refused("file_refused", f"`{place.shown}`: the system says: {said}.") from error
+        reason = error.strerror or str(error)
+        raise Refused("file_refused", f"`{location.shown}`: the system says: {reason}.") from error
 
 
 @contextmanager
 def _walked(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """Down from the root without following a link."""
+    """Walk down from the root without following a link."""
     descriptor = _entered(root, parts, make=make)
     try:
         yield descriptor
@@ -266,8 +266,8 @@ def _walked(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool = False) -
 
 
 def _entered(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool) -> int:
-    place = ConfinedPath(root, parts)
-    with told_as_refusal(place):
+    location = ConfinedPath(root, parts)
+    with errors_as_refusals(location):
         descriptor = os.open(root.folder, _FOLDER)
     for name in parts:
         try:
@@ -279,14 +279,16 @@ def _entered(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool) -> int:
                 _make(name, descriptor)
                 inner = os.open(name, _FOLDER, dir_fd=descriptor)
         except FileNotFoundError as error:
-            message = f"The folder of `{place.shown}` is not there: use `list`."
+            message = f"The folder of `{location.shown}` is not there: use `list`."
             raise Refused("file_missing", message) from error
         except OSError as error:
             if error.errno in _LINKED:
-                message = f"`{place.shown}`: `{shown(name)}` is no folder."
+                message = f"`{location.shown}`: `{shown(name)}` is no folder."
                 raise Refused("not_a_folder", message) from error
-            said = error.strerror or str(error)
-            raise Refused("file_refused", f"`{place.shown}`: the system says: {said}.") from error
+            reason = error.strerror or str(error)
+            raise Refused(
+                "file_refused", f"`{location.shown}`: the system says: {reason}."
+            ) from error
         finally:
             os.close(descriptor)
         descriptor = inner

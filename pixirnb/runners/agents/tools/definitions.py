@@ -1,4 +1,4 @@
-"""The tools of our own agents as a model is told of them: names, words and JSON schemas."""
+"""The tools of our own agents as a model sees them: names, descriptions and JSON schemas."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def definition(name: str) -> dict[str, Any]:
-    """`{name, description, parameters, mutates}` of one tool; `parameters` is a JSON schema."""
+    """Return `{name, description, parameters, mutates}` of one tool; `parameters` is a JSON schema."""
     description, properties, required = _WORDS[name]
     return {
         "name": name,
@@ -97,7 +97,7 @@ def definition(name: str) -> dict[str, Any]:
 
 
 def mistake(name: str, args: Any) -> str | None:
-    """What is wrong with the arguments of a call, in a sentence; None where they can be taken."""
+    """Return the mistake in the arguments of a call, in a sentence; None if they are valid."""
     _, properties, required = _WORDS[name]
     if not isinstance(args, dict):
         return f"The arguments of `{name}` must be one JSON object."

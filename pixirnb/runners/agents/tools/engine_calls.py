@@ -1,8 +1,8 @@
-"""The engine's own tools (`run_workflow` …) as an agent of ours uses them: judged by its mode, asked for, then called.
+"""The engine's own tools (`run_workflow` …) for an agent of ours: judged by its mode, approved, then called.
 
-They are offered as the engine says. An agent that was given a list of tools has those of them that it names; one that may only
-read is offered of what changes things that which it can try dry, and is refused the rest of it. The engine holds it to the same
-once more. Source: contract.md §7.
+The engine decides which are offered. An agent with a list of tools has those in the list; a read-only agent is
+offered, of tools that change something, only those with a dry run, and nothing else of them. The engine checks all
+this again. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pixirnb.sessions.permissions import Limits, digest_of
 
 
 class EngineTools:
-    """Those of one attempt. Used from any thread."""
+    """The engine's tools of one attempt. Used from any thread."""
 
     def __init__(self, work: Mapping[str, Any], line: Asks) -> None:
-        """`work`: as a program of `runners.agents` is handed it."""
+        """Read the tools of `work`, a program's input in `runners.agents`."""
         self._limits = Limits.of(work)
         self._line = line
         self._grants = Grants(work, line)
-        self._told: list[Pair] = []
+        self._events: list[Pair] = []
         self._offered = {
             str(tool["name"]): tool
             for tool in work.get("surface") or ()
@@ -33,18 +33,20 @@ class EngineTools:
         }
 
     def definitions(self) -> list[dict[str, Any]]:
-        """`{name, description, parameters, mutates}` of each."""
+        """Return `{name, description, parameters, mutates}` of each."""
         return list(self._offered.values())
 
-    def take_told(self) -> list[Pair]:
-        """What the engine has told the session by itself during the calls since this was last asked: in its log already."""
-        told, self._told = self._told, []
-        return told
+    def take_events(self) -> list[Pair]:
+        """Return events that the engine itself added to the session during calls, since the last call of this; they
+        are in its log.
+        """
+        events, self._events = self._events, []
+        return events
 
     def use(self, name: str, args: dict[str, Any], call_id: str) -> dict[str, Any]:
-        """What came of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` where it is not ok.
+        """Return the result of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` if it failed.
 
-        Raises Failed(`permission_required`) where a person has to be asked and none is there, and Failed(`lost`).
+        Raises Failed(`permission_required`) if no person can be asked, and Failed(`lost`).
         """
         tool = self._offered[name]
         if tool["mutates"] and args.get("dry_run") is not True:
@@ -54,7 +56,7 @@ class EngineTools:
                 dry = " With `dry_run: true` you may see what it would do." * _can_be_tried(tool)
                 return _refusal("permission_denied", f"{ruling.message}{dry}", {})
             if ruling.verdict == "ask":
-                if refusal := self._asked(name, args, digest, call_id):
+                if refusal := self._ask(name, args, digest, call_id):
                     return refusal
             else:
                 self._grants.tell(name, args, digest, call_id)
@@ -64,20 +66,20 @@ class EngineTools:
             if failed.kind == "lost":
                 raise
             return _refusal(failed.kind, failed.message, failed.details)
-        self._told += [(kind, data) for kind, data in answer.get("told") or ()]
+        self._events += [(kind, data) for kind, data in answer.get("told") or ()]
         result = {"ok": bool(answer.get("ok")), "output": str(answer.get("text") or "")}
         if not result["ok"]:
-            said = {"kind": "refused", "message": result["output"], "details": {}}
-            result["error"] = {**said, **(answer.get("error") or {})}
+            error = {"kind": "refused", "message": result["output"], "details": {}}
+            result["error"] = {**error, **(answer.get("error") or {})}
         return result
 
-    def _asked(
+    def _ask(
         self, name: str, args: dict[str, Any], digest: str, call_id: str
     ) -> dict[str, Any] | None:
-        """None where a person allows it, else what the agent is told. Raises Failed."""
+        """Return None if a person allows it, else the result for the agent. Raises Failed."""
         why = "start or steer work of its own"
-        asked = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
-        refused = refusal_of(self._line, asked)
+        request = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
+        refused = refusal_of(self._line, request)
         return (
             None
             if refused is None

@@ -1,4 +1,4 @@
-"""What of a long text is shown to an agent: its head and its tail, and how much was left out in between."""
+"""Excerpts of a long text for an agent: its head and its tail, and the size of the omitted part."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import deque
 from typing import Final
 
 OUTPUT_LIMIT: Final = 16 * 1024
-"""Bytes of one result, the marker included."""
+"""Maximum number of bytes of one result, the marker included."""
 _ROOM: Final = 200
-"""What the marker and a first line may take of it."""
+"""Bytes for the marker and a first line."""
 
 
 def excerpt(text: str, limit: int = OUTPUT_LIMIT) -> str:
-    """`text`, or its head and its tail around a marker."""
+    """Return `text`, or its head and its tail around a marker."""
     data = text.encode("utf-8", errors="replace")
     if len(data) <= limit:
         return data.decode()
@@ -22,7 +22,7 @@ def excerpt(text: str, limit: int = OUTPUT_LIMIT) -> str:
 
 
 class Excerpt:
-    """Takes in any number of bytes and keeps as many as may be shown."""
+    """A buffer of any number of bytes that keeps only as many as may be shown."""
 
     def __init__(self, limit: int = OUTPUT_LIMIT) -> None:
         self._half = max((limit - _ROOM) // 2, 1)
@@ -30,10 +30,10 @@ class Excerpt:
         self._tail: deque[bytes] = deque()
         self._kept = 0
         self.total = 0
-        """Bytes taken in."""
+        """Number of bytes added."""
 
     def take(self, chunk: bytes) -> None:
-        """The next bytes."""
+        """Add bytes."""
         self.total += len(chunk)
         room = self._half - len(self._head)
         if room > 0:
@@ -46,7 +46,7 @@ class Excerpt:
                 self._kept -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """What is shown; bytes that are no UTF-8 are replaced."""
+        """Return the text to show; bytes that are not UTF-8 are replaced."""
         tail = b"".join(self._tail)[-self._half :]
         left_out = self.total - len(self._head) - len(tail)
         if left_out <= 0:
@@ -55,12 +55,12 @@ class Excerpt:
         tail = tail.lstrip(bytes(range(0x80, 0xC0)))
         left_out = self.total - len(head) - len(tail)
         marker = f"\n[… {left_out:,} of {self.total:,} bytes left out here …]\n"
-        said = head.decode("utf-8", errors="replace") + marker
-        return said + tail.decode("utf-8", errors="replace")
+        text = head.decode("utf-8", errors="replace") + marker
+        return text + tail.decode("utf-8", errors="replace")
 
 
 def _whole_characters(data: bytes) -> bytes:
-    """Without the first bytes of a character that was cut in two."""
+    """Return the data without the first bytes of a character that was cut in two."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:

@@ -1,7 +1,7 @@
-"""`read`, `list`, `write` and `edit` of our own agents: bounded, atomic, and never waiting for what is no file.
+"""Tools `read`, `list`, `write` and `edit` of our own agents: limited, atomic, and never blocked by special files.
 
-A change is a new file renamed over the old one, under a lock that all tools of ours take for a folder: none of their edits is
-lost, whoever runs beside them. What another program writes between the look and the rename is noticed but for microseconds.
+A change is a new file renamed over the old one, under a lock that all tools of ours take for a folder: concurrent
+agents lose no edits. A write of another program between check and rename is noticed, except within microseconds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pixirnb.runners.agents.tools.confinement import (
     ConfinedPath,
     Confinement,
     Refused,
+    errors_as_refusals,
     regular,
-    told_as_refusal,
 )
 from pixirnb.runners.agents.tools.excerpt import OUTPUT_LIMIT
 from pixirnb.runners.agents.tools.listing import entries
 
 EDIT_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes of a file that is edited or written."""
+"""Maximum number of bytes of a file that is edited or written."""
 _SCAN_LIMIT: Final = 256 * 1024 * 1024
 _LINES: Final = 2000
 _LINE_LIMIT: Final = 8 * 1024
@@ -39,15 +39,15 @@ FileVersion = tuple[int, ...]
 
 
 def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
-    """Lines of a text file: `limit` of them from line `offset` on. Raises Refused."""
-    place = confinement.readable(args["path"])
+    """Return lines of a text file: `limit` of them from line `offset` on. Raises Refused."""
+    location = confinement.readable(args["path"])
     first, most = args.get("offset") or 1, args.get("limit") or _LINES
-    with place.opened_parent() as parent:
-        descriptor = place.open_file(parent)
-    with told_as_refusal(place), os.fdopen(descriptor, "rb") as file:
+    with location.opened_parent() as parent:
+        descriptor = location.open_file(parent)
+    with errors_as_refusals(location), os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
         if b"\0" in file.read(_SNIFFED):
-            raise _not_text(place, size)
+            raise _not_text(location, size)
         file.seek(0)
         number, scanned, room = 0, 0, OUTPUT_LIMIT - 200
         shown: list[bytes] = []
@@ -58,7 +58,9 @@ def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
             scanned += len(line) + len(rest)
             if number < first:
                 if scanned > _SCAN_LIMIT:
-                    raise Refused("file_too_large", f"`{place.shown}` is too large to count lines.")
+                    raise Refused(
+                        "file_too_large", f"`{location.shown}` is too large to count lines."
+                    )
                 continue
             if len(shown) == most or len(line) > room:
                 is_cut = True
@@ -73,18 +75,18 @@ def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
         end = "" if text.endswith("\n") else "\n"
         return f"{text}{end}[… lines {first} to {last} of a file of {size:,} bytes; go on with offset {last + 1} …]"
     if not shown and size:
-        return f"[`{place.shown}` has {number} lines, and none from {first} on.]"
-    return text if shown else f"[`{place.shown}` is empty.]"
+        return f"[`{location.shown}` has {number} lines, and none from {first} on.]"
+    return text if shown else f"[`{location.shown}` is empty.]"
 
 
 def list_folder(confinement: Confinement, args: Mapping[str, Any]) -> str:
-    """What a folder holds that may be read, one name a line, folders with a slash. Raises Refused."""
-    place = confinement.place(args.get("path") or ".")
-    refused = confinement.limits.look_refusal(place.path)
+    """Return the readable entries of a folder, one name a line, folders with a slash. Raises Refused."""
+    location = confinement.location(args.get("path") or ".")
+    refused = confinement.limits.look_refusal(location.path)
     if refused is not None:
         raise Refused(refused.code, refused.message)
-    found, hidden = entries(place, confinement.limits)
-    lines = [entry.line for entry in found]
+    listed, hidden = entries(location, confinement.limits)
+    lines = [entry.line for entry in listed]
     kept: list[str] = []
     room = OUTPUT_LIMIT - 200
     for line in lines[:_LISTED]:
@@ -92,113 +94,113 @@ def list_folder(confinement: Confinement, args: Mapping[str, Any]) -> str:
         if room < 0:
             break
         kept.append(line)
-    said = "\n".join(kept) if kept else f"[`{place.shown}` holds nothing that may be read.]"
+    text = "\n".join(kept) if kept else f"[`{location.shown}` holds nothing that may be read.]"
     if len(kept) < len(lines):
-        said += f"\n[… {len(lines) - len(kept):,} more …]"
+        text += f"\n[… {len(lines) - len(kept):,} more …]"
     if hidden:
-        said += f"\n[{hidden:,} that may not be read are left out]"
-    return said
+        text += f"\n[{hidden:,} that may not be read are left out]"
+    return text
 
 
 def write(confinement: Confinement, args: Mapping[str, Any]) -> str:
-    """A file as a whole, folders made where they are missing; `version`: what it must still be. Raises Refused."""
-    place = confinement.writable(args["path"])
-    size = write_text(place, args["content"], args.get("version"))
-    return f"Wrote {size:,} bytes to `{place.shown}`."
+    """Write a whole file; missing folders are created. `version`: the file must still be this. Raises Refused."""
+    location = confinement.writable(args["path"])
+    size = write_text(location, args["content"], args.get("version"))
+    return f"Wrote {size:,} bytes to `{location.shown}`."
 
 
 def edit(confinement: Confinement, args: Mapping[str, Any]) -> str:
-    """Put `new` where `old` stands: once, or wherever it does with `all`. Raises Refused."""
-    place = confinement.writable(args["path"])
+    """Replace `old` with `new`: once, or everywhere with `all`. Raises Refused."""
+    location = confinement.writable(args["path"])
     old, new = _encoded(args["old"]), _encoded(args["new"])
     if not old:
         raise Refused("invalid_args", "`old` is empty: use `write` for a new file.")
     if old == new:
         raise Refused("invalid_args", "`old` and `new` are the same: nothing would change.")
-    with place.opened_parent() as parent, _alone(place, parent):
-        descriptor = place.open_file(parent)
-        with told_as_refusal(place), os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if found.st_size > EDIT_LIMIT:
-                raise _too_large(place)
+    with location.opened_parent() as parent, _alone(location, parent):
+        descriptor = location.open_file(parent)
+        with errors_as_refusals(location), os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if status.st_size > EDIT_LIMIT:
+                raise _too_large(location)
             data = file.read(EDIT_LIMIT + 1)
-        _text_of(place, data)
+        _text_of(location, data)
         count = data.count(old)
         if count == 0:
             raise Refused(
                 "text_not_found",
-                f"`old` does not stand in `{place.shown}`: read the file and copy the text exactly.",
+                f"`old` does not stand in `{location.shown}`: read the file and copy the text exactly.",
             )
         if count > 1 and not args.get("all"):
             raise Refused(
                 "text_not_unique",
-                f"`old` stands {count} times in `{place.shown}`: give more of its surroundings, or `all`.",
+                f"`old` stands {count} times in `{location.shown}`: give more of its surroundings, or `all`.",
             )
         changed = data.replace(old, new)
         if len(changed) > EDIT_LIMIT:
-            raise _too_large(place)
-        _replace(place, parent, changed, expected=_version(found))
-    return f"Replaced {count} {'place' if count == 1 else 'places'} in `{place.shown}`."
+            raise _too_large(location)
+        _replace(location, parent, changed, expected=_version(status))
+    return f"Replaced {count} {'place' if count == 1 else 'places'} in `{location.shown}`."
 
 
-def read_text(place: ConfinedPath, limit: int = EDIT_LIMIT) -> str:
-    """The whole of a UTF-8 text file. Raises Refused: larger than `limit` bytes, no text, no file."""
-    with place.opened_parent() as parent:
-        descriptor = place.open_file(parent)
-    with told_as_refusal(place), os.fdopen(descriptor, "rb") as file:
+def read_text(location: ConfinedPath, limit: int = EDIT_LIMIT) -> str:
+    """Return the whole of a UTF-8 text file. Raises Refused: larger than `limit` bytes, no text, no file."""
+    with location.opened_parent() as parent:
+        descriptor = location.open_file(parent)
+    with errors_as_refusals(location), os.fdopen(descriptor, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise _too_large(place)
-    return _text_of(place, data)
+        raise _too_large(location)
+    return _text_of(location, data)
 
 
-def version_of(place: ConfinedPath) -> FileVersion:
-    """What tells a file from what another program makes of it; empty where there is none. Raises Refused."""
+def version_of(location: ConfinedPath) -> FileVersion:
+    """Return a value that changes when another program writes the file; empty if it is missing. Raises Refused."""
     try:
-        with place.opened_parent() as parent:
-            return _version(os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False))
+        with location.opened_parent() as parent:
+            return _version(os.stat(location.parts[-1], dir_fd=parent, follow_symlinks=False))
     except (Refused, OSError, IndexError):
-        return ()  # whether it may be written at all is found out by whoever writes it
+        return ()  # the write itself finds out whether it is possible
 
 
-def write_text(place: ConfinedPath, text: str, version: FileVersion | None = None) -> int:
-    """Make `text` the whole of a file, at once or not at all; its mode stays. Returns bytes. Raises Refused.
+def write_text(location: ConfinedPath, text: str, version: FileVersion | None = None) -> int:
+    """Replace the content of a file with `text`, completely or not at all; its mode stays. Returns bytes. Raises Refused.
 
-    `version`: what the file must still be.
+    `version`: the file must still be this.
     """
     data = _encoded(text)
     if len(data) > EDIT_LIMIT:
-        raise _too_large(place)
-    if not place.parts:
-        raise Refused("not_a_file", f"`{place.shown}` is a folder: name a file in it.")
-    with place.opened_parent(make=True) as parent, _alone(place, parent):
-        _replace(place, parent, data, expected=version)
+        raise _too_large(location)
+    if not location.parts:
+        raise Refused("not_a_file", f"`{location.shown}` is a folder: name a file in it.")
+    with location.opened_parent(make=True) as parent, _alone(location, parent):
+        _replace(location, parent, data, expected=version)
     return len(data)
 
 
 def _replace(
-    place: ConfinedPath, parent: int, data: bytes, *, expected: FileVersion | None = None
+    location: ConfinedPath, parent: int, data: bytes, *, expected: FileVersion | None = None
 ) -> None:
-    """Rename a new file over the old one. `expected`: what the old one must still be."""
-    name = place.parts[-1]
+    """Rename a new file over the old one. `expected`: the old one must still be this."""
+    name = location.parts[-1]
     mode: int | None = None
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         if expected:
-            raise _changed(place) from None
+            raise _changed(location) from None
     except OSError as error:
-        raise Refused("file_refused", f"`{place.shown}`: {error.strerror}.") from error
+        raise Refused("file_refused", f"`{location.shown}`: {error.strerror}.") from error
     else:
-        regular(place, found)
-        if expected is not None and _version(found) != expected:
-            raise _changed(place)
-        mode = stat.S_IMODE(found.st_mode)
+        regular(location, status)
+        if expected is not None and _version(status) != expected:
+            raise _changed(location)
+        mode = stat.S_IMODE(status.st_mode)
         if not mode & 0o222:
-            raise Refused("file_refused", f"`{place.shown}` is write-protected: leave it.")
+            raise Refused("file_refused", f"`{location.shown}` is write-protected: leave it.")
     temporary = f".pixirnb-{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with told_as_refusal(place):
+    with errors_as_refusals(location):
         descriptor = os.open(temporary, flags, 0o666, dir_fd=parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -214,8 +216,8 @@ def _replace(
 
 
 @contextmanager
-def _alone(place: ConfinedPath, folder: int) -> Iterator[None]:
-    """No other tool of ours changes a file of this folder meanwhile, in whatever process."""
+def _alone(location: ConfinedPath, folder: int) -> Iterator[None]:
+    """Lock a folder against other tools of ours, in any process."""
     deadline = time.monotonic() + _LOCK_S
     while True:
         try:
@@ -223,7 +225,7 @@ def _alone(place: ConfinedPath, folder: int) -> Iterator[None]:
             break
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                message = f"`{place.shown}` is being changed by others: try again."
+                message = f"`{location.shown}` is being changed by others: try again."
                 raise Refused("file_busy", message) from None
             time.sleep(0.01)
         except OSError as error:
@@ -237,7 +239,7 @@ def _alone(place: ConfinedPath, folder: int) -> Iterator[None]:
 
 
 def _rest_of_line(file: Any) -> bytes:
-    """What is left of a long line, as far as it says how it ends: not kept."""
+    """Return the end of a long line, as far as its line ending needs; not kept."""
     end = b""
     while more := file.readline(1 << 20):
         end = more[-2:] if len(more) > 1 else end[-1:] + more
@@ -246,8 +248,8 @@ def _rest_of_line(file: Any) -> bytes:
     return end
 
 
-def _version(found: os.stat_result) -> FileVersion:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _version(status: os.stat_result) -> FileVersion:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _encoded(text: str) -> bytes:
@@ -257,24 +259,24 @@ def _encoded(text: str) -> bytes:
         raise Refused("invalid_args", "The text holds half a character: write it whole.") from error
 
 
-def _text_of(place: ConfinedPath, data: bytes) -> str:
+def _text_of(location: ConfinedPath, data: bytes) -> str:
     if b"\0" in data[:_SNIFFED]:
-        raise _not_text(place, len(data))
+        raise _not_text(location, len(data))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused("not_text", f"`{place.shown}` is not UTF-8 text.") from error
+        raise Refused("not_text", f"`{location.shown}` is not UTF-8 text.") from error
 
 
-def _not_text(place: ConfinedPath, size: int) -> Refused:
-    return Refused("not_text", f"`{place.shown}` is binary, {size:,} bytes, and is not shown.")
+def _not_text(location: ConfinedPath, size: int) -> Refused:
+    return Refused("not_text", f"`{location.shown}` is binary, {size:,} bytes, and is not shown.")
 
 
-def _too_large(place: ConfinedPath) -> Refused:
+def _too_large(location: ConfinedPath) -> Refused:
     return Refused(
-        "file_too_large", f"`{place.shown}` is past {EDIT_LIMIT >> 20} MiB for one call."
+        "file_too_large", f"`{location.shown}` is past {EDIT_LIMIT >> 20} MiB for one call."
     )
 
 
-def _changed(place: ConfinedPath) -> Refused:
-    return Refused("file_changed", f"`{place.shown}` was changed meanwhile: read it again.")
+def _changed(location: ConfinedPath) -> Refused:
+    return Refused("file_changed", f"`{location.shown}` was changed meanwhile: read it again.")

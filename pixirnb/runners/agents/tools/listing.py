@@ -1,4 +1,4 @@
-"""What folders hold, as far as an agent may see it: names in order, links never followed."""
+"""Folder listings for an agent: sorted names, links never followed."""
 
 from __future__ import annotations
 
@@ -8,58 +8,65 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pixirnb.runners.agents.tools.confinement import ConfinedPath, Refused, shown, told_as_refusal
+from pixirnb.runners.agents.tools.confinement import (
+    ConfinedPath,
+    Refused,
+    errors_as_refusals,
+    shown,
+)
 from pixirnb.sessions.permissions import Limits
 
 _SCANNED: Final = 50_000
-"""Names of one folder that are looked at."""
+"""Maximum number of names read of one folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
     """One name in a folder."""
 
-    place: ConfinedPath
+    location: ConfinedPath
     is_folder: bool
     is_link: bool
 
     @property
     def line(self) -> str:
-        """As a listing shows it."""
-        name = shown(self.place.parts[-1], 400)
+        """Return its line in a listing."""
+        name = shown(self.location.parts[-1], 400)
         return f"{name}/" if self.is_folder else f"{name}@" if self.is_link else name
 
 
 def entries(folder: ConfinedPath, limits: Limits) -> tuple[list[FolderEntry], int]:
-    """What may be seen of a folder, in order of names, and how many others there are. Raises Refused."""
-    found: list[FolderEntry] = []
+    """Return the visible entries of a folder, sorted by name, and the number of hidden ones. Raises Refused."""
+    visible: list[FolderEntry] = []
     hidden = 0
     with (
         folder.opened_folder() as descriptor,
-        told_as_refusal(folder),
+        errors_as_refusals(folder),
         os.scandir(descriptor) as scan,
     ):
         for count, entry in enumerate(scan):
             if count >= _SCANNED:
                 break
-            place = folder.below(entry.name)
+            location = folder.below(entry.name)
             is_link = entry.is_symlink()
             is_folder = not is_link and entry.is_dir(follow_symlinks=False)
             refusal = limits.look_refusal if is_folder else limits.read_refusal
-            if refusal(place.path) is None:
-                found.append(FolderEntry(place, is_folder, is_link))
+            if refusal(location.path) is None:
+                visible.append(FolderEntry(location, is_folder, is_link))
             else:
                 hidden += 1
-    return sorted(found, key=lambda entry: entry.place.parts[-1]), hidden
+    return sorted(visible, key=lambda entry: entry.location.parts[-1]), hidden
 
 
 def files_below(folder: ConfinedPath, limits: Limits, deadline: float) -> Iterator[ConfinedPath]:
-    """Every file at any depth that may be read; stops at monotonic `deadline`. Folders that refuse are passed by."""
+    """Yield every readable file at any depth; stops at monotonic `deadline`. Refused folders are skipped."""
     waiting = [folder]
     while waiting and time.monotonic() < deadline:
         try:
-            found, _ = entries(waiting.pop(), limits)
+            visible, _ = entries(waiting.pop(), limits)
         except Refused:
             continue  # gone since it was seen, or not ours to enter
-        yield from (entry.place for entry in found if not entry.is_folder and not entry.is_link)
-        waiting += [entry.place for entry in reversed(found) if entry.is_folder]
+        yield from (
+            entry.location for entry in visible if not entry.is_folder and not entry.is_link
+        )
+        waiting += [entry.location for entry in reversed(visible) if entry.is_folder]

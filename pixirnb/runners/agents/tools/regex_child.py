@@ -1,7 +1,8 @@
-"""The process that looks for a regular expression: one that never ends can be ended with it. Standard library only.
+"""A process that matches regular expressions: one that never ends can be killed. Standard library only.
 
-Started as `python -I -S regex_child.py`. It is sent a length and a JSON header `{pattern, flags, most}`, then a length and
-the bytes of one file at a time, and answers each with a line of JSON: `{error}` first, then `[[line number, line], ...]`.
+Started as `python -I -S regex_child.py`. It reads a length and a JSON header `{pattern, flags, most}`, then a length
+and the bytes of one file at a time, and answers each with a line of JSON: `{error}` first, then `[[line number,
+line], ...]`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import sys
 from typing import BinaryIO
 
 LINE_LIMIT = 300
-"""Characters of a line that are shown."""
+"""Maximum number of characters of a line in a result."""
 
 
 def main() -> None:
-    """Answer until nothing more is sent."""
-    asked = _sent(sys.stdin.buffer)
-    if asked is None:
+    """Answer until the input ends."""
+    sent = _sent(sys.stdin.buffer)
+    if sent is None:
         return
-    header = json.loads(asked)
+    header = json.loads(sent)
     try:
         pattern = re.compile(header["pattern"], header["flags"])
     except (re.error, OverflowError, RecursionError) as error:
@@ -28,13 +29,13 @@ def main() -> None:
         return
     _answer({"error": None})
     while (data := _sent(sys.stdin.buffer)) is not None:
-        found: list[tuple[int, str]] = []
+        hits: list[tuple[int, str]] = []
         for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
             if pattern.search(line):
-                found.append((number, line[:LINE_LIMIT]))
-                if len(found) >= header["most"]:
+                hits.append((number, line[:LINE_LIMIT]))
+                if len(hits) >= header["most"]:
                     break
-        _answer(found)
+        _answer(hits)
 
 
 def _sent(stream: BinaryIO) -> bytes | None:

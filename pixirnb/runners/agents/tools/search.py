@@ -1,6 +1,6 @@
-"""`search` of our own agents: lines that hold a text or match a regular expression, within a bound on time, size and hits.
+"""Tool `search` of our own agents: lines with a text or a match of a regular expression, limited in time, size and hits.
 
-The expression is an agent's and may take for ever on the right line, so it is tried in a process that can be ended.
+An agent's expression may take for ever on some line, so it runs in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pixirnb.runners.agents.tools.confinement import (
     ConfinedPath,
     Confinement,
     Refused,
+    errors_as_refusals,
     shown,
-    told_as_refusal,
 )
 from pixirnb.runners.agents.tools.excerpt import OUTPUT_LIMIT
 from pixirnb.runners.agents.tools.listing import files_below
@@ -35,21 +35,21 @@ _CHILD: Final = Path(__file__).with_name("regex_child.py")
 
 
 def search(confinement: Confinement, args: Mapping[str, Any], *, limit_s: float = LIMIT_S) -> str:
-    """Hits as `path:line: text`. `limit_s`: seconds for all of it. Raises Refused."""
-    place = confinement.place(args.get("path") or ".")
+    """Return hits as `path:line: text`. `limit_s`: seconds for all of it. Raises Refused."""
+    location = confinement.location(args.get("path") or ".")
     limits = confinement.limits
     deadline = time.monotonic() + limit_s
-    if place.is_folder():
-        refused = limits.look_refusal(place.path)
-        files = files_below(place, limits, deadline)
+    if location.is_folder():
+        refused = limits.look_refusal(location.path)
+        files = files_below(location, limits, deadline)
     else:
-        refused = limits.read_refusal(place.path)
-        files = iter((place,))
+        refused = limits.read_refusal(location.path)
+        files = iter((location,))
     if refused is not None:
         raise Refused(refused.code, refused.message)
-    if not place.is_folder():
-        with place.opened_parent() as parent:
-            os.close(place.open_file(parent))
+    if not location.is_folder():
+        with location.opened_parent() as parent:
+            os.close(location.open_file(parent))
     text = args["pattern"] if args.get("regex") else re.escape(args["pattern"])
     flags = re.IGNORECASE if args.get("ignore_case") else 0
     glob = args.get("glob") or "*"
@@ -64,53 +64,53 @@ def search(confinement: Confinement, args: Mapping[str, Any], *, limit_s: float 
             if data is None:
                 skipped += 1
                 continue
-            found = finder.find(data)
-            if found is None:
+            hits = finder.find(data)
+            if hits is None:
                 break
             looked += 1
-            for number, line in found:
-                said = f"{file.shown}:{number}: {line.rstrip()}"
-                room -= len(said.encode("utf-8", errors="replace")) + 1
+            for number, line in hits:
+                line_text = f"{file.shown}:{number}: {line.rstrip()}"
+                room -= len(line_text.encode("utf-8", errors="replace")) + 1
                 is_full = room < 0 or len(lines) >= _HITS
                 if is_full:
                     break
-                lines.append(said)
+                lines.append(line_text)
             if is_full:
                 break
     what = "hit" if len(lines) == 1 else "hits"
     where = "file" if looked == 1 else "files"
-    said = f"{len(lines)} {what} in {looked:,} {where}"
+    line_text = f"{len(lines)} {what} in {looked:,} {where}"
     if is_full:
-        said += "; there are more: narrow the pattern, the path or the glob"
+        line_text += "; there are more: narrow the pattern, the path or the glob"
     elif time.monotonic() >= deadline:
-        said += f"; stopped after {limit_s:g} s before all was looked at: narrow it"
+        line_text += f"; stopped after {limit_s:g} s before all was looked at: narrow it"
     if skipped:
-        said += f"; {skipped:,} binary or too large, left out"
-    return "\n".join([*lines, f"[{said}]"])
+        line_text += f"; {skipped:,} binary or too large, left out"
+    return "\n".join([*lines, f"[{line_text}]"])
 
 
 class _Finder:
-    """The process that looks."""
+    """The process that searches."""
 
     def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
         self._process = process
         self._most = most
 
     def begin(self, pattern: str, flags: int) -> None:
-        """Raises Refused for what is no regular expression."""
+        """Set the expression. Raises Refused if it is invalid."""
         header = {"pattern": pattern, "flags": flags, "most": self._most}
-        answer = self._asked(json.dumps(header).encode())
+        answer = self._ask(json.dumps(header).encode())
         if answer is not None and answer["error"] is not None:
             raise Refused(
                 "bad_pattern", f"The pattern is no regular expression: {shown(answer['error'])}."
             )
 
     def find(self, data: bytes) -> list[tuple[int, str]] | None:
-        """Lines with their numbers; None where its time was over."""
-        answer = self._asked(data)
+        """Return matching lines with their numbers; None if its time was over."""
+        answer = self._ask(data)
         return None if answer is None else [(number, line) for number, line in answer]
 
-    def _asked(self, data: bytes) -> Any:
+    def _ask(self, data: bytes) -> Any:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None  # noqa: PT018 - both were asked for
         try:
@@ -151,11 +151,11 @@ def _finder(pattern: str, flags: int, deadline: float) -> Iterator[_Finder]:
 
 
 def _data(file: ConfinedPath) -> bytes | None:
-    """The whole of a file; None for what is not searched: binary, too large, gone, no file."""
+    """Return the content of a file; None if it is not searched: binary, too large, gone, not regular."""
     try:
         with file.opened_parent() as parent:
             descriptor = file.open_file(parent)
-        with told_as_refusal(file), os.fdopen(descriptor, "rb") as opened:
+        with errors_as_refusals(file), os.fdopen(descriptor, "rb") as opened:
             data = opened.read(_FILE_LIMIT + 1)
     except Refused:
         return None

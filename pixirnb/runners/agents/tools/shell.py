@@ -1,7 +1,7 @@
-"""`shell` of our own agents: one command line, in a session of its own, with a bound on time and on what is shown.
+"""Tool `shell` of our own agents: one command line, in its own session, limited in time and output.
 
-Nothing it starts outlives it: its group is ended, and whatever left the group bears its mark in the environment (Linux;
-elsewhere the group is all there is, and the step's own end takes the rest).
+No process that it starts outlives it: its group is killed, and all that left the group but bear its mark in the
+environment (Linux; elsewhere only the group, and the end of the step kills the rest).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROUNDS: Final = 20
 
 
 def shell(confinement: Confinement, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command printed and how it ended, as a tool's result. Raises Refused where it cannot be started."""
+    """Return the output of the command and its end, as a tool's result. Raises Refused if it cannot be started."""
     command, limit_s = args["command"], min(float(args.get("timeout") or LIMIT_S), MOST_S)
     mark = os.urandom(8).hex()
     try:
@@ -59,7 +59,7 @@ def shell(confinement: Confinement, args: Mapping[str, Any]) -> dict[str, Any]:
 def _watch(
     process: subprocess.Popen[bytes], descriptor: int, excerpt: Excerpt, deadline: float
 ) -> bool:
-    """Take what it prints until it ends; True where its time was over first."""
+    """Collect its output until it ends; True if its time was over first."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while not _has_ended(process.pid):
@@ -74,7 +74,7 @@ def _watch(
 
 
 def _take(descriptor: int, excerpt: Excerpt) -> bool:
-    """One chunk; False at the end of the pipe."""
+    """Read one chunk; False at the end of the pipe."""
     try:
         chunk = os.read(descriptor, 65_536)
     except BlockingIOError:
@@ -84,7 +84,7 @@ def _take(descriptor: int, excerpt: Excerpt) -> bool:
 
 
 def _drain(descriptor: int, excerpt: Excerpt) -> None:
-    """What is left when its writers are dead: at most what a pipe holds."""
+    """Read the rest after its writers are dead: at most a full pipe."""
     try:
         for _ in range(32):
             chunk = os.read(descriptor, 65_536)
@@ -96,9 +96,9 @@ def _drain(descriptor: int, excerpt: Excerpt) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """The polite stop for what still runs, then the end of the group and of all that bear the mark.
+    """Stop the processes politely, then kill the group and all that bear the mark.
 
-    The command itself is collected last: as long as it is not, its id is nobody else's, and neither is its group's.
+    The command itself is reaped last: until then its id, and that of its group, cannot be reused.
     """
     if not _has_ended(process.pid):
         _signal_group(process.pid, signal.SIGTERM)
@@ -122,14 +122,14 @@ def _has_ended(pid: int) -> bool:
 
 def _marked(mark: str) -> list[int]:
     entry = f"{_MARK}={mark}".encode()
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if entry in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue  # gone, or not ours to look at
-    return found
+    return pids
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:

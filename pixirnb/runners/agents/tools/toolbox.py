@@ -1,9 +1,9 @@
-"""The tools of our own agents: judged by the rules, asked for where a person has to, carried out, and told as a result.
+"""The tools of our own agents: judged by the rules, approved by a person if needed, executed, and answered.
 
     use     arguments → places → `decide` → (`permit`) → the act → {"ok", "output", "error"?}
 
-Nothing an agent says makes this raise: what is refused is a result with a code and a sentence that says what to do instead.
-Only where a person would have to be asked and nobody is there does the turn end. Source: contract.md §7.
+No arguments of an agent make this raise: a refusal is a result with a code and a sentence with the alternative. The
+turn ends only if a person must be asked and none can be. Source: contract.md §7.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _ACTS: Final[dict[str, Act]] = {
     "shell": shell,
 }
 _NOT_THE_ACT: Final = frozenset({"timeout"})
-"""Arguments that are no part of what is allowed: the same act, given longer."""
+"""Arguments that an approval ignores: more time for the same action."""
 
 
 class Toolbox:
     """The tools of one attempt. Used from any thread."""
 
     def __init__(self, work: Mapping[str, Any], line: Asks) -> None:
-        """`work`: as a program of `runners.agents` is handed it."""
+        """Read the tools of `work`, a program's input in `runners.agents`."""
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
         self._line = line
         self._grants = Grants(work, line)
 
     def definitions(self) -> list[dict[str, Any]]:
-        """`{name, description, parameters, mutates}` of each tool that this agent has any use of."""
+        """Return `{name, description, parameters, mutates}` of each tool that this agent can use."""
         return [
             definition(name)
             for name, rule in TOOLS.items()
@@ -55,9 +55,9 @@ class Toolbox:
         ]
 
     def use(self, name: str, args: Any, call_id: str) -> dict[str, Any]:
-        """What came of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` where it is not ok.
+        """Return the result of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` if it failed.
 
-        Raises Failed(`permission_required`) where a person has to be asked and none is there, and what `ask` raises.
+        Raises Failed(`permission_required`) if no person can be asked, and the errors of `ask`.
         """
         try:
             return self._used(name, args, call_id)
@@ -66,30 +66,30 @@ class Toolbox:
         except Failed:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool of ours trips over, the turn goes on and says so
-            said = f"`{shown(name, 60)}` failed: {type(error).__name__}: {shown(str(error))}"
-            return _refusal(name, "tool_failed", f"{said}. It may or may not have acted: look.")
+            text = f"`{shown(name, 60)}` failed: {type(error).__name__}: {shown(str(error))}"
+            return _refusal(name, "tool_failed", f"{text}. It may or may not have acted: look.")
 
     def _used(self, name: str, args: Any, call_id: str) -> dict[str, Any]:
         if name in TOOLS and (wrong := mistake(name, args)) is not None:
             raise Refused("invalid_args", wrong)
         rule = TOOLS.get(name)
         given = {key: value for key, value in args.items() if value is not None} if rule else {}
-        places: dict[str, ConfinedPath] = {}
+        locations: dict[str, ConfinedPath] = {}
         if rule is not None and (not self._limits.tools or name in self._limits.tools):
             for key in dict.fromkeys((*rule.reads, *rule.looks, *rule.writes)):
-                places[key] = self._confinement.place(given.get(key, "."))
+                locations[key] = self._confinement.location(given.get(key, "."))
         judged = {key: value for key, value in given.items() if key not in _NOT_THE_ACT}
-        judged |= {key: place.path for key, place in places.items()}
+        judged |= {key: location.path for key, location in locations.items()}
         ruling = decide(self._limits, name, judged)
         if ruling.verdict == "deny":
             raise Refused(ruling.code, ruling.message)
         if ruling.verdict == "ask":
-            if name == "write":  # what a person writes while being asked is not written over
-                given["version"] = version_of(places["path"])
+            if name == "write":  # keep what a person writes meanwhile
+                given["version"] = version_of(locations["path"])
             self._ask(name, judged, call_id)
         elif rule is not None and rule.mutates:
             self._grants.tell(name, judged, digest_of(name, judged), call_id)
-        result = _ACTS[name](self._confinement, {**given, **places})
+        result = _ACTS[name](self._confinement, {**given, **locations})
         if isinstance(result, dict):
             return result
         return {"ok": True, "output": excerpt(result)}
@@ -97,9 +97,15 @@ class Toolbox:
     def _ask(self, name: str, judged: dict[str, Any], call_id: str) -> None:
         """Return when a person has allowed it. Raises Refused, Failed."""
         digest = digest_of(name, judged)
-        wanted = _wanted(name, judged)
-        asked = {"tool": name, "args": judged, "digest": digest, "call_id": call_id, "why": wanted}
-        refused = refusal_of(self._line, asked)
+        action = _action(name, judged)
+        request = {
+            "tool": name,
+            "args": judged,
+            "digest": digest,
+            "call_id": call_id,
+            "why": action,
+        }
+        refused = refusal_of(self._line, request)
         if refused is not None:
             raise Refused(
                 "permission_denied",
@@ -107,8 +113,8 @@ class Toolbox:
             )
 
 
-def _wanted(name: str, judged: Mapping[str, Any]) -> str:
-    """What a call would do, in words for the person who is asked."""
+def _action(name: str, judged: Mapping[str, Any]) -> str:
+    """Return the action of a call in words for a person."""
     path = shown(str(judged.get("path", "")))
     match name:
         case "write":

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema
 
-from pixirnb.runners.agents.acp.permission_calls import WriteGrants, wish
+from pixirnb.runners.agents.acp.permission_calls import WriteGrants, permission_request
 from pixirnb.runners.agents.acp.updates import AgentToolCall, ProposedEdit, diff_of
 
 BASE: dict[str, Any] = {"title": "Run", "kind": "execute", "input": {"command": "rm -rf /w/x"}}
@@ -27,7 +27,7 @@ def call(**said: Any) -> AgentToolCall:
 
 def digest(folder: str = "/w", **said: Any) -> str:
     made = call(**said)
-    return wish(made, made.paths, [folder])[1]
+    return permission_request(made, made.paths, [folder])[1]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,10 @@ def test_a_call_without_input_is_told_by_its_content() -> None:
         made.content = [schema.ContentToolCallContent(type="content", content=block)]
         return made
 
-    (first, one), (_, two) = wish(said("make"), [], ["/w"]), wish(said("make clean"), [], ["/w"])
+    (first, one), (_, two) = (
+        permission_request(said("make"), [], ["/w"]),
+        permission_request(said("make clean"), [], ["/w"]),
+    )
     assert first["content"] == "make"
     assert one != two
 
@@ -100,7 +103,7 @@ def test_what_is_shown_is_what_was_said() -> None:
         locations=["/w/src/a.py"],
         changes=[ProposedEdit("/w/src/a.py", "see /w/b\n", "see /tmp/w/b\n")],
     )
-    shown, _ = wish(made, ["src/a.py"], ["/w"])
+    shown, _ = permission_request(made, ["src/a.py"], ["/w"])
     assert shown["input"] == {"command": "rm -rf /w/x"}
     assert shown["paths"] == ["src/a.py"]
     assert "-see /w/b\n+see /tmp/w/b" in shown["diff"]
@@ -108,7 +111,7 @@ def test_what_is_shown_is_what_was_said() -> None:
 
 def test_a_long_diff_is_cut_and_tells_its_size() -> None:
     after = "line\n" * 5_000
-    shown, _ = wish(call(changes=[ProposedEdit("/w/a", "", after)]), ["a"], ["/w"])
+    shown, _ = permission_request(call(changes=[ProposedEdit("/w/a", "", after)]), ["a"], ["/w"])
     assert "this is the text after" in shown["diff"]
     assert len(shown["diff"]) < 17_000
     assert "/dev/null" in diff_of("a", None, "x")
@@ -142,10 +145,13 @@ def test_leave_for_a_passage_is_none_to_put_it_in_the_place_of_the_file() -> Non
 def test_what_is_allowed_in_one_copy_of_a_repository_is_the_same_in_another() -> None:
     def digest(copy: str, path: str = "a") -> str:
         made = call(changes=[ProposedEdit(f"{copy}/cloud/{path}", "", "x")])
-        return wish(made, [], [f"{copy}/w"], {".": f"{copy}/w", "repos.cloud": f"{copy}/cloud"})[1]
+        return permission_request(
+            made, [], [f"{copy}/w"], {".": f"{copy}/w", "repos.cloud": f"{copy}/cloud"}
+        )[1]
 
     assert digest("/one") == digest("/two")
     assert digest("/one") != digest("/one", "b")
     assert (
-        digest("/one") != wish(call(changes=[ProposedEdit("/one/w/a", "", "x")]), [], ["/one/w"])[1]
+        digest("/one")
+        != permission_request(call(changes=[ProposedEdit("/one/w/a", "", "x")]), [], ["/one/w"])[1]
     )

@@ -1,0 +1,50 @@
+"""The examples in docstrings of public names do what they show."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pixirnb
+
+FINDER = doctest.DocTestFinder(recurse=False)
+WITHOUT = {
+    "PlanReport",
+    "Problem",
+    "RunOutcome",
+    "SessionView",
+    "StepOutcome",
+    "Workflow",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+}
+"""Values that other examples return, the workflow, whose docstring is a page's, and what only IPython calls."""
+PUBLIC = {
+    name: value
+    for name in pixirnb.__all__
+    if not (inspect.isclass(value := getattr(pixirnb, name)) and issubclass(value, Exception))
+}
+
+
+def examples(name: str) -> list[doctest.DocTest]:
+    value: Any = inspect.unwrap(getattr(pixirnb, name))
+    return [test for test in FINDER.find(value, name, globs={"pixirnb": pixirnb}) if test.examples]
+
+
+def test_every_public_function_has_an_example() -> None:
+    assert {name for name in PUBLIC if not examples(name)} == WITHOUT
+
+
+@pytest.mark.parametrize("name", [*sorted(PUBLIC.keys() - WITHOUT), "PixirnbError"])
+def test_an_example_does_what_it_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS)
+    for test in examples(name):
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
