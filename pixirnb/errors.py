@@ -19,7 +19,9 @@ Source: contract.md §1, §4, §9; spellings.md for the JSON.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
+
+from pixirnb.json_types import JsonObject
 
 EXIT_COMPLETED: Final = 0
 EXIT_PARTIAL: Final = 1
@@ -37,6 +39,34 @@ def sentence(text: str) -> str:
     return head + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
 
 
+class ProblemDocument(TypedDict):
+    """The JSON of a `Problem`."""
+
+    code: str
+    path: str
+    line: int | None
+    message: str
+    fix: str
+
+
+class ErrorBody(TypedDict, total=False):
+    """What did not happen, and what to do. Whoever shows one takes it as it comes: no member is sure to be there."""
+
+    code: str
+    message: str
+    fix: str
+    path: str | None
+    line: int | None
+    details: JsonObject
+
+
+class ErrorDocument(TypedDict):
+    """The JSON of an error."""
+
+    ok: bool
+    error: NotRequired[ErrorBody]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One error or warning in a workflow, with its position."""
@@ -52,7 +82,7 @@ class Problem:
     line: int | None = None
     """1-based line of the text; None without a text."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ProblemDocument:
         """Return the problem as JSON, as in every list of errors and warnings."""
         return {
             "code": self.code,
@@ -86,7 +116,7 @@ class PixirnbError(Exception):
     code: str = "error"
     path: str | None = None
     line: int | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
 
     exit_code = EXIT_CANNOT
 
@@ -97,7 +127,7 @@ class PixirnbError(Exception):
         """Return message and fix as sentences for running text."""
         return " ".join(sentence(part) for part in (self.message, self.fix) if part)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ErrorDocument:
         """Return the JSON that `--json` prints instead of an answer."""
         return {
             "ok": False,
@@ -129,7 +159,7 @@ class InvalidSpec(PixirnbError):
         lines += [f"  warning {each.code}: {each.sentence()}" for each in self.warnings]
         return "\n".join(lines)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ErrorDocument:
         """Return the error as JSON, with every problem in `details.errors` and the warnings, if any, in `details.warnings`."""
         document = PixirnbError.document(self)
         document["error"]["details"] = {

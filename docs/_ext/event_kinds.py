@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import types
 from pathlib import Path
-from typing import Any, Final, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from attribute_notes import notes, summary
 from field_meanings import MEANINGS
@@ -119,6 +129,8 @@ def _words(hint: Any) -> str:
         return " or ".join(_words(each) for each in arguments)
     if origin is Literal:
         return " ".join(f"`{word}`" for word in arguments)
+    if origin is Annotated:
+        return "mapping"  # events.OPEN
     if origin is list:
         return f"list of {_words(arguments[0])}"
     if origin is dict:

@@ -146,17 +146,15 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     """What is said, of a step that waits for a word; of any step where none does."""
     waiting = [step.id for step in plan.steps if run.step(step.id).awaits_human]
     if op.get("on") == "conflict":
-        clashing = [
-            name for name in waiting if (run.step(name).error or {}).get("kind") == CONFLICT
-        ]
+        clashing = [name for name in waiting if run.step(name).error_kind == CONFLICT]
         waiting = clashing or waiting
     step = _picked(waiting or list(plan.index), op)
-    choices = (run.step(step).request or {}).get("choices") or []
+    choices = run.step(step).choices
     pick = int(op.get("pick", 0))
     # One answer in three is none of the choices, and has to be refused.
     is_fitting = bool(choices) and pick % 3 != 2
     value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
-    if (run.step(step).error or {}).get("kind") == CONFLICT:
+    if run.step(step).error_kind == CONFLICT:
         # One in three tries again with the files as they have been made; the others name a side.
         value = (MINE, (run.step(step).clash or {"between": [MINE]})["between"][-1], None)[pick % 3]
     return {

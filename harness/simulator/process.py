@@ -67,7 +67,7 @@ class Letters:
     waiting: list[Request] = field(default_factory=list)
     left_at: dict[str, float] = field(default_factory=dict)
     """When a request was left that nobody answered yet."""
-    replies: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    replies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
     def leave(self, request: Request) -> None:
         """Another process asks for something."""
@@ -84,7 +84,7 @@ class Letters:
                 self.around.witness.see("forged", self.run_id, detail=request.id)
         return taken
 
-    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+    def answer(self, request_id: str, reply: Mapping[str, Any] | None) -> None:
         """Keep a reply."""
         self.replies[request_id] = reply
         left_at = self.left_at.pop(request_id, None)

@@ -50,5 +50,5 @@ def is_at_rest(world: World, found: RunOutcome) -> bool:
         for step in found.steps
         if step.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
         and step.kind != "decision"
-        and (step.error or {}).get("kind") not in _WITHOUT_AN_ATTEMPT
+        and (step.error and step.error["kind"]) not in _WITHOUT_AN_ATTEMPT
     )

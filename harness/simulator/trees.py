@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.simulator.files import Content, Disk
 from pixirnb.errors import Cannot
+from pixirnb.history.file_events import MergeApplied
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.trees import (
     FILE,
@@ -24,6 +25,7 @@ from pixirnb.protocols.trees import (
     Layer,
     MergeConflict,
     MergeInput,
+    MergePutBack,
     Merging,
     TreeChange,
     TreeEntry,
@@ -40,7 +42,7 @@ class Shelf:
 
     disk: Disk
     trees: dict[str, Content] = field(default_factory=dict)
-    done: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    done: dict[tuple[str, str], MergeApplied] = field(default_factory=dict)
     """Run and merge to the data of `merge_applied`, until it is recorded."""
     merges: list[tuple[str, str]] = field(default_factory=list)
     """Every merge that was ever carried out."""
@@ -156,21 +158,21 @@ class SimulatedFiles:
         return Merging(before, after, self._taken(before, after), tuple(solved))
 
     def merge(
-        self, order: MergeInput, describe: Callable[[Merging], dict[str, Any]]
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        self, order: MergeInput, describe: Callable[[Merging], MergeApplied]
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """Carry a merge out."""
         return self._carried_out(order, self.preview(order), describe)
 
     def undo(
         self,
         order: MergeInput,
-        merge: Mapping[str, Any],
-        describe: Callable[[Merging], dict[str, Any]],
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        merge: MergeApplied,
+        describe: Callable[[Merging], MergeApplied],
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """Take one back."""
         return self._carried_out(order, self.preview_undo(order, merge), describe)
 
-    def preview_undo(self, order: MergeInput, merge: Mapping[str, Any]) -> Merging | MergeConflict:
+    def preview_undo(self, order: MergeInput, merge: MergeApplied) -> Merging | MergeConflict:
         """What taking one back would come to."""
         return self.preview(backwards(order, merge))
 
@@ -178,11 +180,11 @@ class SimulatedFiles:
         """The log has it."""
         self.shelf.done.pop((run_id, merge), None)
 
-    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+    def unrecorded(self, run_id: str) -> list[MergeApplied]:
         """Merges of a run that its log may not have."""
         return [data for (run, _), data in self.shelf.done.items() if run == run_id]
 
-    def taken_back(self) -> list[dict[str, Any]]:
+    def taken_back(self) -> list[MergePutBack]:
         """None: here a merge is whole or not begun."""
         return []
 
@@ -213,8 +215,8 @@ class SimulatedFiles:
         self,
         order: MergeInput,
         found: Merging | MergeConflict,
-        describe: Callable[[Merging], dict[str, Any]],
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        describe: Callable[[Merging], MergeApplied],
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         if isinstance(found, MergeConflict):
             return found
         data = describe(found)

@@ -5,13 +5,14 @@ Runs on any loop, the engine's too, so nothing here blocks: blocking calls run i
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.services import in_thread
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 
 _TICK_S: Final = 0.05
@@ -21,7 +22,7 @@ _ENDING_S: Final = 30.0
 """Seconds that a run may take to end and record that; its steps have five seconds to end politely."""
 
 
-async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool) -> dict[str, Any]:
+async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool) -> RunDocument:
     """Wait for a run to come to rest, or for as long as its agent requests; return the outcome's document.
 
     A run that `is_ours`, started or continued by this call, is ended when the agent goes, and, if the agent ends its
@@ -72,7 +73,7 @@ async def _gone(live: LiveRun) -> None:
         await anyio.sleep(_TICK_S)
 
 
-async def _reported_outcome(asker: Asker, run: Run) -> dict[str, Any]:
+async def _reported_outcome(asker: Asker, run: Run) -> RunDocument:
     """Return the outcome, and report it to the session."""
     document = await in_thread(_document, run)
     status = str(document["status"])
@@ -93,7 +94,7 @@ def _tell(asker: Asker, run: Run, event: str, status: str, summary: str) -> None
     asker.tell("subagent_event", data)
 
 
-def _document(run: Run) -> dict[str, Any]:
+def _document(run: Run) -> RunDocument:
     return run.outcome.document()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.agent_tools.definitions import Tool, is_mutation
 from pixirnb.errors import Cannot, UnknownRun
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import fold
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 
@@ -20,7 +21,7 @@ _MODES: Final = ("read_only", "ask", "auto")
 _LINEAGE: Final = 16
 
 
-def _ignore(_kind: str, _data: dict[str, Any]) -> None:
+def _ignore(_kind: str, _data: JsonObject) -> None:
     return
 
 
@@ -43,7 +44,7 @@ class Asker:
     """True if a run that it stops waiting for is ended; otherwise that run goes on, and can be inspected."""
     patience_s: float | None = None
     """Seconds it waits for a run by default; None: to the end."""
-    tell: Callable[[str, dict[str, Any]], None] = _ignore
+    tell: Callable[[str, JsonObject], None] = _ignore
     """Records the result of a delegated run in its session."""
     started: set[str] = field(default_factory=set)
     """Runs it started outside of any run: no other record shows that they are its own."""
@@ -53,7 +54,7 @@ class Asker:
         """Return the run it works in."""
         return None if self.parent is None else self.parent["run_id"]
 
-    def require_permission(self, tool: Tool, args: Mapping[str, Any]) -> None:
+    def require_permission(self, tool: Tool, args: JsonMapping) -> None:
         """Raise Cannot (`permission_denied`) if its mode allows no change."""
         if not is_mutation(tool, args):
             return

@@ -9,11 +9,14 @@ changes nothing. Source: contract.md §7, docs/reference/tools.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-Schema = dict[str, Any]
+from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.protocols.work import ToolDefinition
+
+Schema = JsonObject
 
 _SHAPE: Final = (
     "It has a `name` and `steps`, an ordered list. Each step has a unique `id` and one of `run` (a shell command), `call` "
@@ -33,7 +36,7 @@ class Tool:
     """A JSON schema; unknown arguments are refused."""
     mutates: bool = False
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> ToolDefinition:
         """Return the tool as agents are offered it."""
         return {
             "name": self.name,
@@ -156,11 +159,11 @@ _NAMED_CHECKPOINT: Final = replace(
 OUTSIDE: Final = tuple(_NAMED_CHECKPOINT if tool is CHECKPOINT_SAVE else tool for tool in SURFACE)
 
 
-def definitions(tools: Sequence[Tool] = SURFACE) -> tuple[dict[str, Any], ...]:
-    """Return tools as agents are offered them: `{name, description, parameters, mutates}` each."""
+def definitions(tools: Sequence[Tool] = SURFACE) -> tuple[ToolDefinition, ...]:
+    """Return tools as agents are offered them."""
     return tuple(tool.definition() for tool in tools)
 
 
-def is_mutation(tool: Tool, args: Mapping[str, Any]) -> bool:
+def is_mutation(tool: Tool, args: JsonMapping) -> bool:
     """Return whether this call would change anything."""
     return tool.mutates and args.get("dry_run") is not True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.definitions import SURFACE, definitions
 from pixirnb.agent_tools.dispatch import use
 from pixirnb.history.events import Parent
+from pixirnb.json_types import JsonObject
 from pixirnb.operations.workflow_source import store_of
 from pixirnb.protocols.ports import Caller
 from pixirnb.store.file_store import FileStore
@@ -20,7 +21,7 @@ class SurfaceDelegate:
 
     definitions = _OFFERED
 
-    async def __call__(self, tool: str, args: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    async def __call__(self, tool: str, args: JsonObject, caller: Caller) -> JsonObject:
         """Execute a call. See `protocols.ports.Delegate`."""
         result = await use(tool, args, _asker(caller))
         return result.document()

@@ -11,8 +11,9 @@ from pixirnb.agent_tools.definitions import SURFACE, Tool
 from pixirnb.agent_tools.result import Result, bug_result, refusal_result
 from pixirnb.agent_tools.validate import validate_arguments
 from pixirnb.errors import InvalidArguments, PixirnbError
+from pixirnb.json_types import JsonMapping
 
-_DONE_BY: Final[Mapping[str, Callable[[Mapping[str, Any], Asker], Awaitable[Result]]]] = {
+_DONE_BY: Final[Mapping[str, Callable[[JsonMapping, Asker], Awaitable[Result]]]] = {
     "run_workflow": run_tools.run_workflow,
     "resume_workflow": run_tools.resume_workflow,
     "inspect_run": inspect_tools.inspect_run,

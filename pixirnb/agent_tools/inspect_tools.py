@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.agent_tools.await_run import attend
 from pixirnb.agent_tools.caller import Asker
@@ -11,6 +10,8 @@ from pixirnb.agent_tools.result import Result, ok_result
 from pixirnb.agent_tools.text import outcome_text, step_text
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import InvalidArguments
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run, load_run
 from pixirnb.views.run.housekeeping import diagnosis_text
@@ -18,7 +19,7 @@ from pixirnb.views.run.housekeeping import diagnosis_text
 _TAIL: Final = 4_000
 
 
-async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
+async def inspect_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the state of a run, now or after waiting for it; or of one of its steps."""
     run = await in_thread(load_run, asker.store, args["run_id"])
     step, wait_s = args.get("step"), args.get("max_wait_s", 0)
@@ -29,14 +30,14 @@ async def inspect_run(args: Mapping[str, Any], asker: Asker) -> Result:
     return await in_thread(_step, run, step, document)
 
 
-async def diagnose_run(args: Mapping[str, Any], asker: Asker) -> Result:
+async def diagnose_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the problems of a run."""
     diagnosis = await in_thread(diagnose, asker.store, args["run_id"])
     document = diagnosis.document()
     return ok_result(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
 
 
-def _step(run: Run, step: str, document: dict[str, Any]) -> Result:
+def _step(run: Run, step: str, document: RunDocument) -> Result:
     entry = next((each for each in document["steps"] if each["step_id"] == step), None)
     if entry is None:
         raise InvalidArguments(

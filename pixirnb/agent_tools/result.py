@@ -6,11 +6,12 @@ A run that did not complete is no error of the tool: it did its work, and report
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from pixirnb.agent_tools.text import refusal_text, truncate_document
 from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError, Problem
+from pixirnb.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,12 @@ class Result:
 
     ok: bool
     text: str
-    data: dict[str, Any] = field(default_factory=dict)
+    data: JsonObject = field(default_factory=dict)
     """The document of the reference, shortened to fit; an error's document if it is not ok."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Return `{ok, text, data}`, and if it is not ok `error {kind, message, details}` as in a session's log."""
-        document: dict[str, Any] = {"ok": self.ok, "text": self.text, "data": self.data}
+        document: JsonObject = {"ok": self.ok, "text": self.text, "data": self.data}
         if not self.ok:
             error = self.data["error"]
             document["error"] = {
@@ -35,7 +36,7 @@ class Result:
         return document
 
 
-def ok_result(text: str, document: dict[str, Any]) -> Result:
+def ok_result(text: str, document: Mapping[str, object]) -> Result:
     """Return the result of a success."""
     return Result(ok=True, text=text, data=truncate_document(document))
 

@@ -4,9 +4,7 @@ one's own run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pixirnb.agent_tools.await_run import attend
 from pixirnb.agent_tools.caller import Asker
@@ -14,6 +12,9 @@ from pixirnb.agent_tools.result import Result, ok_result
 from pixirnb.agent_tools.text import outcome_text, plan_text, resumption_text
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.history.events import ResumeStep
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, plan_resumption
@@ -31,7 +32,7 @@ from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import survey
 
-Args = Mapping[str, Any]
+Args = JsonMapping
 
 
 async def run_workflow(args: Args, asker: Asker) -> Result:
@@ -52,8 +53,8 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
     selection = Selection(args.get("from"), args.get("only"), args.get("until"))
     if args.get("dry_run") is True:
         steps = await in_thread(_foreseen, run_id, selection, asker)
-        document = {"run_id": run_id, "steps": steps}
-        return ok_result(resumption_text(document), document)
+        foreseen = {"run_id": run_id, "steps": steps}
+        return ok_result(resumption_text(foreseen), foreseen)
     asker.require_depth()
     await in_thread(_require_other, run_id, asker, False)
     run = await in_thread(_continued, run_id, selection, asker)
@@ -138,9 +139,9 @@ def _begun(args: Args, asker: Asker) -> Run:
     return Run(live.scheduler.log.run_id, asker.store, live)
 
 
-def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[dict[str, Any]]:
+def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[ResumeStep]:
     reading, blobs = asker.store.read(run_id), asker.store.blobs(run_id)
-    return [dict(step) for step in plan_resumption(reading, blobs, Edit(), selection).preview()]
+    return list(plan_resumption(reading, blobs, Edit(), selection).preview())
 
 
 def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
@@ -161,7 +162,7 @@ def _require_other(run_id: str, asker: Asker, deciding: bool) -> None:
     asker.require_other(run_id, deciding=deciding)
 
 
-def _outcome_text(document: dict[str, Any], asker: Asker) -> str:
+def _outcome_text(document: RunDocument, asker: Asker) -> str:
     may_decide = asker.has_delegated(document["run_id"])
     text = outcome_text(document, may_decide=may_decide)
     if document["status"] == "running" and not asker.ends_what_it_started:

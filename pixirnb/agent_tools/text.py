@@ -18,7 +18,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.errors import ErrorDocument
+from pixirnb.history.bundles import CheckpointBundle
+from pixirnb.history.events import CheckResult
+from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.prompts.quoting import quote
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import held_phrase, reason_phrase, resume_phrase
 from pixirnb.views.basics.sanitize import line, plain, plural
@@ -45,7 +52,7 @@ _CLAIM: Final = re.compile(r"complet", re.IGNORECASE)
 _LEFT_OUT: Final = "(left out: it claims to be finished; inspect_run shows it)"
 
 
-def outcome_text(document: Mapping[str, Any], *, may_decide: bool = True) -> str:
+def outcome_text(document: RunDocument, *, may_decide: bool = True) -> str:
     """Return the state of a run: status, steps, their summaries (quoted), next actions.
 
     `may_decide`: the reader may decide its steps, not a person alone.
@@ -58,17 +65,16 @@ def outcome_text(document: Mapping[str, Any], *, may_decide: bool = True) -> str
 
 
 def step_text(
-    run_id: str, status: str, step: Mapping[str, Any], explained: Sequence[str], output: str
+    run_id: str, status: str, step: StepDocument, explained: Sequence[str], output: str
 ) -> str:
     """Return one step of a run: its state, and, as data, the reasons, its checks, its value and the end of its output."""
     name = line(step.get("step_id"), 80)
     lines = [f"Step `{name}` of {line(run_id, 60)}, which {_STANDS.get(status, 'stands unclear')}:"]
     lines[0] += f" {_standing(step)}."
-    checkpoint = step.get("checkpoint") or {}
+    checkpoint = step.get("checkpoint") or CheckpointBundle()
     quoted = [*explained]
-    error = step.get("error") or {}
-    if error:
-        quoted.append(f"error {error.get('kind', '')}: {error.get('message', '')}")
+    if error := step.get("error"):
+        quoted.append(f"error {error['kind']}: {error['message']}")
     quoted += [f"check {_check(check)}" for check in checkpoint.get("verification") or []]
     quoted += [f"limitation: {text}" for text in checkpoint.get("known_limitations") or []]
     if step.get("summary"):
@@ -85,7 +91,7 @@ def step_text(
     return "\n\n".join(lines)
 
 
-def plan_text(document: Mapping[str, Any]) -> str:
+def plan_text(document: PlanDocument) -> str:
     """Return a dry run. The text begins with the fact that nothing was started."""
     waves = document.get("waves") or []
     name = line(document.get("workflow"), 80)
@@ -112,7 +118,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def resumption_text(document: Mapping[str, Any]) -> str:
+def resumption_text(document: JsonMapping) -> str:
     """Return a resume's dry run: each step with its action and the reason."""
     steps = document.get("steps") or []
     rows = [f"Nothing was started. A resume of {line(document.get('run_id'), 60)} would:"]
@@ -128,7 +134,7 @@ def resumption_text(document: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def refusal_text(document: Mapping[str, Any]) -> str:
+def refusal_text(document: ErrorDocument) -> str:
     """Return the reason of a refusal: code, sentence, fix, and each problem and warning of a workflow with its position."""
     error = document.get("error") or {}
     details = error.get("details") or {}
@@ -149,14 +155,14 @@ def refusal_text(document: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def truncate_document(document: Mapping[str, Any]) -> dict[str, Any]:
+def truncate_document(document: Mapping[str, object]) -> JsonObject:
     """Return the document with long lists and texts cut; `cut` then names the cuts, as `path: length`."""
     cut: list[str] = []
-    truncated: dict[str, Any] = _cut(dict(document), "", cut)
+    truncated: JsonObject = _cut(dict(document), "", cut)
     return {**truncated, "cut": cut} if cut else truncated
 
 
-def _headline(document: Mapping[str, Any], *, is_ok: bool) -> str:
+def _headline(document: RunDocument, *, is_ok: bool) -> str:
     status = str(document.get("status"))
     stands = "completed" if is_ok else _STANDS.get(status, "stands unclear")
     if not is_ok and status == "completed":
@@ -171,7 +177,7 @@ def _headline(document: Mapping[str, Any], *, is_ok: bool) -> str:
     return f"{head} {counts}{tail}".strip()
 
 
-def _steps(document: Mapping[str, Any]) -> str:
+def _steps(document: RunDocument) -> str:
     steps = document.get("steps") or []
     rows = [f"- `{line(step.get('step_id'), 80)}`: {_standing(step)}" for step in steps[:_STEPS]]
     if len(steps) > _STEPS:
@@ -179,7 +185,7 @@ def _steps(document: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def _standing(step: Mapping[str, Any]) -> str:
+def _standing(step: StepDocument) -> str:
     """Return the status of a step for others, with the raw end only if it gives the reason."""
     status = step.get("checkpoint_status")
     if status is None:
@@ -196,13 +202,13 @@ def _standing(step: Mapping[str, Any]) -> str:
     return lines
 
 
-def _words(document: Mapping[str, Any], *, is_ok: bool) -> str:
+def _words(document: RunDocument, *, is_ok: bool) -> str:
     """Return the steps' summaries and errors, as data."""
     rows: list[str] = []
     left = 0
     for step in document.get("steps") or []:
-        error = step.get("error") or {}
-        summary = f"{error.get('kind', '')}: {error.get('message', '')}" if error else ""
+        error = step.get("error")
+        summary = f"{error['kind']}: {error['message']}" if error else ""
         summary = summary or str(step.get("summary") or "")
         if not summary.strip():
             continue
@@ -214,7 +220,9 @@ def _words(document: Mapping[str, Any], *, is_ok: bool) -> str:
             lines = _LEFT_OUT
         name = line(step.get("step_id"), 80)
         rows.append(f"{name}: {lines}")
-        for text in ((step.get("checkpoint") or {}).get("known_limitations") or [])[:3]:
+        for text in ((step.get("checkpoint") or CheckpointBundle()).get("known_limitations") or [])[
+            :3
+        ]:
             limitation = line(text, _SUMMARY_LIMIT)
             if is_ok or not _CLAIM.search(limitation):
                 rows.append(f"{name}: limitation: {limitation}")
@@ -223,25 +231,25 @@ def _words(document: Mapping[str, Any], *, is_ok: bool) -> str:
     return quote("the steps of the run", "\n".join(rows)) if rows else ""
 
 
-def _reasons(document: Mapping[str, Any]) -> str:
+def _reasons(document: RunDocument) -> str:
     lines = [reason_phrase(reason) for reason in (document.get("reasons") or [])[:_STEPS]]
     return f"Why: {'; '.join(lines)}." if lines else ""
 
 
-def _usable(document: Mapping[str, Any]) -> str:
+def _usable(document: RunDocument) -> str:
     usable = document.get("usable_checkpoints") or []
     return (
         f"Ready to be used: {_listed(usable)}." if usable else "Nothing of it is ready to be used."
     )
 
 
-def _next(document: Mapping[str, Any], may_decide: bool) -> str:
+def _next(document: RunDocument, may_decide: bool) -> str:
     actions = (document.get("next_actions") or [])[:_STEPS]
     rows = [_action(action, document, may_decide) for action in actions]
     return "Next, one of:\n" + "\n".join(f"- {row}" for row in rows) if rows else ""
 
 
-def _action(action: Mapping[str, Any], document: Mapping[str, Any], may_decide: bool) -> str:
+def _action(action: NextAction, document: RunDocument, may_decide: bool) -> str:
     """Return an action as the tool for it; an action for a person only is marked so."""
     run, step = document.get("run_id"), action.get("step")
     match action.get("action"):
@@ -263,14 +271,14 @@ def _action(action: Mapping[str, Any], document: Mapping[str, Any], may_decide: 
             return f"a person: {line(action.get('action'), 40).replace('_', ' ')}, `{cell}`"
 
 
-def _problem(problem: Mapping[str, Any]) -> str:
+def _problem(problem: Mapping[str, object]) -> str:
     position = line(problem.get("path") or "", 120)
     fix = f" → {line(problem['fix'], 400)}" if problem.get("fix") else ""
     at = f"{position}: " if position else ""
     return f"{at}{line(problem.get('code'), 60)}: {line(problem.get('message'), 400)}{fix}"
 
 
-def _check(check: Mapping[str, Any]) -> str:
+def _check(check: CheckResult) -> str:
     verdict = "passed" if check.get("passed") is True else "did not pass"
     return f"{line(check.get('check'), 80)} {verdict}: {shown(check.get('evidence'), limit=_SUMMARY_LIMIT)}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.agent_tools.definitions import Tool
 from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.json_types import JsonObject
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.spec.schemas import validator
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # imported where it is used: `import pixirnb` stays light
     from jsonschema.exceptions import ValidationError
 
 
-def validate_arguments(tool: Tool, args: Any) -> dict[str, Any]:
+def validate_arguments(tool: Tool, args: Any) -> JsonObject:
     """Return the arguments, as a mapping.
 
     Raises InvalidArguments with a `details.reason`, and each problem in `details.errors`.

@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TextIO, assert_never
 
 from pydantic_core import to_json
 
+from pixirnb.errors import ErrorDocument
 from pixirnb.history.events import Event
+from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
+from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.delegations import delegations
 from pixirnb.verbs.answers import Answer
 from pixirnb.views.basics.sanitize import plain
@@ -63,7 +67,7 @@ class Screen:
         for line in _lines(answer, is_painted=self._is_painted):
             self._write(self.out, line)
 
-    def error(self, document: Mapping[str, Any]) -> None:
+    def error(self, document: ErrorDocument) -> None:
         """Print an error, in one or two lines; the document on stdout under `--json`."""
         if self.is_json:
             self._write(self.out, _json(document))
@@ -107,16 +111,16 @@ def _json(document: Any) -> str:
     return to_json(document, indent=2, inf_nan_mode="constants").decode()
 
 
-def _for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
+def _for_a_shell(document: RunDocument) -> RunDocument:
     """Return the outcome with its next actions as commands instead of cells."""
     actions = [_command_of(action) for action in document["next_actions"]]
     return {**document, "next_actions": actions}
 
 
-def _diagnosis_for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
+def _diagnosis_for_a_shell(document: DiagnosisDocument) -> DiagnosisDocument:
     if "runs" in document:
         return {**document, "runs": [_diagnosis_for_a_shell(run) for run in document["runs"]]}
-    findings = [
+    findings: list[FindingDocument] = [
         finding
         if finding["next_action"] is None
         else {**finding, "next_action": _command_of(finding["next_action"])}
@@ -125,12 +129,12 @@ def _diagnosis_for_a_shell(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "findings": findings}
 
 
-def _command_of(action: dict[str, Any]) -> dict[str, Any]:
+def _command_of(action: NextAction) -> NextAction:
     return {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
 
 
 def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
-    document = answer.document
+    document: Any = answer.document  # of the answer's kind
     notes = [plain(line) for line in answer.lines]
     endings = [plain(line) for line in answer.endings]
     match answer.kind:

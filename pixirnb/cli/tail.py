@@ -8,8 +8,8 @@ Permission requests of agents are printed if a person can answer, tailed or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
@@ -23,6 +23,7 @@ from pixirnb.engine.broadcast import (
 )
 from pixirnb.history.agent_events import DECIDED
 from pixirnb.history.events import Event
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
@@ -74,7 +75,7 @@ class Tail:
             def above(words: str) -> None:
                 console.print(Text(words), soft_wrap=True)
 
-            def live(document: Mapping[str, Any]) -> Text:
+            def live(document: RunDocument) -> Text:
                 room = max(10, console.width - _MARGIN)
                 progress = Text(progress_line(document, room))
                 progress.truncate(room, overflow="ellipsis")  # wide letters take two columns
@@ -101,7 +102,7 @@ class Tail:
     def _watch(
         self,
         run: Run,
-        show: Callable[[Mapping[str, Any]], None] | None,
+        show: Callable[[RunDocument], None] | None,
         *,
         is_tailed: bool,
         is_attended: bool,
@@ -120,7 +121,7 @@ class Tail:
             if is_attended:
                 self._ask(run, document)
 
-    def _ask(self, run: Run, document: Mapping[str, Any]) -> None:
+    def _ask(self, run: Run, document: RunDocument) -> None:
         """Print each request once, from the state of the run, not from news: one may have waited since before we came."""
         actions = [action for step in document["steps"] for action in step["next_actions"]]
         waiting = {action["cell"] for action in actions if action["action"] == "approve_request"}

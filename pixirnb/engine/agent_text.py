@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.prompts.quoting import squeeze
 from pixirnb.protocols.work import AgentWork, Work
 from pixirnb.runners.output.printed import Printed
@@ -95,7 +96,7 @@ def _is_known(line: str, known: Sequence[str]) -> bool:
     return at < len(known) and known[at].startswith(said)
 
 
-def marker_of(text: str) -> dict[str, Any] | None:
+def marker_of(text: str) -> JsonObject | None:
     """The last `checkpoint_status:` line, as a report; None where there is none."""
     found = _MARKER.findall(text)
     if not found:

@@ -15,6 +15,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.planning.prompts.compose import (
     PromptInput,
@@ -26,7 +27,7 @@ from pixirnb.planning.prompts.compose import (
     quoted_failure,
 )
 from pixirnb.planning.roots import WORKSPACE
-from pixirnb.protocols.work import AgentWork
+from pixirnb.protocols.work import AgentWork, ToolDefinition
 from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.steps import AgentStep
@@ -54,7 +55,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
     *,
     cwd: Path,
     depth: int,
-    surface: tuple[dict[str, Any], ...] = (),
+    surface: tuple[ToolDefinition, ...] = (),
 ) -> AgentWork:
     """The work of one attempt. `depth`: of delegation; `surface`: tools of the engine that are offered.
 
@@ -91,7 +92,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         failure_context=failure,
     )
     command = agent.command
-    session: dict[str, Any] = {
+    session: JsonObject = {
         "session_id": attempt_name(step.id, state.attempt),
         "run_id": run.run_id,
         "step": step.id,
@@ -99,7 +100,11 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         "agent": step.spec.agent,
         "runner": agent.runner,
         "model": agent.model,
-        "command": [command] if isinstance(command, str) else command and list(command),
+        "command": [command]
+        if isinstance(command, str)
+        else None
+        if command is None
+        else list(command),
         "role": agent.role,
         "posture": step.posture,
         "permission_mode": known.permission_mode,
@@ -140,7 +145,7 @@ def _folder(cwd: Path, workspace: Path) -> str:
     return str(cwd.resolve().relative_to(root)) if cwd.resolve().is_relative_to(root) else str(cwd)
 
 
-def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[dict[str, Any]]:
+def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[JsonObject]:
     script = agent.script or {}
     attempts = script.get(step.id, script.get("*", []))
     return attempts[min(state.attempt, len(attempts)) - 1] if attempts else []
@@ -155,7 +160,7 @@ class _Sources:
         lookup: Lookup,
         locate: Locate,
         agent: Agent,
-        surface: tuple[dict[str, Any], ...],
+        surface: tuple[ToolDefinition, ...],
     ) -> None:
         self._run = run
         self._lookup = lookup
@@ -169,12 +174,12 @@ class _Sources:
     def upstream(self, name: str, *, is_quoted: bool) -> Upstream:
         """What `name` left. `is_quoted`: the task refers to its output, which stands in the prompt already."""
         state = self._run.step(name)
-        ended = state.ended or {}
+        ended = state.ended
         output = "" if is_quoted else self._text(name, state)
-        files = [str(entry.get("path")) for entry in ended.get("artifacts") or ()]
+        files = [] if ended is None else [file["path"] for file in ended.get("artifacts") or ()]
         return Upstream(
             name,
-            str(ended.get("summary") or ""),
+            "" if ended is None else ended["summary"],
             output,
             tuple(state.limitations),
             tuple(files),

@@ -24,19 +24,22 @@ from pixirnb.engine.attempt_result import (
     check_payload,
     error_of,
     loggable_report,
+    summary_of,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.check_output import Overheard
 from pixirnb.engine.folders import isolated_place
-from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
+from pixirnb.engine.output_capture import Capture
 from pixirnb.engine.resolve_work import Assignment, assign, shell_text
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
 from pixirnb.engine.session_continuation import continue_session, is_continued
 from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
-from pixirnb.history.events import CheckResult, EventDraft, StoredValue
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import AttemptEnded, CheckResult, StoredValue
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import Checkout
@@ -88,7 +91,7 @@ class _Performance:
         self.around = around
         self.step = attempt.step
         self.name = attempt_name(self.step.id, attempt.number)
-        self.report: dict[str, Any] | None = None
+        self.report: JsonObject | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
         self.place = around.place
@@ -174,7 +177,7 @@ class _Performance:
         if self.given is None:
             return []
         facts = await self.around.offload(isolation.take, self.given, self.attempt, self.around)
-        return [EventDraft(fact.kind, self.mask.data(fact.data)) for fact in facts]
+        return [replace(fact, data=self.mask.data(fact.data)) for fact in facts]
 
     async def leave(self) -> list[EventDraft]:
         """Delete the folders of its own; a warning where they could not be."""
@@ -319,9 +322,8 @@ class _Performance:
             case Report(_, data):
                 if self.session is not None:
                     self.session.tell_tool(data)
-                self._publish(
-                    STEP_PROGRESS, {"fraction": None, "message": f"tool {data.get('name')}"}
-                )
+                told = {"fraction": None, "message": f"tool {data.get('name')}"}
+                self._publish(STEP_PROGRESS, told)
             case AgentEvent(kind, data):
                 self._tell(kind, data)
 
@@ -329,7 +331,7 @@ class _Performance:
         """Whatever is told is a sign of life."""
         self.attempt.stir(self.around.clock.now(), is_output=isinstance(event, Output))
 
-    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+    def _tell(self, kind: str, data: JsonObject) -> None:
         if self.session is not None:
             self.session.tell(kind, data)
 
@@ -339,7 +341,7 @@ class _Performance:
             self.session.hear(text)
         self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
 
-    def _publish(self, topic: str, data: dict[str, Any]) -> None:
+    def _publish(self, topic: str, data: JsonObject) -> None:
         self.around.publish(Live(topic, self.step.id, self.attempt.number, data))
 
     # --- what it left -------------------------------------------------------------------------------------------
@@ -358,13 +360,13 @@ class _Performance:
     ) -> EventDraft:
         """The fact of the end."""
         elapsed_ms = round((self.around.clock.now() - self.attempt.started) * 1000)
-        data: dict[str, Any] = {
+        data: AttemptEnded = {
             "step": self.step.id,
             "attempt": self.attempt.number,
             "status": ended.status,
             "error": error_of(ended, self.mask, self.attempt.timeout_ms, elapsed_ms),
             "elapsed_ms": elapsed_ms,
-            "summary": self._summary(ended),
+            "summary": summary_of(ended, self.step.kind, self.report, self.capture, self.mask),
             "exit_code": ended.exit_code,
             "signal": ended.signal,
         }
@@ -375,11 +377,13 @@ class _Performance:
                 data["summary"] = output["value"]
         if self.report is not None:
             data["report"] = self.mask.data(self.report)
-        data |= self.mask.data(kept or {})
+        data.update(self.mask.data(kept or {}))
         if payload is not None:
             data["payload"] = self.mask.data(payload.record())
-        rare = {"strays": ended.strays, "overdue_ms": ended.overdue_ms}
-        data |= {name: value for name, value in rare.items() if value}
+        if ended.strays:
+            data["strays"] = ended.strays
+        if ended.overdue_ms:
+            data["overdue_ms"] = ended.overdue_ms
         if self.session is not None:
             data["session_id"] = self.session.id
         if self.capture is not None:
@@ -387,17 +391,6 @@ class _Performance:
             if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
                 data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
         return EventDraft("attempt_ended", data)
-
-    def _summary(self, ended: Ended) -> str:
-        if self.report is not None and self.report.get("summary"):
-            return self.mask.text(str(self.report["summary"]))[:SUMMARY_LIMIT]
-        if self.step.kind == "python" and ended.value is not None:
-            value = ended.value.get("value")
-            if value is not None:
-                lines = self.mask.text(str(value)).strip().splitlines()
-                return lines[-1][:SUMMARY_LIMIT] if lines else ""
-        # Once more: what stood between the letters of a secret is not in a summary.
-        return "" if self.capture is None else self.mask.text(self.capture.summary())
 
     def close(self) -> None:
         """Give back the files, and the agent's turn."""

@@ -16,9 +16,10 @@ from pixirnb.engine.agent_text import declared_text
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.run_context import RunContext
 from pixirnb.history.codec import canonical
-from pixirnb.history.events import StoredValue
+from pixirnb.history.events import ErrorData, PayloadRecord, StoredValue
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
-from pixirnb.planning.plan import PlannedStep
+from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, LargeValue, PythonWork
 from pixirnb.runners.checks import (
@@ -61,9 +62,7 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
     return ended
 
 
-def error_of(
-    ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int
-) -> dict[str, Any] | None:
+def error_of(ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int) -> ErrorData | None:
     """The error of an attempt as the log has it; None for a clean end."""
     if ended.status == "completed":
         return None
@@ -75,14 +74,29 @@ def error_of(
     }
 
 
-def loggable_report(report: dict[str, Any]) -> dict[str, Any]:
+def loggable_report(report: JsonObject) -> JsonObject:
     """A structured report as the log holds it; where that is not what was reported, its limitations say so."""
-    kept: dict[str, Any] = plain_data(report)
+    kept: JsonObject = plain_data(report)
     if kept == report:
         return kept
     said = kept.get("limitations") or []
     known = [str(each) for each in said] if isinstance(said, list) else [str(said)]
     return {**kept, "limitations": [*known, "report_not_plain_json"]}
+
+
+def summary_of(
+    ended: Ended, kind: Kind, report: JsonObject | None, capture: Capture | None, mask: Mask
+) -> str:
+    """What an attempt said of itself, without secrets: its report's words, the end of a value, the last it printed."""
+    if report is not None and report.get("summary"):
+        return mask.text(str(report["summary"]))[:SUMMARY_LIMIT]
+    if kind == "python" and ended.value is not None:
+        value = ended.value.get("value")
+        if value is not None:
+            lines = mask.text(str(value)).strip().splitlines()
+            return lines[-1][:SUMMARY_LIMIT] if lines else ""
+    # Once more: what stood between the letters of a secret is not in a summary.
+    return "" if capture is None else mask.text(capture.summary())
 
 
 _PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}
@@ -99,7 +113,7 @@ class Payload:
     is_parsed: bool
     """The value was read out of text, and is stored in its stead; NOT_READ: the text, which is stored as JSON."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> PayloadRecord:
         """For `attempt_ended.payload`."""
         return {
             "schema_id": self.schema_id,
@@ -144,7 +158,7 @@ async def check_payload(
     return Payload(schema_id, provenance, problems, value, is_parsed)
 
 
-def _declared(declared: Any) -> dict[str, Any]:
+def _declared(declared: Any) -> JsonObject:
     return {"model": declared} if isinstance(declared, str) else {"schema": dict(declared)}
 
 
@@ -168,7 +182,7 @@ class Results:
 
     step: PlannedStep
     mask: Mask
-    report: dict[str, Any] | None
+    report: JsonObject | None
     around: RunContext
 
     def typed_value(self, ended: Ended) -> Any:

@@ -12,9 +12,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from pixirnb.history.events import Event, Kind
+from pixirnb.json_types import JsonObject
 
 STEP_OUTPUT = "step:output"
 STEP_HEARTBEAT = "step:heartbeat"
@@ -41,7 +42,7 @@ class Live:
     topic: str
     step: str
     attempt: int
-    data: dict[str, Any] = field(default_factory=dict)
+    data: JsonObject = field(default_factory=dict)
 
 
 News = Event | Live

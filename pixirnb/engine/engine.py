@@ -25,7 +25,7 @@ from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InternalError
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.requests import Sender

@@ -9,14 +9,24 @@ Source: contract.md §4, §8; docs/adr/0015-files-flow.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import Cannot, sentence
-from pixirnb.history.events import EventDraft, warning
-from pixirnb.history.file_events import CONFLICT, METHOD
+from pixirnb.history.event_draft import EventDraft, warning
+from pixirnb.history.file_events import (
+    CONFLICT,
+    METHOD,
+    Changes,
+    ConflictedFile,
+    FileChange,
+    MergeConflicted,
+    PathList,
+    SolvedFile,
+    WorkspaceCaptured,
+)
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -111,7 +121,7 @@ def _captured(
     given: Checkout, files: Files, attempt: Attempt, around: RunContext
 ) -> list[EventDraft]:
     taken, step = files.take(given), attempt.step
-    data: dict[str, Any] = {
+    data: WorkspaceCaptured = {
         "step": step.id,
         "attempt": attempt.number,
         "roots": [
@@ -194,7 +204,7 @@ def conflict_facts(
 ) -> list[EventDraft]:
     """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
     shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
-    data = {
+    data: MergeConflicted = {
         "step": step,
         "attempt": attempt,
         "steps": list(steps),
@@ -222,31 +232,30 @@ def conflict_facts(
     ]
 
 
-def changes_of(taken: CheckoutResult, roots: Roots, blobs: Blobs) -> dict[str, Any]:
+def changes_of(taken: CheckoutResult, roots: Roots, blobs: Blobs) -> Changes:
     """Changes as the log and a bundle hold them; patch and long lists are stored."""
-    files = [
+    files: list[FileChange] = [
         {**fact, "path": roots.shown(root, fact["path"])}
         for root, changes in taken.changes.items()
         for fact in facts_of(changes)
     ]
-    more, lines = None, {}
-    if len(files) > FILES_SHOWN:
-        more = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
-        lines = {key: sum(file[key] or 0 for file in files) for key in ("added", "deleted")}
-    found = {
+    found: Changes = {
         "patch": blobs.put(taken.patch) if taken.patch else None,
         "files": files[:FILES_SHOWN],
         "count": len(files),
-        "more": more,
-        **lines,
+        "more": None,
     }
+    if len(files) > FILES_SHOWN:
+        found["more"] = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
+        found["added"] = sum(file["added"] or 0 for file in files)
+        found["deleted"] = sum(file["deleted"] or 0 for file in files)
     if taken.leading_out:
         links = [f"{path} -> {target}" for path, target in taken.leading_out.items()]
         found["leads_out"] = path_list(links)
     return found
 
 
-def path_list(paths: Sequence[str]) -> dict[str, Any]:
+def path_list(paths: Sequence[str]) -> PathList:
     """A bounded list for the log."""
     return {"paths": list(paths[:PATHS_SHOWN]), "count": len(paths)}
 
@@ -255,7 +264,7 @@ def order_of(
     run: RunState,
     name: str,
     roots: Sequence[str],
-    captured: Sequence[Mapping[str, Any]],
+    captured: Sequence[WorkspaceCaptured],
     word: ConflictResolution,
 ) -> MergeInput:
     """What is wanted of files: the captures as layers, and a person's word on what conflicted."""
@@ -274,7 +283,7 @@ def order_of(
 
 
 def _solved(
-    told: Sequence[Mapping[str, Any]],
+    told: Sequence[SolvedFile],
 ) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
     return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in told}
 
@@ -316,7 +325,7 @@ def _outside(taken: CheckoutResult, step: PlannedStep, roots: Roots) -> list[str
 
 def _conflicted(
     conflict: FileConflict, path: str, clash: MergeConflict, blobs: Blobs
-) -> dict[str, Any]:
+) -> ConflictedFile:
     sides: list[tuple[str, TreeEntry | None]] = [
         (clash.between[0], conflict.ours),
         (clash.between[1], conflict.theirs),

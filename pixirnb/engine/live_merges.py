@@ -12,15 +12,15 @@ from typing import Any
 from pixirnb.engine.merge import Merger
 from pixirnb.engine.run_context import Attempt
 from pixirnb.errors import Cannot, PixirnbError
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.merge_requests import MergeRequest
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan
-from pixirnb.protocols.ports import Offload
+from pixirnb.protocols.ports import Offload, RequestReply
 from pixirnb.protocols.trees import Files
 
-Done = Callable[[list[EventDraft], dict[str, Any]], None]
+Done = Callable[[list[EventDraft], RequestReply], None]
 """Told the facts of a merge that is over, and what to answer."""
 
 
@@ -56,7 +56,7 @@ class LiveMerges:
         async def carry_out() -> None:
             try:
                 facts = await self.offload(merger.of_wish, wish)
-                reply: dict[str, Any] = {"ok": True}
+                reply: RequestReply = {"ok": True}
             except PixirnbError as error:
                 facts, reply = [], error.document()
             done(facts, reply)

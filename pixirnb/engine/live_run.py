@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from anyio.from_thread import BlockingPortal
 
@@ -14,11 +14,12 @@ from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.messages import Message
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import InternalError
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.requests import Request, grant
+from pixirnb.protocols.ports import RequestReply
 
 ENGINE_THREAD: Final = "pixirnb-engine"
 _LOOK_S: Final = 0.1
@@ -46,13 +47,13 @@ class LiveRun:
         """Hand the loop facts that came from a person. Returns at once."""
         self._soon(lambda: self.scheduler.post(Message(tuple(facts))))
 
-    def request(self, request: Request) -> dict[str, Any] | None:
+    def request(self, request: Request) -> RequestReply | None:
         """The loop's answer to what a person of this process asks, once it is on disk: `{"ok": true}` or an error's document.
 
         None when the run came to rest before it was heard. On the engine's own thread nothing can be waited for: there the
         answer is what will be said if nothing comes in between.
         """
-        told: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        told: queue.SimpleQueue[RequestReply | None] = queue.SimpleQueue()
         stimulus = Message(request=request, reply=told.put)
         if threading.current_thread().name == ENGINE_THREAD:
             grant(request, self.scheduler.plan, self.scheduler.board.run)

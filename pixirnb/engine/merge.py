@@ -8,9 +8,8 @@ What was done lies beside the files until the log has it (`Files.recorded`). Sou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pixirnb.engine.isolation import (
     changes_of,
@@ -20,8 +19,16 @@ from pixirnb.engine.isolation import (
     order_of,
 )
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.history.events import Event, EventDraft, warning
-from pixirnb.history.file_events import CONFLICT, LEADS_OUT, METHOD
+from pixirnb.history.event_draft import EventDraft, warning
+from pixirnb.history.events import Event
+from pixirnb.history.file_events import (
+    CONFLICT,
+    LEADS_OUT,
+    METHOD,
+    MergeApplied,
+    MergeConflicted,
+    WorkspaceCaptured,
+)
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
@@ -31,7 +38,7 @@ from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs
-from pixirnb.protocols.trees import Files, MergeConflict, MergeInput, Merging
+from pixirnb.protocols.trees import Files, MergeConflict, MergeInput, MergePutBack, Merging
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.output.mask import mask_here
 
@@ -65,7 +72,7 @@ class Merger:
             merge_requests.word_on(self.run, state),
         )
 
-        def describe(merging: Merging) -> dict[str, Any]:
+        def describe(merging: Merging) -> MergeApplied:
             if attempt.stop.reason is not None:
                 raise _Stopped  # the last moment at which nothing has been touched
             return self._data(merging, order.name, captured, step=step.id, by=f"step {step.id}")
@@ -108,7 +115,7 @@ class Merger:
             ConflictResolution(self._clash(), wish.sides),
         )
 
-        def describe(merging: Merging) -> dict[str, Any]:
+        def describe(merging: Merging) -> MergeApplied:
             return self._data(
                 merging, name, captured, step=None, by=wish.by, request_id=wish.request_id
             )
@@ -140,7 +147,7 @@ class Merger:
         name = self._next_name()
         order, merge = self._backwards(name, undoes)
 
-        def describe(merging: Merging) -> dict[str, Any]:
+        def describe(merging: Merging) -> MergeApplied:
             return {
                 **self._data(merging, name, [], step=None, by=wish.by, request_id=wish.request_id),
                 "steps": list(merge["steps"]),
@@ -154,18 +161,18 @@ class Merger:
             return self._conflict(done, wish)[:1]
         return [EventDraft("merge_applied", done[0]), *_led_out(done[0])]
 
-    def _backwards(self, name: str, undoes: str) -> tuple[MergeInput, dict[str, Any]]:
+    def _backwards(self, name: str, undoes: str) -> tuple[MergeInput, MergeApplied]:
         """What is wanted of files to take a merge back, and the merge."""
         merge = next(m for m in self.run.merges if m["merge"] == undoes)
         roots = [entry["root"] for entry in merge["roots"]]
         return order_of(self.run, name, roots, [], ConflictResolution(self._clash(undoes))), merge
 
-    def _clash(self, undoes: str | None = None) -> dict[str, Any] | None:
+    def _clash(self, undoes: str | None = None) -> MergeConflicted | None:
         """The conflict a person has met already: what was edited since is solved for that very wish, and for no other."""
         clash = self.run.clash
         return clash if clash is not None and clash.get("undoes") == undoes else None
 
-    def _captured(self, wish: MergeRequest) -> list[dict[str, Any]]:
+    def _captured(self, wish: MergeRequest) -> list[WorkspaceCaptured]:
         indices = {self.plan.index[name] for name in wish.steps}
         return merge_requests.captures(self.plan, self.run, indices)
 
@@ -188,12 +195,12 @@ class Merger:
         self,
         merging: Merging,
         name: str,
-        captured: Sequence[Mapping[str, Any]],
+        captured: Sequence[WorkspaceCaptured],
         *,
         step: str | None,
         by: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> MergeApplied:
         return {
             "merge": name,
             "step": step,
@@ -236,7 +243,7 @@ def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
     return _masked([*taken_back(files, run_id), *facts])
 
 
-def _applied(run: RunState, data: dict[str, Any]) -> list[EventDraft]:
+def _applied(run: RunState, data: MergeApplied) -> list[EventDraft]:
     resolved = seams.after_merge(
         run, data["merge"], data["steps"], step=data["step"], by=data["by"]
     )
@@ -246,10 +253,10 @@ def _applied(run: RunState, data: dict[str, Any]) -> list[EventDraft]:
 def _masked(facts: Sequence[EventDraft]) -> list[EventDraft]:
     """As a log may hold them: names of files are masked like any text."""
     mask = mask_here({})
-    return [EventDraft(fact.kind, mask.data(fact.data)) for fact in facts]
+    return [replace(fact, data=mask.data(fact.data)) for fact in facts]
 
 
-def _led_out(data: Mapping[str, Any]) -> list[EventDraft]:
+def _led_out(data: MergeApplied) -> list[EventDraft]:
     """A warning where a merge brought links that lead out: they are landed, as git does."""
     links = data["changes"].get("leads_out")
     if not links:
@@ -263,7 +270,7 @@ def taken_back(files: Files, run_id: str) -> list[EventDraft]:
     return [_put_back(told, run_id) for told in files.taken_back()]
 
 
-def _put_back(told: Mapping[str, Any], run_id: str) -> EventDraft:
+def _put_back(told: MergePutBack, run_id: str) -> EventDraft:
     whose = "" if told["run_id"] == run_id else f" of {told['run_id']}"
     count, edited = told["files"], told["edited"]
     of_files = (
@@ -282,7 +289,7 @@ def merger_of(around: RunContext) -> Merger:
     return Merger(around.plan, around.run, around.roots, files_of(around), around.log.blobs)
 
 
-def _roots_of(captured: Sequence[Mapping[str, Any]]) -> list[str]:
+def _roots_of(captured: Sequence[WorkspaceCaptured]) -> list[str]:
     """The roots in which any of them changed something, in order."""
     named = [
         root["root"]

@@ -5,18 +5,18 @@ The inbox is looked into four times a second for what other processes ask. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import LogWriteFailed
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
-from pixirnb.protocols.ports import Clock, Inbox, Offload, RunLog
+from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply, RunLog
 
-Reply = Callable[[dict[str, Any] | None], None]
+Reply = Callable[[RequestReply | None], None]
 """Told `{"ok": true}`, an error's document, or None when the course ended before the request was heard."""
 
 
@@ -30,7 +30,7 @@ class Message:
     """What a person asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
     reply: Reply | None = None
     """Where the answer goes; None: to the inbox."""
-    said: dict[str, Any] | None = None
+    said: RequestReply | None = None
     """The answer, where the request has been carried out: given once the facts are on disk."""
 
 
@@ -55,7 +55,7 @@ class HeldInbox:
         self.log.require_hold()
         return self.inbox.take()
 
-    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+    def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Leave a reply, unless the run was lost."""
         with suppress(LogWriteFailed):
             self.log.require_hold()

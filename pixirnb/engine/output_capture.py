@@ -14,10 +14,11 @@ import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.events import StoredValue
+from pixirnb.history.kept_files import OutputLog
 from pixirnb.protocols.ports import BlobDraft, KeptBlobs
 from pixirnb.protocols.work import Output
 from pixirnb.runners.output.ansi_text import plain
@@ -142,7 +143,7 @@ class Capture:
         """Whether some of the output is not in the log: its middle, or what the disk did not take."""
         return self.bytes > self._log_limit or bool(self.refusal)
 
-    def record(self, relative: str) -> dict[str, Any]:
+    def record(self, relative: str) -> OutputLog:
         """For `attempt_ended.output_log`."""
         return {"path": relative, "bytes": self.bytes, "truncated": self.is_truncated}
 

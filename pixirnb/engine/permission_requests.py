@@ -17,10 +17,13 @@ import anyio
 
 from pixirnb.engine.run_context import Attempt
 from pixirnb.errors import LogWriteFailed
-from pixirnb.history.agent_events import ASKED, DECIDED, prior_approvals
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event, SubagentEvent
+from pixirnb.history.permission_state import prior_approvals
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Clock
 
 _LOOK_S: Final = 1.0
@@ -34,7 +37,7 @@ _DEPTH: Final = 5
 class _Waiting:
     changed: anyio.Event = field(default_factory=anyio.Event)
     is_recorded: bool = False
-    said: dict[str, Any] | None = None
+    said: JsonObject | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +54,7 @@ class PermissionRequests:
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _refused: LogWriteFailed | None = None
 
-    async def ask(self, step: str, number: int, asked: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, step: str, number: int, asked: JsonObject) -> JsonObject:
         """Whether an attempt may do `{tool, args, digest, why?}`: `{request_id, verdict, by, note}`. Raises LogWriteFailed."""
         digest = str(asked.get("digest") or "")
         known = prior_approvals(self.run.permissions, step, self.run.step(step)).get(digest)
@@ -61,7 +64,7 @@ class PermissionRequests:
         count = self._count[session_id] = self._count.get(session_id, 0) + 1
         request_id = f"{self.run.run_id}/{session_id}.{count}"
         waiting = self._waiting[request_id] = _Waiting()
-        data: dict[str, Any] = {
+        data: SubagentEvent = {
             "event": ASKED,
             "step": step,
             "attempt": number,

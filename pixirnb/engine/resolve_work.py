@@ -19,7 +19,7 @@ from pixirnb.engine.session_continuation import with_grants
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.protocols.work import PythonWork, ShellWork, Work, WorkRefused
+from pixirnb.protocols.work import PythonWork, ShellWork, ToolDefinition, Work, WorkRefused
 from pixirnb.spec.expressions.references import (
     SHELL_VARIABLE,
     Reference,
@@ -70,7 +70,7 @@ def assign(
     *,
     sources: Mapping[str, str],
     depth: int = 0,
-    surface: tuple[dict[str, Any], ...] = (),
+    surface: tuple[ToolDefinition, ...] = (),
 ) -> Assignment:
     """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
     try:
@@ -91,7 +91,7 @@ def _assign(
     *,
     sources: Mapping[str, str],
     depth: int,
-    surface: tuple[dict[str, Any], ...],
+    surface: tuple[ToolDefinition, ...],
 ) -> Assignment:
     env = _environment(step)
     if place.is_isolated:

@@ -13,6 +13,7 @@ from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live
 from pixirnb.engine.folders import AttemptFolders
 from pixirnb.history.run_state import RunState
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Clock, Delegate, Offload, RunLog, Runner
@@ -20,7 +21,7 @@ from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import StopReason
 from pixirnb.spec.expressions.references import Reference
 
-Permit = Callable[[str, int, dict[str, Any]], Awaitable[dict[str, Any]]]
+Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
 """Asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
 
 MARGIN_S: Final = 2.0

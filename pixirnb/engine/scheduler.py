@@ -30,7 +30,8 @@ from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.services import Settings, in_thread
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.codec import storable
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import AttemptStarted, Event
 from pixirnb.ids import attempt_name
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
@@ -45,6 +46,7 @@ from pixirnb.protocols.ports import (
     GroupWriter,
     Inbox,
     Offload,
+    RequestReply,
     RunLog,
     Runner,
 )
@@ -233,7 +235,7 @@ class Scheduler:
         self._ride_at = None
         for draft in riders:
             record(draft)
-        replies: list[tuple[Message, dict[str, Any]]] = []
+        replies: list[tuple[Message, RequestReply]] = []
         for stimulus in stimuli:
             facts = stimulus.facts
             if stimulus.said is not None:
@@ -264,7 +266,7 @@ class Scheduler:
 
     def _grant(
         self, request: Request, reply: Reply | None
-    ) -> tuple[tuple[EventDraft, ...], dict[str, Any] | None]:
+    ) -> tuple[tuple[EventDraft, ...], RequestReply | None]:
         """The facts of a request, and what to tell who asked (None: later); its wishes are noted."""
         try:
             granted = grant(request, self.plan, self.board.run)
@@ -284,7 +286,7 @@ class Scheduler:
         self._group.start_soon(call)
 
     def _merged(
-        self, request: Request, reply: Reply | None, facts: list[EventDraft], said: dict[str, Any]
+        self, request: Request, reply: Reply | None, facts: list[EventDraft], said: RequestReply
     ) -> None:
         """A merge that a person asked for is over."""
 
@@ -294,7 +296,7 @@ class Scheduler:
         self.post(Message(tuple(facts), note, request, reply, said))
 
     async def _reply(
-        self, replies: list[tuple[Message, dict[str, Any]]], *, is_durable: bool
+        self, replies: list[tuple[Message, RequestReply]], *, is_durable: bool
     ) -> None:
         for stimulus, reply in replies:
             said, request = reply, stimulus.request
@@ -391,7 +393,7 @@ class Scheduler:
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:
-        data: dict[str, Any] = {"step": step.id, "attempt": attempt, "pid": pid}
+        data: AttemptStarted = {"step": step.id, "attempt": attempt, "pid": pid}
         if step.kind == "agent":
             data["session_id"] = attempt_name(step.id, attempt)
         self._riders.append(EventDraft("attempt_started", data))

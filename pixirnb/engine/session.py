@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -21,8 +21,10 @@ from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.codec import storable
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event, SubagentEvent
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.roots import WORKSPACE
 from pixirnb.protocols.ports import Caller, Question
 from pixirnb.protocols.work import AgentWork, Ended
@@ -84,7 +86,7 @@ class Session:
 
     # --- what is told -------------------------------------------------------------------------------------------
 
-    def tell(self, kind: str, data: dict[str, Any]) -> None:
+    def tell(self, kind: str, data: JsonObject) -> None:
         """Take in an event; on disk with the next `commit`, or soon."""
         kept = self._mask.data(plain_data(data))
         self._seq += 1
@@ -104,7 +106,7 @@ class Session:
         step, number = self._attempt.step.id, self._attempt.number
         self._around.publish(Live(STEP_SESSION, step, number, told))
 
-    def tell_tool(self, data: dict[str, Any]) -> None:
+    def tell_tool(self, data: JsonObject) -> None:
         """A tool that a scripted agent pretends to have used."""
         call_id = f"c{self._seq}"
         name, result = str(data.get("name")), data.get("result")
@@ -124,7 +126,7 @@ class Session:
 
     # --- what is asked ------------------------------------------------------------------------------------------
 
-    async def answer(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+    async def answer(self, question: Question, data: JsonObject) -> JsonObject:
         """See `protocols.ports.Asking`."""
         try:
             if question == "commit":
@@ -134,9 +136,9 @@ class Session:
                 return await self._permit(data)
             return await self._call(data)
         except PixirnbError as refused:
-            return refused.document()
+            return {**refused.document()}
 
-    async def _permit(self, data: dict[str, Any]) -> dict[str, Any]:
+    async def _permit(self, data: JsonObject) -> JsonObject:
         asked = self._mask.data(plain_data(data))
         asked["agent"] = self._work.session["agent"]
         waits = str(asked.get("call_id"))
@@ -158,14 +160,14 @@ class Session:
         await self.commit()
         return answer
 
-    async def _call(self, data: dict[str, Any]) -> dict[str, Any]:
+    async def _call(self, data: JsonObject) -> JsonObject:
         delegate, around, said = self._around.delegate, self._around, self._work.session
         if delegate is None:
             return {"ok": False, "text": "This tool is not offered here.", "data": {}}
-        told: list[tuple[str, dict[str, Any]]] = []
+        told: list[tuple[str, JsonObject]] = []
         """What the session was told meanwhile: the agent's own fold of it must have it too."""
 
-        def tell(kind: str, data: dict[str, Any]) -> None:
+        def tell(kind: str, data: JsonObject) -> None:
             told.append((kind, self._mask.data(plain_data(data))))
             self.tell(kind, data)
 
@@ -264,7 +266,7 @@ class Session:
     def _terminal(self, ended: Ended, text: str, elapsed_ms: int) -> EventDraft:
         failed = self.state.failed or {}
         said = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
-        data: dict[str, Any] = {
+        data: SubagentEvent = {
             "event": _EVENT.get(ended.status, ended.status),
             "step": self._attempt.step.id,
             "attempt": self._attempt.number,

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from pixirnb.errors import PixirnbError
-from pixirnb.history.agent_events import WANTED, prior_approvals
+from pixirnb.history.agent_events import WANTED
 from pixirnb.history.events import Event
+from pixirnb.history.permission_state import PermissionRequest, prior_approvals
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import RunLog
-from pixirnb.protocols.work import AgentWork
+from pixirnb.protocols.work import AgentWork, Approval
 from pixirnb.sessions.events import CONVERSATION
 
 
@@ -30,8 +31,14 @@ def is_continued(step_id: str, state: StepState, run: RunState) -> bool:
 def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
     """The work, with what a person has allowed the step as it is now."""
     known = prior_approvals(run.permissions, step_id, run.step(step_id))
-    words = ("request_id", "by", "note")
-    granted = {digest: {key: known[digest][key] for key in words} for digest in sorted(known)}
+    granted: dict[str, Approval] = {
+        digest: {
+            "request_id": known[digest]["request_id"],
+            "by": known[digest]["by"],
+            "note": known[digest]["note"],
+        }
+        for digest in sorted(known)
+    }
     return replace(work, granted=granted)
 
 
@@ -60,11 +67,11 @@ def continue_session(
     )
 
 
-def _answers(step_id: str, state: StepState, run: RunState) -> list[dict[str, Any]]:
+def _answers(step_id: str, state: StepState, run: RunState) -> list[PermissionRequest]:
     """The requests of the attempt before that were allowed; none where it ended for another reason."""
     before = state.attempt - 1
-    last = state.errors[-1] if state.errors else {}
-    if last.get("attempt") != before or last.get("kind") != WANTED:
+    last = state.errors[-1] if state.errors else None
+    if last is None or last["attempt"] != before or last["kind"] != WANTED:
         return []
     return [
         asked
@@ -73,7 +80,7 @@ def _answers(step_id: str, state: StepState, run: RunState) -> list[dict[str, An
     ]
 
 
-def _conversation(events: Iterable[Event]) -> list[tuple[str, dict[str, Any]]]:
+def _conversation(events: Iterable[Event]) -> list[tuple[str, JsonObject]]:
     return [
         (event.kind, event.data)
         for event in events
@@ -81,7 +88,7 @@ def _conversation(events: Iterable[Event]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _told(answers: list[dict[str, Any]]) -> str:
+def _told(answers: list[PermissionRequest]) -> str:
     lines = [
         "A person has allowed what you asked for. Nothing was done about it yet: call it again, as it was."
     ]

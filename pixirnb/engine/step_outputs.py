@@ -7,7 +7,7 @@ may not read a disk. Source: contract.md §1 (references), §3 (values).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot
@@ -33,7 +33,7 @@ class Outputs:
 
         Raises Cannot (`output_too_large`, `output_cut`, `value_not_trusted`, `value_unreadable`) or LogDamaged.
         """
-        stored = cast("StoredValue", stored_output(step))
+        stored = stored_output(step)
         if "printed" in stored:
             raise self._too_large(stored)
         data = self.blobs.get(stored["blob"]) if "blob" in stored else None
@@ -48,7 +48,7 @@ class Outputs:
             return _picked(self.run.inputs.get(reference.name), reference)
         step = self.run.step(reference.name)
         if reference.part == "summary":
-            return (step.ended or {}).get("summary", "")
+            return "" if step.ended is None else step.ended["summary"]
         if reference.part == "output_path":
             return self._path(reference, step)
         try:
@@ -62,7 +62,7 @@ class Outputs:
         stored = stored_output(step)
         digest = stored.get("blob")
         if stored.get("printed", 0) > stored.get("bytes", 0):
-            raise self._too_large(cast("StoredValue", stored))
+            raise self._too_large(stored)
         if digest is None:
             digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
         path = self.blobs.path(digest)

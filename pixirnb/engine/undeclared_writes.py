@@ -9,11 +9,12 @@ from running, and none passes as if somebody had looked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.engine.isolation import path_list
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import PixirnbError, sentence
+from pixirnb.history.file_events import PathList
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.runners.output.mask import Mask
 from pixirnb.wording import cut, on_one_line
@@ -38,7 +39,7 @@ def begin(attempt: Attempt, around: RunContext) -> Marks | PixirnbError | None:
 
 def find_undeclared(
     before: Marks | PixirnbError | None, attempt: Attempt, around: RunContext, mask: Mask
-) -> dict[str, Any] | None:
+) -> PathList | None:
     """What nobody had claimed, or why that is not known, for `attempt_ended.outside`; None where there is nothing to tell.
 
     Nor is there beside a merge, which writes for others, and beside a step that may write anything. Blocking.
@@ -61,10 +62,11 @@ def find_undeclared(
         for root, path in touched
         if not claims(root, path) and not path.endswith(_SAVED_BY_OTHERS)
     )
-    return mask.data(path_list(outside)) if outside else None
+    found: PathList | None = mask.data(path_list(outside)) if outside else None
+    return found
 
 
-def _unchecked(error: PixirnbError, mask: Mask) -> dict[str, Any]:
+def _unchecked(error: PixirnbError, mask: Mask) -> PathList:
     """No paths, and why there are none: one sentence on one line, bounded, without secrets."""
     # Masked before it is cut: half a secret is no secret that a mask knows.
     told = sentence(on_one_line(mask.text(error.message)))

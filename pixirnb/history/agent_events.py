@@ -1,22 +1,12 @@
 """What a run's log has to know of the child sessions of its agents: how each ended, and what each asked to be allowed.
 
-    Permissions    the requests of a run, folded: `{request_id: {…, "verdict": None | "allow" | "deny", "static", "is_over"}}`
-
-`static` is the static fingerprint of the step that asked, `is_over` that a person began the step anew since: a word holds for
-the step as it was, until it is begun anew.
-
 A request belongs to an attempt. Once that is over for another reason, or the step has begun anew, nobody waits for the answer.
 Source: contract.md §7 (permissions).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
-
-if TYPE_CHECKING:
-    from pixirnb.history.step_state import StepState
-
-Permissions = dict[str, dict[str, Any]]
+from typing import Any, NotRequired, TypedDict
 
 ASKED = "permission_requested"
 DECIDED = "permission_decided"
@@ -74,62 +64,3 @@ class SubagentEvent(TypedDict):
     """Of a permission that was decided: why."""
     request: NotRequired[str]
     """Of a permission that was decided: the id of what a person asked; one that arrives twice is done once."""
-
-
-def take_permission(known: Permissions, step: StepState, data: dict[str, Any]) -> bool:
-    """Fold one event into what is known; True where it decided a request that was open."""
-    request_id = data.get("request_id")
-    if request_id is None:
-        return False
-    if data["event"] == ASKED:
-        if request_id not in known:
-            origin = {"static": _static(step), "is_over": False}
-            known[request_id] = {**data, **origin, "verdict": None, "by": "", "note": ""}
-            if step.attempt == data["attempt"] and step.stage in {"scheduled", "running"}:
-                step.open_requests.append(request_id)
-        return False
-    asked = known.get(request_id)
-    if data["event"] != DECIDED or asked is None or asked["verdict"] is not None:
-        return False  # said twice, or of nothing that was asked: the first word stands
-    words = {key: data.get(key, "") for key in ("verdict", "by", "note")}
-    known[request_id] = {**asked, **words}
-    if request_id in step.open_requests:
-        step.open_requests.remove(request_id)
-        step.is_permitted = data["verdict"] == "allow" and parked_for_permission(step)
-    return True
-
-
-def parked_for_permission(step: StepState) -> bool:
-    """Whether the step came to rest for want of a permission, and nobody has decided it otherwise since."""
-    is_undecided = step.decision is None
-    kind = (step.error or {}).get("kind")
-    return step.stage == "settled" and is_undecided and kind == WANTED
-
-
-def prior_approvals(known: Permissions, step_id: str, step: StepState) -> dict[str, dict[str, Any]]:
-    """What a person has allowed a step as it is now, by the digest of the call.
-
-    A word was given to whoever asked: an edited step, another agent of that name included, asks for itself.
-    """
-    static = _static(step)
-    return {
-        asked["digest"]: asked
-        for asked in known.values()
-        if asked["step"] == step_id
-        and asked["verdict"] == "allow"
-        and asked.get("digest")
-        and asked["static"] == static
-        and not asked["is_over"]
-    }
-
-
-def end_grants(known: Permissions, step_id: str | None = None) -> None:
-    """What was allowed a step, or all steps, is allowed no more: it will ask again."""
-    for request_id, asked in known.items():
-        if step_id in {None, asked["step"]}:
-            known[request_id] = {**asked, "is_over": True}
-
-
-def _static(step: StepState) -> str | None:
-    """What the step says it does, as of its last attempt."""
-    return (step.fingerprint or {}).get("static")

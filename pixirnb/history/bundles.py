@@ -6,21 +6,83 @@ Source: contract.md §4; the shape is in spellings.md. Large values are named by
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
+from pixirnb.history.events import CheckResult, StoredValue, Validation
+from pixirnb.history.file_events import FileChange, PathList
+from pixirnb.history.kept_files import ArtifactData
 from pixirnb.history.step_state import StepState
 
 BUNDLE_VERSION: Final = 1
 
 
-def bundle(step_id: str, step: StepState, *, agent_id: str | None = None) -> dict[str, Any] | None:
+class Produced(TypedDict, total=False):
+    """What a step made; `blob`, `bytes` and `format` where it does not fit the log."""
+
+    kind: str
+    """`text`, `value` or `files`."""
+    value: Any
+    artifacts: list[ArtifactData]
+    blob: str
+    bytes: int
+    printed: int
+    """Bytes, where that is more than is handed on as a value."""
+    type: str
+    format: str
+
+
+class BundleSource(TypedDict, total=False):
+    """Whose work it was."""
+
+    agent_id: str | None
+    session_id: str | None
+    attempt: int
+
+
+class BundlePayload(TypedDict):
+    """A declared `output`, or the value a human gave."""
+
+    schema_id: str | None
+    provenance: str
+    validation: Validation | None
+    value: Any
+
+
+class BundleChanges(TypedDict):
+    """`Changes` of an event; without `count` and `more` where there are none."""
+
+    patch: str | None
+    files: list[FileChange]
+    count: NotRequired[int]
+    more: NotRequired[str | None]
+    added: NotRequired[int]
+    deleted: NotRequired[int]
+    leads_out: NotRequired[PathList]
+
+
+class CheckpointBundle(TypedDict, total=False):
+    """The Checkpoint Bundle. Whoever shows one takes it as it comes: no member is sure to be there."""
+
+    version: int
+    step_id: str
+    produced: Produced
+    verification: list[CheckResult]
+    known_limitations: list[str]
+    dependent_safe: bool
+    source: BundleSource
+    payload: BundlePayload | None
+    changes: BundleChanges
+    artifacts: list[ArtifactData]
+
+
+def bundle(
+    step_id: str, step: StepState, *, agent_id: str | None = None
+) -> CheckpointBundle | None:
     """The bundle of the step's last attempt, or None where nothing was produced that anyone could use."""
     if step.checkpoint_status not in {"checkpoint_ready", "partial", "needs_orchestrator"}:
         return None
     if step.ended is None and step.decision is None:
         return None
-    ended = step.ended or {}
-    artifacts = list(ended.get("artifacts") or [])
     return {
         "version": BUNDLE_VERSION,
         "step_id": step_id,
@@ -30,54 +92,65 @@ def bundle(step_id: str, step: StepState, *, agent_id: str | None = None) -> dic
         "dependent_safe": step.checkpoint_status == "checkpoint_ready",
         "source": {
             "agent_id": agent_id,
-            "session_id": ended.get("session_id"),
+            "session_id": None if step.ended is None else step.ended.get("session_id"),
             "attempt": step.attempt,
         },
         "payload": _payload(step),
         "changes": changes(step),
-        "artifacts": artifacts,
+        "artifacts": _artifacts(step),
     }
 
 
-def changes(step: StepState) -> dict[str, Any]:
-    """The files a step changed apart from the user's, or brought into them: `{patch, files}`, with `count` and `more`."""
+def changes(step: StepState) -> BundleChanges:
+    """The files a step changed apart from the user's, or brought into them."""
     for event in (step.brought, step.captured):
         if event is not None:
-            return dict(event["changes"])
+            return {**event["changes"]}
+    return no_changes()
+
+
+def no_changes() -> BundleChanges:
+    """Nothing changed."""
     return {"patch": None, "files": []}
 
 
-def stored_output(step: StepState) -> dict[str, Any]:
-    """The StoredValue a step left: an attempt's output, or the value a human gave; format `none` if there is none."""
+def _artifacts(step: StepState) -> list[ArtifactData]:
+    return [] if step.ended is None else list(step.ended.get("artifacts") or [])
+
+
+def stored_output(step: StepState) -> StoredValue:
+    """What a step left: an attempt's output, or the value a human gave; format `none` if there is none."""
     if step.ended is not None:
         output = step.ended.get("output")
         if output is not None:
-            return dict(output)
+            return output.copy()
     if step.decision is not None and step.decision.get("verdict") == "accept":
         return {"format": "json", "value": step.decision.get("value")}
     return {"format": "none"}
 
 
-def describe_output(step: StepState) -> dict[str, Any]:
-    """What the step made: text, a value or files; `blob`, `bytes` and `format` where it does not fit the log.
-
-    `printed`, in bytes, where it is more than is handed on as a value.
-    """
+def describe_output(step: StepState) -> Produced:
+    """What the step made: text, a value or files."""
     output = stored_output(step)
-    artifacts = list((step.ended or {}).get("artifacts") or [])
+    artifacts = _artifacts(step)
     form = output["format"]
     kind = "text" if form == "text" else "files" if form == "none" and artifacts else "value"
-    made: dict[str, Any] = {"kind": kind, "value": output.get("value"), "artifacts": artifacts}
-    for extra in ("blob", "bytes", "printed", "type"):
-        if extra in output:
-            made[extra] = output[extra]
+    made: Produced = {"kind": kind, "value": output.get("value"), "artifacts": artifacts}
+    if "blob" in output:
+        made["blob"] = output["blob"]
+    if "bytes" in output:
+        made["bytes"] = output["bytes"]
+    if "printed" in output:
+        made["printed"] = output["printed"]
+    if "type" in output:
+        made["type"] = output["type"]
     if form not in {"text", "none"}:
         made["format"] = form
     return made
 
 
-def _payload(step: StepState) -> dict[str, Any] | None:
-    declared = (step.ended or {}).get("payload")
+def _payload(step: StepState) -> BundlePayload | None:
+    declared = None if step.ended is None else step.ended.get("payload")
     if declared is None:
         if step.request is not None and step.decision is not None and step.ended is None:
             value = step.decision.get("value")

@@ -28,6 +28,7 @@ from pydantic_core import from_json, to_json
 
 from pixirnb.errors import InternalError
 from pixirnb.history.events import LOG_VERSION, Event
+from pixirnb.json_types import JsonObject
 
 GENESIS: Final = blake2b(b"pixirnb log 1", digest_size=16).hexdigest()
 """The chain value before the first line."""
@@ -122,7 +123,7 @@ def encode(event: Event, previous: str) -> tuple[bytes, str]:
     return b'%b,"chain":"%b"%b\n' % (body[:_AT_END], chain.encode(), body[_AT_END:]), chain
 
 
-def storable(data: dict[str, Any]) -> dict[str, Any]:
+def storable(data: JsonObject) -> JsonObject:
     """`data` as a log gives it back: lone surrogates are replaced, and marked."""
     try:
         to_json(data, inf_nan_mode="constants")
@@ -132,7 +133,7 @@ def storable(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def encode_data(data: dict[str, Any]) -> bytes:
+def encode_data(data: JsonObject) -> bytes:
     """The bytes a line would hold for `data`, for a blob: lone surrogates replaced and marked.
 
     Raises NotCanonicalError.
@@ -232,7 +233,7 @@ def _diagnosis(line: bytes, chain: str, number: int) -> Damage:
     return Damage("chain_broken", number, message)
 
 
-def _rewritten(members: dict[str, Any]) -> bytes:
+def _rewritten(members: JsonObject) -> bytes:
     """The line as `encode` would have written it, with the chain value it claims."""
     return canonical({name: members[name] for name in sorted(members)})
 
@@ -240,7 +241,7 @@ def _rewritten(members: dict[str, Any]) -> bytes:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def _body(event: Event, data: dict[str, Any]) -> bytes:
+def _body(event: Event, data: JsonObject) -> bytes:
     """The line without its chain member and newline."""
     ordered = _ordered(data, 0)
     return _text(
@@ -299,7 +300,7 @@ def _refuse_unreadable(value: Any) -> None:
             _refuse_unreadable(item)
 
 
-def _mended(data: dict[str, Any]) -> dict[str, Any]:
+def _mended(data: JsonObject) -> JsonObject:
     """`data` with lone surrogates replaced and their places listed under REPLACED."""
     places: list[str] = []
     mended = _without_surrogates(data, "", places, 0)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 from pixirnb.history.file_events import PathList
 from pixirnb.history.kept_files import ArtifactData, OutputLog
+from pixirnb.json_types import JsonObject
 
 LOG_VERSION: Final = 1
 
@@ -88,20 +89,8 @@ class Event:
     seq: int
     at: str
     kind: str
-    data: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class EventDraft:
-    """An event before it has a place and a time: what `advance` returns and the engine stamps."""
-
-    kind: Kind
-    data: dict[str, Any]
-
-
-def warning(code: str, message: str, step: str | None) -> EventDraft:
-    """The fact of something that a reader of the outcome should know, and that changes no status."""
-    return EventDraft("warning_raised", {"code": code, "message": message, "step": step})
+    data: JsonObject
+    """That of its kind, once `validation.fits` has said so: the fold hands it to its readers by its TypedDict."""
 
 
 class Owner(TypedDict):
@@ -117,7 +106,8 @@ class ErrorData(TypedDict):
 
     kind: str
     message: str
-    details: dict[str, Any]
+    details: JsonObject
+    """What the work itself knows of it: numbers and texts for people."""
 
 
 class HeldBy(TypedDict):
@@ -167,14 +157,17 @@ class Reason(TypedDict):
     """One of a closed set."""
     step: NotRequired[str | None]
     """The step it speaks of."""
+    seam: NotRequired[str]
+    """Its id, of one that is open."""
 
 
 class CheckResult(TypedDict):
     """One declared check, what it saw, and whether that passes."""
 
-    check: dict[str, Any]
+    check: JsonObject
     passed: bool
-    evidence: dict[str, Any]
+    evidence: JsonObject
+    """What it saw: keys by the kind of check."""
 
 
 class ResumeStep(TypedDict):
@@ -201,6 +194,8 @@ class Parent(TypedDict):
 
 PathText = Annotated[str, "path"]
 """A path: a text without NUL."""
+OPEN: Final = "open"
+"""Of an object whose members a log is not asked for: logs hold, and held, other ones."""
 
 
 class RunStarted(TypedDict):
@@ -208,9 +203,9 @@ class RunStarted(TypedDict):
 
     run_id: str
     workflow: str
-    spec: dict[str, Any]
+    spec: JsonObject
     spec_digest: str
-    inputs: dict[str, Any]
+    inputs: JsonObject
     workspace: PathText
     source: PathText | None
     sources: dict[str, str]
@@ -223,17 +218,25 @@ class RunStarted(TypedDict):
     """Absent for a run that a person started."""
 
 
+ResumeFlags = TypedDict(
+    "ResumeFlags",
+    {"from": str, "only": str, "until": str, "decided": bool},
+    total=False,
+)
+"""What a resume was asked for; `decided` when a decision continued a parked run."""
+
+
 class RunResumed(TypedDict):
     """A later process took the run up again; `steps` is the whole plan of the resume."""
 
     owner: Owner
-    flags: dict[str, Any]
+    flags: Annotated[ResumeFlags, OPEN]
     """`from`, `only`, `until` where given; `decided: true` when a decision continued a parked run."""
     steps: list[ResumeStep]
-    spec: NotRequired[dict[str, Any]]
+    spec: NotRequired[JsonObject]
     """The edited workflow, when the resume was given one; else the pinned one goes on."""
     spec_digest: str
-    inputs: dict[str, Any]
+    inputs: JsonObject
     sources: NotRequired[dict[str, str]]
 
 
@@ -281,10 +284,10 @@ class AttemptEnded(TypedDict):
     exit_code: NotRequired[int | None]
     signal: NotRequired[int | None]
     output: NotRequired[StoredValue]
-    report: NotRequired[dict[str, Any] | None]
-    """An agent's structured report: checkpoint_status summary output limitations seams."""
+    report: NotRequired[JsonObject | None]
+    """An agent's structured report: checkpoint_status summary output limitations seams. None is sure to be there."""
     artifacts: NotRequired[list[ArtifactData]]
-    """Files that the step declared, as they are kept: `{path, blob, bytes}`."""
+    """Files that the step declared, as they are kept."""
     unmatched: NotRequired[list[str]]
     """Globs of `artifacts` that named no file, of an attempt that ended by itself and well."""
     output_log: NotRequired[OutputLog]
@@ -381,6 +384,8 @@ class CheckpointSaved(TypedDict):
     note: str
     request_id: NotRequired[str]
     """Of the request that asked for it, where a person did."""
+    sender: NotRequired[str]
+    """Who else asked."""
 
 
 class WarningRaised(TypedDict):
@@ -389,7 +394,7 @@ class WarningRaised(TypedDict):
     code: str
     message: str
     step: NotRequired[str | None]
-    details: NotRequired[dict[str, Any]]
+    details: NotRequired[JsonObject]
 
 
 class RunFinished(TypedDict):

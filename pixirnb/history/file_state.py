@@ -1,20 +1,54 @@
-"""What a run's log knows of files, folded: changes, merges and seams.
-
-Seams     `{id: {…data of seam_opened, "state": "open" | "resolved", "resolved_by", "resolution"}}`, in order of opening
-Merges    every `merge_applied`, in order; one that was taken back says `undone: true`
-"""
+"""What a run's log knows of files, folded: changes, merges and seams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
+from pixirnb.history.file_events import (
+    MergeApplied,
+    MergeConflicted,
+    SeamOpened,
+    SeamResolved,
+    WorkspaceCaptured,
+)
 from pixirnb.history.step_state import StepState, forget, reset
 from pixirnb.ids import attempt_name
 
-Seams = dict[str, dict[str, Any]]
-Merges = list[dict[str, Any]]
+
+class Seam(SeamOpened):
+    """A seam, and what was said of it since it was opened."""
+
+    state: Literal["open", "resolved"]
+    resolved_by: str | None
+    resolution: str
+    merge: NotRequired[str | None]
+    """The merge that resolved it."""
+
+
+class DoneMerge(MergeApplied):
+    """A merge, and whether it was taken back since."""
+
+    undone: bool
+
+
+class Obligation(TypedDict):
+    """A seam as an outcome names it."""
+
+    id: str
+    between: list[str]
+    paths: list[str]
+    state: str
+    note: str
+    """Why it fits, of one that is resolved; else what was declared or reported."""
+    reason: str
+
+
+Seams = dict[str, Seam]
+"""By id, in order of opening."""
+Merges = list[DoneMerge]
+"""All of them, in order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,8 +62,8 @@ class FileState:
     seams_opened: int = 0
     """The number of the last: no name is given twice."""
     merges: Merges = field(default_factory=list)
-    clash: dict[str, Any] | None = None
-    """Data of the last `merge_conflicted` of a merge that a person asked for, until one succeeds."""
+    clash: MergeConflicted | None = None
+    """The last of a merge that a person asked for, until one succeeds."""
     seq: int = 0
     """Of the last event."""
 
@@ -41,7 +75,7 @@ class FileState:
         return state
 
 
-def last_merge(merges: Merges) -> dict[str, Any] | None:
+def last_merge(merges: Merges) -> DoneMerge | None:
     """The merge that can be taken back: the last that stands, also where it left every file as it was."""
     standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
     return standing[-1] if standing else None
@@ -53,7 +87,7 @@ def taken_back(merges: Merges, step: str, attempt: int) -> str | None:
     return name if any(m["merge"] == name and m["undone"] for m in merges) else None
 
 
-def open_seams(seams: Seams) -> list[dict[str, Any]]:
+def open_seams(seams: Seams) -> list[Seam]:
     """Seams that nobody has resolved, oldest first."""
     return [seam for seam in seams.values() if seam["state"] == "open"]
 
@@ -65,8 +99,8 @@ def drop_seams(seams: Seams, step: str) -> None:
             del seams[name]
 
 
-def obligations(seams: Seams) -> list[dict[str, Any]]:
-    """The seams of an outcome: `{id, between, paths, state, note, reason}`."""
+def obligations(seams: Seams) -> list[Obligation]:
+    """The seams of an outcome."""
     return [
         {
             "id": seam["id"],
@@ -80,13 +114,13 @@ def obligations(seams: Seams) -> list[dict[str, Any]]:
     ]
 
 
-def paths_of(captured: dict[str, Any] | None) -> frozenset[str]:
+def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
     """The files an attempt changed, as far as its event names them."""
-    files: Iterable[dict[str, Any]] = () if captured is None else captured["changes"]["files"]
+    files = [] if captured is None else captured["changes"]["files"]
     return frozenset(file["path"] for file in files)
 
 
-def is_standing(run: FileState, merge: dict[str, Any] | None) -> bool:
+def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
     """Whether all that a merge brought is still what its steps left: an attempt after it has nothing to bring."""
     return merge is not None and all(
         run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
@@ -94,14 +128,14 @@ def is_standing(run: FileState, merge: dict[str, Any] | None) -> bool:
     )
 
 
-def take(run: FileState, kind: str, data: dict[str, Any]) -> None:
+def take(run: FileState, kind: str, data: Any) -> None:
     """Fold one event of these kinds."""
     _HANDLERS[kind](run, data)
     if data.get("request_id") is not None:
         run.requests.add(data["request_id"])
 
 
-def _captured(run: FileState, data: dict[str, Any]) -> None:
+def _captured(run: FileState, data: WorkspaceCaptured) -> None:
     step = run.step(data["step"])
     if step.attempt == data["attempt"]:
         step.captured = data
@@ -110,7 +144,7 @@ def _captured(run: FileState, data: dict[str, Any]) -> None:
             step.solved_at = {root["root"]: root["seen"] for root in data["roots"]}
 
 
-def _merged(run: FileState, data: dict[str, Any]) -> None:
+def _merged(run: FileState, data: MergeApplied) -> None:
     undone = data.get("undoes")
     run.merges.append({**data, "undone": False})
     if data["step"] is None:
@@ -138,8 +172,13 @@ def _reopen(run: FileState, merge: str) -> None:
     """What a merge had resolved lies apart again once it is taken back."""
     for name, seam in run.seams.items():
         if seam["state"] == "resolved" and seam.get("merge") == merge:
-            opened = {"state": "open", "resolved_by": None, "resolution": "", "merge": None}
-            run.seams[name] = {**seam, **opened}
+            run.seams[name] = {
+                **seam,
+                "state": "open",
+                "resolved_by": None,
+                "resolution": "",
+                "merge": None,
+            }
 
 
 def undo_step(step: StepState) -> None:
@@ -156,7 +195,7 @@ def undo_step(step: StepState) -> None:
     step.brought = None
 
 
-def _conflicted(run: FileState, data: dict[str, Any]) -> None:
+def _conflicted(run: FileState, data: MergeConflicted) -> None:
     if data["step"] is None:
         run.clash = data
     else:
@@ -165,27 +204,30 @@ def _conflicted(run: FileState, data: dict[str, Any]) -> None:
         step.solution = step.solved_at = None
 
 
-def _opened(run: FileState, data: dict[str, Any]) -> None:
+_UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
+
+
+def _opened(run: FileState, data: SeamOpened) -> None:
     # A workflow may have steps called like seams: numbers are passed over, and none is given twice.
     number = data["id"].removeprefix("s")
     last = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
     run.seams_opened = max(run.seams_opened + 1, last)
-    run.seams[data["id"]] = {**data, "state": "open", "resolved_by": None, "resolution": ""}
+    run.seams[data["id"]] = cast("Seam", {**data, **_UNRESOLVED})
 
 
-def _resolved(run: FileState, data: dict[str, Any]) -> None:
+def _resolved(run: FileState, data: SeamResolved) -> None:
     seam = run.seams.get(data["id"])
     if seam is not None and seam["state"] == "open":
-        told = {
+        run.seams[data["id"]] = {
+            **seam,
             "state": "resolved",
             "resolved_by": data["by"],
             "resolution": data["note"],
             "merge": data.get("merge"),
         }
-        run.seams[data["id"]] = {**seam, **told}
 
 
-_HANDLERS: Final[dict[str, Callable[[FileState, dict[str, Any]], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[FileState, Any], None]]] = {
     "workspace_captured": _captured,
     "merge_applied": _merged,
     "merge_conflicted": _conflicted,

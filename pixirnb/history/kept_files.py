@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    from pixirnb.history.file_events import PathList
 
 from pixirnb.wording import join_names
 
@@ -30,6 +32,6 @@ class OutputLog(TypedDict):
     """Some of it is not in the file."""
 
 
-def list_paths(paths: Mapping[str, Any]) -> str:
+def list_paths(paths: PathList) -> str:
     """The first five of a `PathList`, and how many more."""
     return join_names(paths["paths"], 5, count=paths["count"])

@@ -13,12 +13,56 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history import file_state
-from pixirnb.history.agent_events import WANTED, Permissions, end_grants, take_permission
-from pixirnb.history.events import Event
+from pixirnb.history.agent_events import WANTED
+from pixirnb.history.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointDecided,
+    CheckpointSaved,
+    DecisionRecorded,
+    DecisionRequested,
+    ErrorData,
+    Event,
+    Owner,
+    Parent,
+    ResumeFlags,
+    RetryPlanned,
+    RunFinished,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    StepHeld,
+    StepScheduled,
+    SubagentEvent,
+    VerificationRecorded,
+    WarningRaised,
+)
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.file_state import FileState, drop_seams
+from pixirnb.history.permission_state import (
+    PermissionRequest,
+    Permissions,
+    end_grants,
+    take_permission,
+)
 from pixirnb.history.step_state import StepState, forget, reset
 from pixirnb.history.validation import fits
+from pixirnb.json_types import JsonObject
+
+
+class RunOwner(Owner):
+    """Who drove one course of a run."""
+
+    at: str
+    """Since when."""
+
+
+class SavedCheckpoint(CheckpointSaved):
+    """A checkpoint as the fold knows it."""
+
+    seq: int
+    """Of its event."""
+    at: str
 
 
 @dataclass(slots=True, eq=False)
@@ -27,36 +71,36 @@ class RunState(FileState):
 
     run_id: str = ""
     workflow: str = ""
-    spec: dict[str, Any] = field(default_factory=dict)
+    spec: JsonObject = field(default_factory=dict)
     spec_digest: str = ""
-    inputs: dict[str, Any] = field(default_factory=dict)
+    inputs: JsonObject = field(default_factory=dict)
     workspace: str = ""
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
-    owners: list[dict[str, Any]] = field(default_factory=list)
-    """Who drove each of its courses, and since when: `at`."""
+    owners: list[RunOwner] = field(default_factory=list)
+    """Who drove each of its courses."""
     started_at: str | None = None
     ended_at: str | None = None
-    finished: dict[str, Any] | None = None
-    """Data of the `run_finished` that ends the present course; None while it is open."""
+    finished: RunFinished | None = None
+    """What ends the present course; None while it is open."""
     elapsed_ms: int = 0
     """Of all finished courses together."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
-    flags: dict[str, Any] = field(default_factory=dict)
+    flags: ResumeFlags = field(default_factory=ResumeFlags)
     """Of the last resume."""
-    checkpoints: list[dict[str, Any]] = field(default_factory=list)
-    warnings: list[dict[str, Any]] = field(default_factory=list)
+    checkpoints: list[SavedCheckpoint] = field(default_factory=list)
+    warnings: list[WarningRaised] = field(default_factory=list)
     decided_after_end: bool = False
     """A decision was recorded since the run came to rest, and no resume followed."""
     permissions: Permissions = field(default_factory=dict)
-    """What agents asked to be allowed, by request id: data of `permission_requested`, and `verdict` (None: open) `by note`."""
+    """What agents asked to be allowed."""
     repos: dict[str, str] = field(default_factory=dict)
     """Where each of `repos` lies, from the workspace."""
-    parent: dict[str, Any] | None = None
+    parent: Parent | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
-    forked: dict[str, Any] | None = None
-    """Data of `run_forked`: the run and the checkpoint this one goes on from."""
+    forked: RunForked | None = None
+    """The run and the checkpoint this one goes on from."""
     at: str | None = None
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)
@@ -65,9 +109,9 @@ class RunState(FileState):
     @property
     def depth(self) -> int:
         """Of delegation: 0 for a run that a person started."""
-        return 0 if self.parent is None else int(self.parent["depth"]) + 1
+        return 0 if self.parent is None else self.parent["depth"] + 1
 
-    def open_permissions(self, step_id: str | None = None) -> list[dict[str, Any]]:
+    def open_permissions(self, step_id: str | None = None) -> list[PermissionRequest]:
         """Requests for permissions that wait for a person's word, oldest first; of one step, or of all."""
         return [
             self.permissions[request]
@@ -99,7 +143,7 @@ def fold(events: Iterable[Event]) -> RunState:
     return state
 
 
-def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.run_id = data["run_id"]
     run.workflow = data["workflow"]
     run.workspace = data["workspace"]
@@ -110,7 +154,7 @@ def _run_started(run: RunState, data: dict[str, Any], event: Event) -> None:
     _pin(run, data, event)
 
 
-def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     # What came before happened in another run: its time and its warnings are not this one's.
     run.forked = data
     run.started_at = event.at
@@ -127,7 +171,7 @@ def _run_forked(run: RunState, data: dict[str, Any], event: Event) -> None:
         step.open_requests = []
 
 
-def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
     run.flags = data["flags"]
     _pin(run, data, event)
     run.finished = None
@@ -151,7 +195,7 @@ def _run_resumed(run: RunState, data: dict[str, Any], event: Event) -> None:
         run.step(removed).open_requests = []  # nobody is left to be allowed what it asked for
 
 
-def _pin(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.courses += 1
     run.spec = data.get("spec") or run.spec
     run.spec_digest = data["spec_digest"]
@@ -166,7 +210,7 @@ _MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
 """Reasons of a rerun that an equal fingerprint ends."""
 
 
-def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step = run.step(data["step"])
     if step.recheck:
         forget(step)
@@ -193,7 +237,7 @@ def _step_scheduled(run: RunState, data: dict[str, Any], event: Event) -> None:
     drop_seams(run.seams, data["step"])
 
 
-def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _attempt_started(run: RunState, data: AttemptStarted, event: Event) -> None:
     del event
     step = run.step(data["step"])
     if step.stage == "scheduled" and step.attempt == data["attempt"]:
@@ -202,22 +246,22 @@ def _attempt_started(run: RunState, data: dict[str, Any], event: Event) -> None:
         step.pid = data["pid"]
 
 
-def _attempt_ended(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:
     step = run.step(data["step"])
     step.ended_seq = event.seq
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
-    if (data["error"] or {}).get("kind") != WANTED:
+    if data["error"] is None or data["error"]["kind"] != WANTED:
         step.open_requests = []
 
 
-def _verification_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _verification_recorded(run: RunState, data: VerificationRecorded, event: Event) -> None:
     del event
     run.step(data["step"]).checks = data["checks"]
 
 
-def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _retry_planned(run: RunState, data: RetryPlanned, event: Event) -> None:
     del event
     step = run.step(data["step"])
     step.stage = "retrying"
@@ -236,7 +280,7 @@ def _retry_planned(run: RunState, data: dict[str, Any], event: Event) -> None:
     step.is_permitted = False
 
 
-def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _checkpoint_decided(run: RunState, data: CheckpointDecided, event: Event) -> None:
     step = run.step(data["step"])
     step.stage = "settled"
     step.kept = None
@@ -256,9 +300,9 @@ def _checkpoint_decided(run: RunState, data: dict[str, Any], event: Event) -> No
     _remember(step, data["error"])
 
 
-def _remember(step: StepState, error: dict[str, Any] | None) -> None:
+def _remember(step: StepState, error: ErrorData | None) -> None:
     if error is not None:
-        tail = (step.ended or {}).get("tail", "")
+        tail = "" if step.ended is None else step.ended.get("tail", "")
         step.errors.append(
             {
                 "attempt": step.attempt,
@@ -269,7 +313,7 @@ def _remember(step: StepState, error: dict[str, Any] | None) -> None:
         )
 
 
-def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _step_held(run: RunState, data: StepHeld, event: Event) -> None:
     del event
     step = run.step(data["step"])
     step.stage = "settled"
@@ -285,7 +329,7 @@ def _step_held(run: RunState, data: dict[str, Any], event: Event) -> None:
     )
 
 
-def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _decision_requested(run: RunState, data: DecisionRequested, event: Event) -> None:
     step = run.step(data["step"])
     if data["reason"] in {"ask", "in_flight"}:
         if step.recheck:
@@ -300,7 +344,7 @@ def _decision_requested(run: RunState, data: dict[str, Any], event: Event) -> No
     step.attempt = data["attempt"]
 
 
-def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _decision_recorded(run: RunState, data: DecisionRecorded, event: Event) -> None:
     del event
     run.requests.add(data["request_id"])
     step = run.step(data["step"])
@@ -313,18 +357,18 @@ def _decision_recorded(run: RunState, data: dict[str, Any], event: Event) -> Non
     run.decided_after_end = run.finished is not None
 
 
-def _checkpoint_saved(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _checkpoint_saved(run: RunState, data: CheckpointSaved, event: Event) -> None:
     run.checkpoints.append({**data, "seq": event.seq, "at": event.at})
     if "request_id" in data:
         run.requests.add(data["request_id"])
 
 
-def _warning_raised(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _warning_raised(run: RunState, data: WarningRaised, event: Event) -> None:
     del event
     run.warnings.append(data)
 
 
-def _subagent_event(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _subagent_event(run: RunState, data: SubagentEvent, event: Event) -> None:
     del event
     was_decided = take_permission(run.permissions, run.step(data["step"]), data)
     if "request" in data:
@@ -332,17 +376,17 @@ def _subagent_event(run: RunState, data: dict[str, Any], event: Event) -> None:
     run.decided_after_end = run.decided_after_end or (was_decided and run.finished is not None)
 
 
-def _of_files(kind: str) -> Callable[[RunState, dict[str, Any], Event], None]:
+def _of_files(kind: str) -> Callable[[RunState, Any, Event], None]:
     return lambda run, data, _: file_state.take(run, kind, data)
 
 
-def _run_finished(run: RunState, data: dict[str, Any], event: Event) -> None:
+def _run_finished(run: RunState, data: RunFinished, event: Event) -> None:
     run.finished = data
     run.ended_at = event.at
     run.elapsed_ms += data["elapsed_ms"]
 
 
-_HANDLERS: Final[dict[str, Callable[[RunState, dict[str, Any], Event], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {
     "run_started": _run_started,
     "run_resumed": _run_resumed,
     "run_forked": _run_forked,

@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
+
+from pixirnb.history.events import (
+    AttemptEnded,
+    CheckpointStatus,
+    CheckResult,
+    DecisionRecorded,
+    DecisionRequested,
+    ErrorData,
+    HeldBy,
+    RetryPlanned,
+    SubagentStatus,
+)
+from pixirnb.history.file_events import MergeApplied, MergeConflicted, WorkspaceCaptured
 
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Where a step stands: idle (nothing yet, or to be done again) → scheduled → running → ended → settled.
 `retrying` waits for its next attempt, `asking` for a human."""
+
+
+class PastError(TypedDict):
+    """How one ended attempt was not ready, as the fold remembers it."""
+
+    attempt: int
+    kind: str
+    message: str
+    tail: str
+    """The last of what it printed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +43,7 @@ class StepState:
     tried_before: int = 0
     """Attempts made before the present course (start or last resume): the retry budget is new after each."""
     wave: int | None = None
-    subagent_status: str = "queued"
+    subagent_status: SubagentStatus = "queued"
     timeout_ms: int | None = None
     pid: int | None = None
     scheduled_seq: int = 0
@@ -33,27 +56,27 @@ class StepState:
     """Sequence number at which its dependencies were last known to have left what it builds on: an intent, or a reuse."""
     fingerprint: dict[str, str] | None = None
     """Of the last scheduled attempt or request."""
-    ended: dict[str, Any] | None = None
-    """Data of the last `attempt_ended`."""
-    checks: list[dict[str, Any]] = field(default_factory=list)
-    checkpoint_status: str | None = None
-    error: dict[str, Any] | None = None
+    ended: AttemptEnded | None = None
+    """The last."""
+    checks: list[CheckResult] = field(default_factory=list)
+    checkpoint_status: CheckpointStatus | None = None
+    error: ErrorData | None = None
     limitations: list[str] = field(default_factory=list)
     digest: str | None = None
-    held_by: dict[str, Any] | None = None
-    retry: dict[str, Any] | None = None
-    request: dict[str, Any] | None = None
-    """The open (or answered) `decision_requested`."""
-    decision: dict[str, Any] | None = None
-    """A `decision_recorded`; `decided` says whether the checkpoint followed."""
+    held_by: HeldBy | None = None
+    retry: RetryPlanned | None = None
+    request: DecisionRequested | None = None
+    """The open (or answered) one."""
+    decision: DecisionRecorded | None = None
+    """`decided` says whether the checkpoint followed."""
     decided: bool = False
     reason: str | None = None
     """Why the last resume looks at it again."""
     is_selected: bool = True
     """False: left out of the present course by the person; not run again."""
-    kept: str | None = None
+    kept: CheckpointStatus | None = None
     """Checkpoint status before it was set back, of a step that keeps it if its fingerprint turns out unchanged."""
-    kept_subagent: str = "queued"
+    kept_subagent: SubagentStatus = "queued"
     """Its subagent status before a hold, of a step that may keep what it had."""
     is_lost: bool = False
     """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
@@ -61,22 +84,47 @@ class StepState:
     """Ids of the permissions its present attempt asked for that wait for a person's word; kept while it is parked for them."""
     is_permitted: bool = False
     """A person has allowed what it came to rest for want of, and it has not run since."""
-    captured: dict[str, Any] | None = None
-    """Data of the last attempt's `workspace_captured`; None where it worked in the user's files."""
-    brought: dict[str, Any] | None = None
-    """Data of the `merge_applied` that this merge step did, and that stands."""
+    captured: WorkspaceCaptured | None = None
+    """Of the last attempt; None where it worked in the user's files."""
+    brought: MergeApplied | None = None
+    """What this merge step did, and what stands."""
     merged_by: str | None = None
     """The merge that brought those changes into the user's files, and stands."""
-    clash: dict[str, Any] | None = None
-    """Data of the last `merge_conflicted` that kept it from going on; what was solved stays solved, in later courses too."""
+    clash: MergeConflicted | None = None
+    """The last that kept it from going on; what was solved stays solved, in later courses too."""
     clash_seq: int = 0
     """Its sequence number."""
-    solution: dict[str, Any] | None = None
-    """A person's `decision_recorded` on that conflict, for the attempt to come, and for later ones while both sides stay so."""
+    solution: DecisionRecorded | None = None
+    """A person's word on that conflict, for the attempt to come, and for later ones while both sides stay so."""
     solved_at: dict[str, str] | None = None
     """By root: the user's files as the first attempt with that solution found them; None where none was captured."""
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    """One entry an ended attempt that was not ready: `{attempt, kind, message, tail}`."""
+    errors: list[PastError] = field(default_factory=list)
+    """One entry an ended attempt that was not ready."""
+
+    @property
+    def error_kind(self) -> str | None:
+        """Kind of the error it settled with."""
+        return None if self.error is None else self.error["kind"]
+
+    @property
+    def hold(self) -> str | None:
+        """Kind of what holds it."""
+        return None if self.held_by is None else self.held_by["kind"]
+
+    @property
+    def holder(self) -> str | None:
+        """The step that is to blame for its hold, if one is."""
+        return None if self.held_by is None else self.held_by["step"]
+
+    @property
+    def built_on(self) -> list[str]:
+        """Steps whose changes its files were given with."""
+        return [] if self.captured is None else self.captured["built_on"]
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values that a person may accept it with; empty: any."""
+        return [] if self.request is None else self.request["choices"]
 
     @property
     def recheck(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from typing import (
+    Annotated,
     Any,
     Final,
     Literal,
@@ -24,11 +25,12 @@ from typing import (
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from pixirnb.history import events, file_events
+from pixirnb.json_types import JsonObject
 
 Fits = Callable[[Any], bool]
 
 
-def fits(kind: str, data: dict[str, Any]) -> bool:
+def fits(kind: str, data: JsonObject) -> bool:
     """Whether `data` can be read as that of `kind`; True for kinds nobody here knows."""
     test = _SHAPES.get(kind)
     return test is None or test(data)
@@ -53,6 +55,8 @@ def _schema(hint: Any) -> CoreSchema:
         return _schema(arguments[0])
     if hint == events.PathText:
         return core_schema.str_schema(strict=True, pattern=r"^[^\x00]*$")
+    if origin is Annotated:
+        return core_schema.is_instance_schema(dict)  # events.OPEN
     if origin is Literal:
         return core_schema.is_instance_schema(str)
     if origin in {Union, types.UnionType}:

@@ -6,9 +6,8 @@ slot (a false `when`, a question, a result that still holds) is settled before a
 
 from __future__ import annotations
 
-from typing import cast
-
-from pixirnb.history.events import CheckpointStatus, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import ErrorData
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import asks_of_death
@@ -85,7 +84,7 @@ def _without_a_slot(moment: Snapshot, index: int) -> list[EventDraft]:
     if state.kept is not None and state.fingerprint == _fingerprints(moment, step):
         if state.decision is not None and not state.decided:
             return after_decision(moment, index)
-        verdict = Verdict(cast("CheckpointStatus", state.kept), state.error, state.limitations)
+        verdict = Verdict(state.kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.when is not None:
         missing = _missing(moment, step)
@@ -153,7 +152,7 @@ def _missing(moment: Snapshot, step: PlannedStep) -> EventDraft | None:
             continue
         except LookupError as error:
             kind = "output_too_large" if isinstance(error, ValueNotOffered) else "reference_missing"
-            told = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
+            told: ErrorData = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
             state = moment.board.state(step.index)
             verdict = Verdict("failed", told)
             return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.admission import settle_without_running, start
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Advance, Snapshot, StopAttempt
@@ -130,11 +130,16 @@ def _rest(moment: Snapshot) -> list[EventDraft]:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
         return [_held_at_rest(moment, plan.steps[index]) for index in board.waiting()]
-    ending = conclude(plan, board.run, stop=board.stop, is_timed_out=moment.is_timed_out)
-    elapsed_ms = round((moment.now - board.course_started) * 1000)
+    ending = conclude(
+        plan,
+        board.run,
+        stop=board.stop,
+        is_timed_out=moment.is_timed_out,
+        elapsed_ms=round((moment.now - board.course_started) * 1000),
+    )
     return [
         _checkpoint(moment, "end", "end"),
-        EventDraft("run_finished", {**ending, "elapsed_ms": elapsed_ms}),
+        EventDraft("run_finished", ending),
     ]
 
 

@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.history.agent_events import WANTED
-from pixirnb.history.events import Event
+from pixirnb.history.events import (
+    AttemptEnded,
+    CheckpointDecided,
+    DecisionRequested,
+    Event,
+    RetryPlanned,
+    StepScheduled,
+)
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -49,7 +57,7 @@ class Board:
         """Steps the operator cancelled one by one."""
         self.detached: dict[int, int] = {}
         """Step to attempt of python threads that outlived their step; they keep their claims."""
-        self.values: dict[str, Any] = {}
+        self.values: JsonObject = {}
         """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
         self.phases_done: list[int] = []
         """Phases that became complete and have no checkpoint yet."""
@@ -146,19 +154,20 @@ class Board:
         index = self.plan.index.get(event.data.get("step", ""))
         if index is None:
             return
+        data: Any = event.data
         match event.kind:
             case "step_scheduled":
-                self._on_scheduled(index, event.data, now)
+                self._on_scheduled(index, data, now)
             case "attempt_ended":
-                self._on_ended(index, event.data)
+                self._on_ended(index, data)
             case "retry_planned":
-                self._on_retry(index, event.data, now)
+                self._on_retry(index, data, now)
             case "checkpoint_decided":
-                self._on_decided(index, event.data)
+                self._on_decided(index, data)
             case "step_held":
                 self._leave_idle(index)
             case "decision_requested":
-                self._on_request(index, event.data, now)
+                self._on_request(index, data, now)
             case "decision_recorded":
                 self._on_decision(index)
             case "subagent_event":
@@ -294,14 +303,14 @@ class Board:
         place = bisect_left(self.ready, index)
         return place < len(self.ready) and self.ready[place] == index
 
-    def _on_scheduled(self, index: int, data: dict[str, Any], now: float) -> None:
+    def _on_scheduled(self, index: int, data: StepScheduled, now: float) -> None:
         self._leave_idle(index)
         self.running[index] = Running(data["attempt"], now, _after(now, data["timeout_ms"]))
         claim = self.claim(index)
         if claim is not None:
             self.claims.add(index, claim)
 
-    def _on_ended(self, index: int, data: dict[str, Any]) -> None:
+    def _on_ended(self, index: int, data: AttemptEnded) -> None:
         if self.running.pop(index, None) is not None and self.claim(index) is not None:
             if data["status"] == "detached":
                 self.detached[index] = data["attempt"]
@@ -313,7 +322,7 @@ class Board:
         if index not in self.ended:
             self.ended.append(index)
 
-    def _on_retry(self, index: int, data: dict[str, Any], now: float) -> None:
+    def _on_retry(self, index: int, data: RetryPlanned, now: float) -> None:
         if data["retry_class"] == WANTED:  # it had settled
             self.permitted.discard(index)
         elif data["retry_class"] == CONFLICT:  # so it had, and a person has spoken
@@ -336,7 +345,7 @@ class Board:
         if self.state(index).is_permitted:
             self.permitted.add(index)
 
-    def _on_decided(self, index: int, data: dict[str, Any]) -> None:
+    def _on_decided(self, index: int, data: CheckpointDecided) -> None:
         if index in self.ended:
             self.ended.remove(index)
         else:
@@ -352,10 +361,11 @@ class Board:
 
     def _look_for_seams(self, index: int) -> None:
         step, state = self.plan.steps[index], self.state(index)
-        if step.spec.seams or state.captured or (state.ended or {}).get("report"):
+        is_reported = state.ended is not None and bool(state.ended.get("report"))
+        if step.spec.seams or state.captured or is_reported:
             self.unseamed.add(index)
 
-    def _on_request(self, index: int, data: dict[str, Any], now: float) -> None:
+    def _on_request(self, index: int, data: DecisionRequested, now: float) -> None:
         if data["reason"] in {"ask", "in_flight"}:
             self._leave_idle(index)
             self.asking[index] = _after(now, data["timeout_ms"])

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pixirnb.history.codec import Damage
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.findings import Finding, offer, rest_of
-from pixirnb.machine.next_actions import step_actions
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.findings import DiagnosisDocument, Finding, rest_of
+from pixirnb.machine.next_actions import NextAction, offer, step_actions
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.session_diagnosis import SeenSession, of_sessions
 from pixirnb.planning.plan import Plan
@@ -48,7 +49,7 @@ class Diagnosis:
             return "blocked"
         return "ready_with_warnings" if self.findings else "ready"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DiagnosisDocument:
         """The JSON of the reference."""
         found = [finding.document() for finding in self.findings]
         return {"run_id": self.run_id, "status": self.status, "findings": found}
@@ -77,7 +78,7 @@ class DiagnosisInput:
     damage: Damage | None = None
     is_held: bool = False
     """A live owner has it, or another host's record says so."""
-    lease: dict[str, Any] | None = None
+    lease: JsonObject | None = None
     """`{host, pid, since}` of the record beside the lock."""
     standing: LeaseStanding | None = None
     """None: no record, and the lock is free."""
@@ -145,7 +146,7 @@ def findings(
 def _of_the_log(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
     damage = around.damage
     if damage is not None:
-        evidence: dict[str, Any] = {"line": damage.line}
+        evidence: JsonObject = {"line": damage.line}
         if damage.code == "torn_tail":
             told = f"The last line was not finished and was promised to nobody: {damage.message}."
             yield Finding(damage.code, "warning", told, None, evidence, _resume(run, around))
@@ -196,7 +197,7 @@ def _of_the_owner(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
         return
     if run.finished is None:
         told = "The process that ran it died: nothing was recorded after its last event."
-        evidence = {"seq": run.seq, "at": run.at}
+        evidence: JsonObject = {"seq": run.seq, "at": run.at}
         yield Finding("owner_died", "warning", told, None, evidence, _resume(run, around))
     if around.strays:
         told = f"{len(around.strays)} processes of its steps live and nobody owns them: a resume ends them."
@@ -244,7 +245,7 @@ def _of_a_step(
     run: RunState,
     step: str,
     state: StepState,
-    actions: Sequence[dict[str, Any]],
+    actions: Sequence[NextAction],
     around: DiagnosisInput,
 ) -> Iterator[Finding]:
     first = actions[0] if actions and not around.is_held and not _is_damaged(around) else None
@@ -255,18 +256,19 @@ def _of_a_step(
         yield Finding("evidence_missing", "blocked", told, step, attempt, again)
     if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":
         told = f"{step} ran out of time in attempt {state.attempt}."
-        evidence = attempt | {"timeout_ms": state.timeout_ms}
+        evidence: JsonObject = attempt | {"timeout_ms": state.timeout_ms}
         yield Finding("timed_out", "warning", told, step, evidence, first)
     if state.subagent_status == "detached":
         told = f"What worked for {step} could not be ended, or not be reached; it may still be at work."
         yield Finding("detached", "warning", told, step, attempt, first)
     if state.checkpoint_status == "partial":
         told = f"{step} is partial; what it left is kept."
-        artifacts = [entry.get("path") for entry in (state.ended or {}).get("artifacts") or []]
+        ended = state.ended
+        artifacts = [] if ended is None else [file["path"] for file in ended.get("artifacts") or []]
         evidence = attempt | {"artifacts": artifacts[:_LISTED]} | rest_of(artifacts, _LISTED)
         yield Finding("partial_preserved", "warning", told, step, evidence, first)
     elif state.awaits_human and not state.open_requests:
-        question = str((state.request or {}).get("question") or "")
+        question = "" if state.request is None else state.request["question"]
         told = f"{step} waits for a decision."
         yield Finding("decision_open", "warning", told, step, {"question": question[:300]}, first)
     for asked in run.open_permissions(step):
@@ -274,7 +276,7 @@ def _of_a_step(
         told = (
             f"{step} waits for a permission: an agent wants to use `{str(asked.get('tool'))[:80]}`."
         )
-        wanted: dict[str, Any] = {"request_id": request} | attempt
+        wanted: JsonObject = {"request_id": request} | attempt
         wanted |= {"tool": asked.get("tool"), "args": asked.get("args")}
         approve = offer("approve_request", step, f"%pixir approve {request}")
         yield Finding("permission_open", "warning", told, step, wanted, approve)
@@ -293,7 +295,7 @@ def _lost_blob(run: RunState, lost: LostBlob, around: DiagnosisInput) -> Finding
     stands_on_it = state is not None and lost.attempt in {None, state.attempt}
     how = "is missing" if lost.code == "blob_missing" else "is not what was written"
     whose = f"of {lost.step}, attempt {lost.attempt}," if lost.step else "of the run"
-    evidence: dict[str, Any] = {"digest": lost.digest, "attempt": lost.attempt}
+    evidence: JsonObject = {"digest": lost.digest, "attempt": lost.attempt}
     if run.forked is not None:
         evidence["forked_from"] = run.forked.get("run_id")  # a copy may still lie there
     may_rerun = stands_on_it and lost.step and not around.is_held and not _is_damaged(around)
@@ -317,11 +319,11 @@ def _is_damaged(around: DiagnosisInput) -> bool:
     return around.damage is not None and around.damage.code != "torn_tail"
 
 
-def _resume(run: RunState, around: DiagnosisInput) -> dict[str, Any] | None:
+def _resume(run: RunState, around: DiagnosisInput) -> NextAction | None:
     if _is_damaged(around) or around.is_held:
         return None
     return offer("resume_run", None, f"%pixir resume {run.run_id}")
 
 
-def _again(run: RunState, step: str) -> dict[str, Any]:
+def _again(run: RunState, step: str) -> NextAction:
     return offer("rerun_step", step, f"%pixir resume {run.run_id} --from {step}")

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
-from pixirnb.machine.next_actions import Action
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.next_actions import NextAction
 
 Severity = Literal["warning", "blocked"]
+
+
+class FindingDocument(TypedDict):
+    """The JSON of a `Finding`."""
+
+    code: str
+    severity: Severity
+    message: str
+    step: str | None
+    evidence: JsonObject
+    next_action: NextAction | None
+
+
+class DiagnosisDocument(TypedDict, total=False):
+    """The JSON of a diagnosis of one run; of many only `status` and `runs`."""
+
+    run_id: str
+    status: str
+    findings: list[FindingDocument]
+    runs: list[DiagnosisDocument]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +40,15 @@ class Finding:
     severity: Severity
     message: str
     step: str | None = None
-    evidence: dict[str, Any] = field(default_factory=dict)
-    next_action: dict[str, Any] | None = None
-    """`{action, step, cell}`, as in an outcome; None where there is nothing to run."""
+    evidence: JsonObject = field(default_factory=dict)
+    next_action: NextAction | None = None
+    """None where there is nothing to run."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> FindingDocument:
         """The JSON of the reference."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return cast("FindingDocument", {name: getattr(self, name) for name in self.__slots__})
 
 
-def offer(name: Action, step: str | None, cell: str) -> dict[str, Any]:
-    """What can be done next, as in an outcome."""
-    return {"action": name, "step": step, "cell": cell}
-
-
-def rest_of(entries: Sequence[object] | Mapping[str, object], listed: int) -> dict[str, Any]:
+def rest_of(entries: Sequence[object] | Mapping[str, object], listed: int) -> JsonObject:
     """How many entries of a list are not shown, where some are not."""
     return {"and_more": len(entries) - listed} if len(entries) > listed else {}

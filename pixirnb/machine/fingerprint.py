@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.history.bundles import changes, describe_output, stored_output
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
@@ -23,7 +23,7 @@ from pixirnb.spec.steps import PythonStep
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
     """Digest of what the step does: kind, payload or pinned source, agent, place, checks and declared output."""
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    seen: dict[str, Any] = {
+    seen: JsonObject = {
         key: written[key]
         for key in ("run", "call", "with", "task", "ask", "merge", "cwd", "env", "output")
         if key in written and written[key] != {}
@@ -54,9 +54,7 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     return digest(step.kind, seen)
 
 
-def dynamic(
-    plan: Plan, run: RunState, index: int, *, inputs: Mapping[str, Any] | None = None
-) -> str:
+def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None = None) -> str:
     """Digest of what the step would be given now: its references resolved, and what its dependencies left.
 
     `inputs`: those to resolve with, where they are not the run's.
@@ -69,7 +67,7 @@ def dynamic(
         given[name] = None if state is None else state.digest
     known = run.inputs if inputs is None else inputs
     resolved = {reference.text: _seen(run, reference, known) for reference in step.references}
-    seen: dict[str, Any] = {"dependencies": given, "references": resolved}
+    seen: JsonObject = {"dependencies": given, "references": resolved}
     if step.workspace == "isolated" or step.kind == "merge":
         # Files flow past steps that only read: what its copy begins from is of all before it, not of the last alone.
         files = _changed_before(plan, run, index)
@@ -100,7 +98,7 @@ def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
 def of_result(step: StepState) -> str:
     """Digest of produced, payload and changes: all that dependents can see of a result."""
     made = describe_output(step)
-    payload = (step.ended or {}).get("payload")
+    payload = None if step.ended is None else step.ended.get("payload")
     schema = None if payload is None else payload.get("schema_id")
     seen = {"produced": made, "schema": schema}
     changed = changes(step)
@@ -119,7 +117,7 @@ def digest(tag: str, value: Any) -> str:
     return "b2:" + hashlib.blake2b(f"{tag}\n{text}".encode(), digest_size=16).hexdigest()
 
 
-def _seen(run: RunState, reference: Reference, inputs: Mapping[str, Any]) -> Any:
+def _seen(run: RunState, reference: Reference, inputs: JsonMapping) -> Any:
     """What a fingerprint sees of a value: itself, or the name of the blob it lies in, whether that was loaded or not."""
     if reference.source == "step" and reference.name in run.steps:
         state = run.steps[reference.name]

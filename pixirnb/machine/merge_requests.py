@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.bundles import BundleChanges, no_changes
+from pixirnb.history.file_events import CONFLICT, ConflictSide, MergeConflicted, WorkspaceCaptured
 from pixirnb.history.file_state import last_merge, paths_of
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import mergeable
 from pixirnb.planning.plan import Plan, ancestors
 from pixirnb.spec.steps import MergeStep
@@ -41,9 +43,7 @@ class MergeRequest:
     request_id: str
 
 
-def wish(
-    said: Mapping[str, Any], plan: Plan, run: RunState, *, by: str, request_id: str
-) -> MergeRequest:
+def wish(said: JsonMapping, plan: Plan, run: RunState, *, by: str, request_id: str) -> MergeRequest:
     """What is asked for by `{steps, undo, sides}`. Raises InvalidArguments."""
     if said.get("undo"):
         if said.get("sides"):
@@ -80,8 +80,9 @@ def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
         _require_changes(name, plan, run)
     steps = tuple(name for name in possible if name in wanted)
     for name in steps:
-        below = ((run.step(name).captured or {}).get("built_on")) or []
-        missing = [other for other in below if other in possible and other not in steps]
+        missing = [
+            other for other in run.step(name).built_on if other in possible and other not in steps
+        ]
         if missing:
             listed = ", ".join(missing)
             raise InvalidArguments(
@@ -127,8 +128,7 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
         case "failed":
             return ("was rejected" if state.decided else "failed"), again
         case "held":
-            holder = (state.held_by or {}).get("step")
-            if holder:
+            if holder := state.holder:
                 return (
                     f"waits for `{holder}`",
                     f"See to `{holder}` first: `pixirnb show {run_id} {holder}`.",
@@ -141,7 +141,7 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
             )
         case "needs_orchestrator" | "partial" if not state.awaits_human:
             return "is decided and has not gone on", f"Resume the run: `pixirnb resume {run_id}`."
-        case "needs_orchestrator" if (state.error or {}).get("kind") == CONFLICT:
+        case "needs_orchestrator" if state.error_kind == CONFLICT:
             return (
                 "waits for a conflict to be solved",
                 f"Put the files right in your own folder, then {accept}.",
@@ -157,22 +157,25 @@ def require_sides(value: Any, state: StepState, run: RunState) -> None:
 
     None: the files as the person has made them. Raises InvalidArguments.
     """
-    clash = state.clash or {}
-    names = {MINE, *clash.get("between", ()), *clash.get("steps", ())}
+    clash = state.clash
+    names = {MINE} if clash is None else {MINE, *clash["between"], *clash["steps"]}
     if not _are_sides(value, names):
         raise _no_side(value, names)
     if isinstance(value, Mapping):
         _require_in_conflict(value, clash)
+    if clash is None:
+        return
+    if isinstance(value, Mapping):
         for path, side in value.items():
             _require_changed(side, [path], clash, run)
     elif value:
-        told = [str(file["path"]) for file in clash.get("files") or ()]
-        if len(told) == clash.get("count"):
+        told = [file["path"] for file in clash["files"]]
+        if len(told) == clash["count"]:
             _require_changed(value, told, clash, run)
 
 
 def _require_changed(
-    side: str, paths: Sequence[str], clash: Mapping[str, Any], run: RunState
+    side: str, paths: Sequence[str], clash: MergeConflicted, run: RunState
 ) -> None:
     """A step that left all of these files as they were has no side to take."""
     known = [*clash["between"], *clash["steps"]]
@@ -196,12 +199,13 @@ def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
     return not paths_of(captured) & set(paths)
 
 
-def _require_in_conflict(paths: Iterable[str], clash: Mapping[str, Any]) -> None:
+def _require_in_conflict(paths: Iterable[str], clash: MergeConflicted | None) -> None:
     """What was solved before may be named too: its side is chosen anew."""
-    told = [str(file["path"]) for file in clash.get("files") or ()]
-    if int(clash.get("count", 0)) > len(told):
+    told = [] if clash is None else [file["path"] for file in clash["files"]]
+    if clash is not None and clash["count"] > len(told):
         return  # the log names the first files of so many: nobody can say which are not among the rest
-    known = {*told, *(str(file["path"]) for file in clash.get("solved") or ())}
+    solved = () if clash is None else clash.get("solved") or ()
+    known = {*told, *(file["path"] for file in solved)}
     strange = next((path for path in paths if path not in known), None)
     if strange is None:
         return
@@ -237,6 +241,40 @@ def _no_side(value: Any, names: set[str]) -> InvalidArguments:
     )
 
 
+class PreviewedChanges(BundleChanges):
+    """What a merge would change: nothing of it is stored."""
+
+    patch_text: str | None
+    patch_cut: int
+    """Bytes of the patch that are not in its text."""
+
+
+class ReportedConflict(TypedDict):
+    """A file in conflict, with its text."""
+
+    path: str
+    kind: str
+    sides: list[ConflictSide]
+    marked_text: str | None
+    """Both sides in one, with markers; None where it is no text."""
+
+
+class MergeDocument(TypedDict, total=False):
+    """The JSON of a `MergeReport`. Whoever shows one takes it as it comes: no member is sure to be there."""
+
+    ok: bool
+    run_id: str
+    status: str
+    steps: list[str]
+    merge: str | None
+    undoes: str | None
+    preview: bool
+    changes: BundleChanges | PreviewedChanges
+    between: list[str]
+    conflicts: list[ReportedConflict]
+    unmatched: list[str]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeReport:
     """What a merge came to, or would come to."""
@@ -249,12 +287,11 @@ class MergeReport:
     """Its name in the run; None where nothing was changed."""
     undoes: str | None = None
     preview: bool = False
-    changes: dict[str, Any] = field(default_factory=lambda: {"patch": None, "files": []})
+    changes: BundleChanges | PreviewedChanges = field(default_factory=no_changes)
     """Of the user's files, as a bundle has them."""
     between: list[str] = field(default_factory=list)
     """The sides that clash."""
-    conflicts: list[dict[str, Any]] = field(default_factory=list)
-    """Each file in conflict: `{path, kind, sides, marked_text}`."""
+    conflicts: list[ReportedConflict] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     """Files for which a side was named and that are not in conflict."""
 
@@ -263,9 +300,10 @@ class MergeReport:
         """Whether nothing stands against it."""
         return self.status != "conflict"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> MergeDocument:
         """Its JSON, as `--json` prints it."""
-        return {"ok": self.ok, **{name: getattr(self, name) for name in self.__slots__}}
+        members = {name: getattr(self, name) for name in self.__slots__}
+        return cast("MergeDocument", {"ok": self.ok, **members})
 
     def __repr__(self) -> str:
         return f"<MergeReport {self.run_id}: {self.status}>"
@@ -275,8 +313,8 @@ class MergeReport:
 class ConflictResolution:
     """What a person has said of a conflict, as far as it holds for the merge to come."""
 
-    clash: Mapping[str, Any] | None = None
-    """The `merge_conflicted`: what was edited since is solved; None: nothing was met, or it is out of date."""
+    clash: MergeConflicted | None = None
+    """What was edited since is solved; None: nothing was met, or it is out of date."""
     sides: Sides = None
     decided_on: Mapping[str, str] | None = None
     """By root: the user's files that a side was named for. It counts where they are still so; None: it was said just now."""
@@ -298,12 +336,12 @@ def word_on(run: RunState, state: StepState) -> ConflictResolution:
             {**clash, "roots": []}
         )  # nobody has said that what was edited is what is meant
     seen = {root["root"]: root["seen"] for root in clash["roots"]}
-    is_first = state.attempt <= int(said["attempt"]) + 1
+    is_first = state.attempt <= said["attempt"] + 1
     held = None if is_first else state.solved_at or {}
     return ConflictResolution(clash, said.get("value") or None, seen, held)
 
 
-def _is_past(clash: Mapping[str, Any], seq: int, run: RunState) -> bool:
+def _is_past(clash: MergeConflicted, seq: int, run: RunState) -> bool:
     """Whether a side is no longer what it was: its step began anew since, or its changes are in the user's files."""
     states = {name: run.steps.get(name) or StepState() for name in clash["steps"]}
     return any(
@@ -312,7 +350,7 @@ def _is_past(clash: Mapping[str, Any], seq: int, run: RunState) -> bool:
     )
 
 
-def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+def captures_before(plan: Plan, run: RunState, index: int) -> list[WorkspaceCaptured]:
     """The `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's files.
 
     Those that others build on come first.
@@ -320,16 +358,16 @@ def captures_before(plan: Plan, run: RunState, index: int) -> list[dict[str, Any
     return captures(plan, run, ancestors(plan, index))
 
 
-def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[dict[str, Any]]:
+def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[WorkspaceCaptured]:
     """The same of the steps that a merge step names."""
     spec = plan.steps[index].spec
     assert isinstance(spec, MergeStep)
     return captures(plan, run, {plan.index[name] for name in spec.merge})
 
 
-def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[dict[str, Any]]:
+def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[WorkspaceCaptured]:
     """The changes of these steps that are ready and not in the user's files, those that others build on first."""
-    found: list[dict[str, Any]] = []
+    found: list[WorkspaceCaptured] = []
     for step in sorted((plan.steps[i] for i in indices), key=lambda s: (s.wave, s.index)):
         state = run.steps.get(step.id)
         if state is None or state.captured is None or state.merged_by is not None:

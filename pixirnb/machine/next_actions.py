@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.file_state import open_seams
@@ -28,38 +28,46 @@ Action = Literal[
 ]
 
 
-def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[dict[str, Any]]:
+class NextAction(TypedDict):
+    """What a person can do, and the cell that does it."""
+
+    action: Action
+    step: str | None
+    cell: str
+
+
+def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextAction]:
     """What can be done about one step; nothing for one that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
         return _approvals(step.id, state)
-    again = _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
+    again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
         asked = _approvals(step.id, state)
         if asked:
             return [*asked, _decide(run_id, step.id, state)]
         said = _decide(run_id, step.id, state)
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
-            said = _action("resume_run", None, f"%pixir resume {run_id}")
+            said = offer("resume_run", None, f"%pixir resume {run_id}")
         return [said] if status == "needs_orchestrator" else [again, said]
     if status == "failed":
         actions = []
         if state.subagent_status == "timed_out":
-            actions.append(_action("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
+            actions.append(offer("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
         return [*actions, again]
     return []
 
 
-def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]:
+def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     """What can be done about the run as it stands, most useful first; for a completed one only to take its files."""
     run_id = run.run_id
-    merge = [_action("merge_changes", None, f"%pixir merge {run_id}")]
+    merge = [offer("merge_changes", None, f"%pixir merge {run_id}")]
     if status == "completed":
         return merge if mergeable(plan, run) else []
     states = [(step, run.step(step.id)) for step in plan.steps]
     actions = [action for step, state in states for action in _approvals(step.id, state)]
     if status == "running":
-        return [*actions, _action("abort", None, f"%pixir cancel {run_id}")]
+        return [*actions, offer("abort", None, f"%pixir cancel {run_id}")]
     actions += _decisions(run_id, states, "needs_orchestrator")
     late = [
         step.id
@@ -67,26 +75,26 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[dict[str, Any]]
         if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready"
     ]
     actions += [
-        _action("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
+        offer("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
     ]
     failed = [(step, state) for step, state in states if state.checkpoint_status == "failed"]
     # A rejection stands, and a resume reuses it: only by its name is the step asked for again.
     actions += [
-        _action("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
+        offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
         for step, state in failed
         if state.decided
     ]
     if any(not state.decided for _, state in failed):
-        actions.append(_action("retry_failed_steps", None, f"%pixir resume {run_id}"))
+        actions.append(offer("retry_failed_steps", None, f"%pixir resume {run_id}"))
     has_more = any(_may_go_on(state) for _, state in states)
     if has_more and not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
-        actions.append(_action("resume_run", None, f"%pixir resume {run_id}"))
+        actions.append(offer("resume_run", None, f"%pixir resume {run_id}"))
     actions += _seams(plan, run)
     if mergeable(plan, run):
         actions += merge
     actions += _decisions(run_id, states, "partial")
     if any(state.checkpoint_status == "partial" for _, state in states):
-        actions.append(_action("synthesize_from_partial", None, f"%pixir show {run_id}"))
+        actions.append(offer("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
 
 
@@ -103,9 +111,9 @@ def mergeable(plan: Plan, run: RunState) -> list[str]:
     ]
 
 
-def _seams(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+def _seams(plan: Plan, run: RunState) -> list[NextAction]:
     return [
-        _action(
+        offer(
             "resolve_seam",
             seam["between"][-1],
             f"%pixir decide {run.run_id} {seam['id']} accept --note WHY",
@@ -116,7 +124,7 @@ def _seams(plan: Plan, run: RunState) -> list[dict[str, Any]]:
 
 def _decisions(
     run_id: str, states: Sequence[tuple[PlannedStep, StepState]], status: str
-) -> list[dict[str, Any]]:
+) -> list[NextAction]:
     return [
         _decide(run_id, step.id, state)
         for step, state in states
@@ -127,17 +135,17 @@ def _decisions(
 def _may_go_on(state: StepState) -> bool:
     """Whether a resume that names no step finds something to do in it: a rejection stands, and so does what waits for it."""
     if state.checkpoint_status == "held":
-        return (state.held_by or {}).get("kind") not in {"dependency", "when"}
-    if state.awaits_human and (state.error or {}).get("kind") in {CONFLICT, OUTSIDE}:
+        return state.hold not in {"dependency", "when"}
+    if state.awaits_human and state.error_kind in {CONFLICT, OUTSIDE}:
         return False  # it would only come to the same question again
     return state.checkpoint_status != "checkpoint_ready" and not (
         state.checkpoint_status == "failed" and state.decided
     )
 
 
-def _approvals(step: str, state: StepState) -> list[dict[str, Any]]:
+def _approvals(step: str, state: StepState) -> list[NextAction]:
     return [
-        _action("approve_request", step, f"%pixir approve {request}")
+        offer("approve_request", step, f"%pixir approve {request}")
         for request in state.open_requests
     ]
 
@@ -147,11 +155,11 @@ def _is_answered(state: StepState) -> bool:
     return state.decision is not None and not state.decided
 
 
-def _decide(run_id: str, step: str, state: StepState) -> dict[str, Any]:
-    choices = (state.request or {}).get("choices") or []
-    answer = f" --value '{json.dumps(choices[0])}'" if choices else ""
-    return _action("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
+def _decide(run_id: str, step: str, state: StepState) -> NextAction:
+    answer = f" --value '{json.dumps(state.choices[0])}'" if state.choices else ""
+    return offer("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
 
 
-def _action(action: Action, step: str | None, cell: str) -> dict[str, Any]:
+def offer(action: Action, step: str | None, cell: str) -> NextAction:
+    """One thing that can be done."""
     return {"action": action, "step": step, "cell": cell}

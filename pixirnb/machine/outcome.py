@@ -6,22 +6,31 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict, cast
 
-from pixirnb.history.bundles import bundle
+from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
-from pixirnb.history.events import RunStatus
-from pixirnb.history.file_state import obligations, open_seams
+from pixirnb.history.events import (
+    ErrorData,
+    HeldBy,
+    Reason,
+    RetryPlanned,
+    RunFinished,
+    RunStatus,
+    WarningRaised,
+)
+from pixirnb.history.file_state import Obligation, obligations, open_seams
+from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.next_actions import next_actions, step_actions
+from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_reasons import holds, seams_of, step_reasons
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import held_dependents, required_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 
-_UNFINISHED: dict[str, Any] = {
+_UNFINISHED: WarningRaised = {
     "code": "end_not_recorded",
     "message": "The process that ran it died before it had recorded the end; every required step is ready.",
     "step": None,
@@ -30,6 +39,58 @@ _UNFINISHED: dict[str, Any] = {
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 _GONE = {"owner_died", "lock_lost", "log_write_failed"}
 """Why nobody drives a run whose end is not recorded: its process is gone, or may or can write no more."""
+
+
+class StepDocument(TypedDict, total=False):
+    """The JSON of a `StepOutcome`. Whoever shows one takes it as it comes: no member is sure to be there."""
+
+    step_id: str
+    kind: str
+    agent_id: str | None
+    child_session_id: str | None
+    wave: int | None
+    attempt: int
+    subagent_status: str
+    checkpoint_status: str | None
+    summary: str
+    elapsed_ms: int | None
+    timeout_ms: int | None
+    error: ErrorData | None
+    checkpoint: CheckpointBundle | None
+    next_actions: list[NextAction]
+    posture: str
+    read_set: list[str]
+    write_set: list[str]
+    workspace: str
+    held_by: HeldBy | None
+    retry: RetryPlanned
+    recheck: bool
+    starting: bool
+
+
+class RunDocument(TypedDict, total=False):
+    """The JSON of a `RunOutcome`, likewise."""
+
+    ok: bool
+    run_id: str
+    workflow: str
+    status: str
+    reasons: list[Reason]
+    steps: list[StepDocument]
+    usable_checkpoints: list[str]
+    failed_steps: list[str]
+    partial_steps: list[str]
+    timed_out_steps: list[str]
+    held_steps: list[str]
+    needs_orchestrator_steps: list[str]
+    held_dependents: dict[str, list[str]]
+    seam_obligations: list[Obligation]
+    next_actions: list[NextAction]
+    proof_states: list[str]
+    summary: str
+    counts: dict[str, int]
+    warnings: list[WarningRaised]
+    elapsed_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,29 +109,29 @@ class StepOutcome:
     summary: str
     elapsed_ms: int | None
     timeout_ms: int | None
-    error: dict[str, Any] | None
-    checkpoint: dict[str, Any] | None
+    error: ErrorData | None
+    checkpoint: CheckpointBundle | None
     """The bundle."""
-    next_actions: list[dict[str, Any]]
+    next_actions: list[NextAction]
     posture: str
     read_set: list[str]
     write_set: list[str]
     workspace: str
-    held_by: dict[str, Any] | None
-    retry: dict[str, Any] | None = None
+    held_by: HeldBy | None
+    retry: RetryPlanned | None = None
     """While it waits for its next attempt: which, in how long, the retry class, and why the last was not ready."""
     recheck: bool = False
     """It was ready before, and is kept if what it depends on comes out unchanged."""
     starting: bool = False
     """Its attempt is scheduled, and its start not recorded yet."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> StepDocument:
         """Its JSON; `retry recheck starting`, which no status tells, only while they say something."""
         document = {name: getattr(self, name) for name in self.__slots__}
         for passing in ("retry", "recheck", "starting"):
             if not document[passing]:
                 del document[passing]
-        return document
+        return cast("StepDocument", document)
 
     def __repr__(self) -> str:
         return f"<StepOutcome {self.step_id}: {self.checkpoint_status or self.subagent_status}>"
@@ -83,15 +144,15 @@ class RunOutcome:
     run_id: str
     workflow: str
     status: RunStatus
-    reasons: list[dict[str, Any]]
+    reasons: list[Reason]
     steps: list[StepOutcome]
     held_dependents: dict[str, list[str]]
-    seam_obligations: list[dict[str, Any]]
-    next_actions: list[dict[str, Any]]
+    seam_obligations: list[Obligation]
+    next_actions: list[NextAction]
     proof_states: list[str]
     summary: str
     counts: dict[str, int]
-    warnings: list[dict[str, Any]]
+    warnings: list[WarningRaised]
     elapsed_ms: int | None
     """Of all its courses, monotonic; None where a death left no clock to ask."""
 
@@ -111,7 +172,7 @@ class RunOutcome:
         """Ids of the steps with a checkpoint status, in spec order."""
         return [s.step_id for s in self.steps if s.checkpoint_status == checkpoint_status]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RunDocument:
         """Its JSON, as `--json` prints it."""
         return {
             "ok": self.ok,
@@ -144,9 +205,9 @@ class RunOutcome:
 
 
 def conclude(
-    plan: Plan, run: RunState, *, stop: RunStop | None, is_timed_out: bool
-) -> dict[str, Any]:
-    """Status, reasons and counts of a run that has come to rest: the data of `run_finished`, time apart."""
+    plan: Plan, run: RunState, *, stop: RunStop | None, is_timed_out: bool, elapsed_ms: int
+) -> RunFinished:
+    """How a run has come to rest."""
     reasons = step_reasons(plan, run)
     if is_timed_out:
         reasons.insert(0, {"code": "run_timed_out", "step": None})
@@ -156,13 +217,14 @@ def conclude(
     return {
         "status": status,
         "reasons": [] if status == "completed" else reasons or holds(plan, run),
+        "elapsed_ms": elapsed_ms,
         "counts": _counts(plan, run),
     }
 
 
 def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died") -> RunOutcome:
     """How the run stands: `is_live` says whether a process holds it now; `gone` why none does, if its end is not told."""
-    reasons: list[dict[str, Any]]
+    reasons: list[Reason]
     if run.finished is None:
         reasons = step_reasons(plan, run)
         if is_live:
@@ -207,7 +269,7 @@ def as_damaged(found: RunOutcome, damage: Damage) -> RunOutcome:
 
     A torn tail is different: what was torn had not been promised to anyone, so the status stands, with a warning.
     """
-    warning = {"code": damage.code, "message": damage.message, "step": None}
+    warning: WarningRaised = {"code": damage.code, "message": damage.message, "step": None}
     warned = replace(found, warnings=[*found.warnings, warning])
     if damage.code == "torn_tail":
         return warned
@@ -225,7 +287,7 @@ def as_damaged(found: RunOutcome, damage: Damage) -> RunOutcome:
     )
 
 
-def _status(plan: Plan, run: RunState, reasons: list[dict[str, Any]]) -> RunStatus:
+def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     """The first that holds, in the contract's order."""
     codes = {reason["code"] for reason in reasons}
     states = [run.step(step.id) for step in plan.steps]
@@ -249,7 +311,7 @@ def _counts(plan: Plan, run: RunState) -> dict[str, int]:
     counts: dict[str, int] = {}
     for step in plan.steps:
         state = run.step(step.id)
-        name = state.checkpoint_status
+        name: str | None = state.checkpoint_status
         if name is None:
             name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
         counts[name] = counts.get(name, 0) + 1
@@ -260,19 +322,19 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
     state = run.step(step.id)
     # What a held step keeps of an earlier course is no part of how it stands.
     is_held = state.checkpoint_status == "held"
-    ended = {} if is_held else state.ended or {}
+    ended = None if is_held else state.ended
     agent_id = getattr(step.spec, "agent", None)
     return StepOutcome(
         step_id=step.id,
         kind=step.kind,
         agent_id=agent_id,
-        child_session_id=ended.get("session_id"),
+        child_session_id=None if ended is None else ended.get("session_id"),
         wave=step.wave,
         attempt=state.attempt,
         subagent_status=state.subagent_status,
         checkpoint_status=state.checkpoint_status,
         summary=_step_summary(run, state),
-        elapsed_ms=ended.get("elapsed_ms"),
+        elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
         error=None if is_held else state.error,
         checkpoint=bundle(step.id, state, agent_id=agent_id),
@@ -292,13 +354,13 @@ def _step_summary(run: RunState, state: StepState) -> str:
     if state.open_requests and state.checkpoint_status is None:
         return _wanted(run.permissions[state.open_requests[0]])
     if state.ended is not None and state.checkpoint_status != "held":
-        return str(state.ended.get("summary") or "")
+        return state.ended["summary"]
     if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
-        return str(state.request["question"])
+        return state.request["question"]
     return ""
 
 
-def _wanted(asked: dict[str, Any]) -> str:
+def _wanted(asked: PermissionRequest) -> str:
     """What an agent asks to be allowed, in its own words and few of them."""
     args = asked.get("args")
     given = args if isinstance(args, dict) else {}
@@ -307,9 +369,7 @@ def _wanted(asked: dict[str, Any]) -> str:
     return f"{told}: {str(about)[:200]}" if about else told
 
 
-def _summary(
-    plan: Plan, run: RunState, counts: dict[str, int], reasons: list[dict[str, Any]]
-) -> str:
+def _summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
     total = len(plan.steps)
     ready = counts.get("checkpoint_ready", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from pixirnb.history.events import Reason
 from pixirnb.history.file_state import Seams, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.plan import Plan
@@ -12,14 +11,14 @@ _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancell
 """Holds that are their own reason; all others follow from a step, a `when` or the run, which says so itself."""
 
 
-def step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
     """What speaks against `completed`, step by step, then seam by seam."""
     codes = {
         "failed": "step_failed",
         "partial": "step_partial",
         "needs_orchestrator": "step_needs_decision",
     }
-    reasons: list[dict[str, Any]] = []
+    reasons: list[Reason] = []
     for step in plan.steps:
         state = run.step(step.id)
         code = codes.get(state.checkpoint_status or "")
@@ -41,12 +40,12 @@ def step_reasons(plan: Plan, run: RunState) -> list[dict[str, Any]]:
     return reasons
 
 
-def holds(plan: Plan, run: RunState) -> list[dict[str, Any]]:
+def holds(plan: Plan, run: RunState) -> list[Reason]:
     """Why a run stands where it stands when nothing else says so: the failure that stopped it was accepted since."""
     return [
         {"code": "step_run_stopped", "step": step.id}
         for step in plan.steps
-        if (run.step(step.id).held_by or {}).get("kind") == "run_stopped"
+        if run.step(step.id).hold == "run_stopped"
     ]
 
 

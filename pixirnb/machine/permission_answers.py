@@ -6,11 +6,13 @@ this very call needs no leave any more. Denied then: the step is decided with it
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.agent_events import DECIDED, parked_for_permission
-from pixirnb.history.events import EventDraft
+from pixirnb.history.agent_events import DECIDED
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import DecisionRecorded, ErrorData, SubagentEvent
+from pixirnb.history.permission_state import parked_for_permission
 from pixirnb.history.run_state import RunState
 
 
@@ -44,7 +46,7 @@ def answer_permission(
             fix=_asks_anew(run, asked["step"]),
             code="request_outdated",
         )
-    said: dict[str, Any] = {
+    said: SubagentEvent = {
         "event": DECIDED,
         "step": asked["step"],
         "attempt": asked["attempt"],
@@ -58,21 +60,27 @@ def answer_permission(
     }
     facts = [EventDraft("subagent_event", said)]
     if verdict == "deny" and parked_for_permission(step):
-        rejected = {"step": asked["step"], "attempt": asked["attempt"], "verdict": "reject"}
-        word = {"value": None, "note": note, "by": by, "request_id": request}
-        facts.append(
-            EventDraft("decision_recorded", {**rejected, **word, "permission": request_id})
-        )
+        rejected: DecisionRecorded = {
+            "step": asked["step"],
+            "attempt": asked["attempt"],
+            "verdict": "reject",
+            "value": None,
+            "note": note,
+            "by": by,
+            "request_id": request,
+            "permission": request_id,
+        }
+        facts.append(EventDraft("decision_recorded", rejected))
     return tuple(facts)
 
 
-def refusal(decision: dict[str, Any]) -> dict[str, Any]:
+def refusal(request_id: str, note: str) -> ErrorData:
     """The error of a step that a person did not allow what it needed."""
-    note = decision.get("note") or "no reason given"
+    note = note or "no reason given"
     return {
         "kind": "permission_denied",
         "message": f"A person did not allow what it needed: {note}",
-        "details": {"request_id": decision["permission"]},
+        "details": {"request_id": request_id},
     }
 
 

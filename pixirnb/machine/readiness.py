@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history.agent_events import WANTED
-from pixirnb.history.events import CheckpointStatus
-from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED
+from pixirnb.history.events import AttemptEnded, CheckpointStatus, CheckResult, ErrorData
+from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED, WorkspaceCaptured
 from pixirnb.history.kept_files import list_paths
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import cut, join_names, on_one_line
 
@@ -37,28 +38,30 @@ class Verdict:
     """What an attempt is worth."""
 
     status: CheckpointStatus
-    error: dict[str, Any] | None = None
+    error: ErrorData | None = None
     limitations: list[str] = field(default_factory=list)
 
 
 def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     """Judge the ended attempt in `state.ended` and its checks."""
-    ended = state.ended or {}
+    ended = state.ended
+    if ended is None:
+        return Verdict("failed", _error("failed"))
     report = ended.get("report")
     limitations = [
         *_texts((report or {}).get("limitations")),
         *_time_limitations(ended, state.timeout_ms),
         *_output_limitations(ended),
-        *_file_limitations(state),
+        *_file_limitations(ended, state.captured),
     ]
-    error = ended.get("error")
+    error = ended["error"]
     if error is not None and error["kind"] in {WANTED, CONFLICT}:
         return Verdict("needs_orchestrator", error, limitations)
-    if ended.get("status") != "completed":
+    if ended["status"] != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
         capped = error is not None and error["kind"] in _CAPS
         status: CheckpointStatus = "partial" if left_something or capped else "failed"
-        return Verdict(status, error or _error(str(ended.get("status", "failed"))), limitations)
+        return Verdict(status, error or _error(ended["status"]), limitations)
     is_agent = step.kind == "agent"
     fallen: CheckpointStatus = "partial" if is_agent else "failed"
     broken = [check for check in state.checks if not check["passed"]]
@@ -77,15 +80,15 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
 
 def _within(state: StepState, found: Verdict) -> Verdict:
     """What is ready but for files that an isolated step had not claimed: a person says whether it counts."""
-    outside = (state.captured or {}).get("outside")
+    outside = None if state.captured is None else state.captured.get("outside")
     if found.status != "checkpoint_ready" or not outside:
         return found
     message = f"It changed files outside its write_set: {list_paths(outside)}."
-    error = {"kind": OUTSIDE, "message": message, "details": outside}
+    error: ErrorData = {"kind": OUTSIDE, "message": message, "details": {**outside}}
     return Verdict("needs_orchestrator", error, found.limitations)
 
 
-def _time_limitations(ended: dict[str, Any], timeout_ms: int | None) -> list[str]:
+def _time_limitations(ended: AttemptEnded, timeout_ms: int | None) -> list[str]:
     """What a reader of the bundle must know of its time: a thread that holds the interpreter cannot be ended."""
     overdue_ms = ended.get("overdue_ms")
     if overdue_ms is None:
@@ -96,36 +99,38 @@ def _time_limitations(ended: dict[str, Any], timeout_ms: int | None) -> list[str
     ]
 
 
-def _output_limitations(ended: dict[str, Any]) -> list[str]:
+def _output_limitations(ended: AttemptEnded) -> list[str]:
     """What a reader of the bundle must know of what was printed: what is not all there, and where the whole lies."""
     told: list[str] = []
-    output, log = ended.get("output") or {}, ended.get("output_log") or {}
-    printed, kept = output.get("printed"), output.get("bytes")
-    if printed is not None and printed > kept:
+    output, log = ended.get("output"), ended.get("output_log")
+    printed = None if output is None else output.get("printed")
+    kept = None if output is None else output.get("bytes")
+    if printed is not None and kept is not None and printed > kept:
         told.append(f"output_cut: {printed} bytes were printed, and the first {kept} are kept")
     elif printed is not None:
         told.append(
             f"output_too_large: its output of {printed} bytes is in output_path, and is not handed on as a value"
         )
-    if log.get("truncated"):
+    if log is not None and log["truncated"]:
         told.append(
             f"output_log_cut: of {log['bytes']} bytes printed, {log['path']} has the first and the last"
         )
     return told
 
 
-def _file_limitations(state: StepState) -> list[str]:
+def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -> list[str]:
     """What a reader of the bundle must know of files: what it touched without a claim, what it made that goes nowhere."""
     told: list[str] = []
-    outside = (state.ended or {}).get("outside")
+    outside = ended.get("outside")
     if outside and outside.get("unchecked"):
         told.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
         told.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
-    if unmatched := (state.ended or {}).get("unmatched"):
+    if unmatched := ended.get("unmatched"):
         told.append(f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file")
-    captured = state.captured or {}
-    if links := captured.get("changes", {}).get("leads_out"):
+    if captured is None:
+        return told
+    if links := captured["changes"].get("leads_out"):
         told.append(f"{LEADS_OUT}: {list_paths(links)}")
     left = captured.get("left_behind")
     if left:
@@ -136,7 +141,7 @@ def _file_limitations(state: StepState) -> list[str]:
 
 
 def _judge_agent(
-    report: dict[str, Any] | None, limitations: list[str], *, has_checks: bool, is_lenient: bool
+    report: JsonObject | None, limitations: list[str], *, has_checks: bool, is_lenient: bool
 ) -> Verdict:
     declared = None if report is None else report.get("checkpoint_status")
     if declared == "checkpoint_ready":
@@ -174,12 +179,12 @@ def _texts(said: Any) -> list[str]:
     return [str(said)] if said else []
 
 
-def _check_error(broken: list[dict[str, Any]]) -> dict[str, Any]:
+def _check_error(broken: list[CheckResult]) -> ErrorData:
     names = ", ".join(next(iter(check["check"]), "check") for check in broken)
     saw = broken[0]["evidence"].get("saw")
     tail = f" ({saw})" if isinstance(saw, str) and saw else ""
     return _error("verification", f"Not passed: {names}{tail}"[:2000])
 
 
-def _error(kind: str, message: str = "") -> dict[str, Any]:
+def _error(kind: str, message: str = "") -> ErrorData:
     return {"kind": kind, "message": message or f"The attempt ended as {kind}.", "details": {}}

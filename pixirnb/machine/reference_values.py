@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.run_state import RunState
+from pixirnb.json_types import JsonMapping
 from pixirnb.spec.expressions.references import Reference, pick
 
-NOTHING: Final[Mapping[str, Any]] = {}
+NOTHING: Final[JsonMapping] = {}
 
 
 class ValueNotLoaded(LookupError):
@@ -24,8 +24,8 @@ def value_of(
     run: RunState,
     reference: Reference,
     *,
-    inputs: Mapping[str, Any],
-    values: Mapping[str, Any] = NOTHING,
+    inputs: JsonMapping,
+    values: JsonMapping = NOTHING,
 ) -> Any:
     """The value a reference stands for. `values`: large outputs that were handed over.
 
@@ -39,7 +39,7 @@ def value_of(
     if step is None:
         raise LookupError(f"{reference.text}: there is no such step.")
     if reference.part == "summary":
-        return (step.ended or {}).get("summary", "")
+        return "" if step.ended is None else step.ended["summary"]
     stored = stored_output(step)
     if "printed" in stored:
         raise ValueNotOffered(

@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pixirnb.errors import Cannot, InvalidArguments
-from pixirnb.history.events import EventDraft, warning
+from pixirnb.history.event_draft import EventDraft, warning
+from pixirnb.history.events import CheckpointSaved
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import is_run_id, is_step_id
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
@@ -48,7 +50,7 @@ class Request:
     verb: str
     """`decide`, `approve`, `deny`, `merge`, `checkpoint`, `cancel`, or `neighbour` (another run that may write the same files);
     others are refused."""
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     by: str = "unknown"
     is_awaited: bool = True
     """Whether somebody waits for the reply."""
@@ -180,20 +182,20 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             fix="Decide a step that is waiting for a decision or partial.",
             code="nothing_to_decide",
         )
-    if verdict == "accept" and value is not None and (state.ended or {}).get("output"):
+    left = None if state.ended is None else state.ended.get("output")
+    if verdict == "accept" and value is not None and left:
         raise InvalidArguments(
             f"`{step}` is accepted with what it left; a value would be dropped.",
             fix="Leave out the value, or say it in the note.",
             code="value_not_taken",
         )
-    if verdict == "accept" and (state.error or {}).get("kind") == CONFLICT:
+    if verdict == "accept" and state.error_kind == CONFLICT:
         merge_requests.require_sides(value, state, run)
-    choices = (state.request or {}).get("choices") or []
-    if verdict == "accept" and choices and value not in choices:
-        shown = ", ".join(json.dumps(choice) for choice in choices)
+    if verdict == "accept" and state.choices and value not in state.choices:
+        shown = ", ".join(json.dumps(choice) for choice in state.choices)
         raise InvalidArguments(
             f"`{step}` can be accepted with one of {shown}.",
-            fix=f"Add `--value {json.dumps(choices[0])}`.",
+            fix=f"Add `--value {json.dumps(state.choices[0])}`.",
             code="not_a_choice",
         )
     try:
@@ -243,8 +245,10 @@ def _seam(request: Request, run: RunState) -> EventDraft:
             fix=f"`decide RUN {seam['id']} accept --note WHY`; what does not fit is done anew: `resume RUN --from STEP`.",
             code="seam_needs_note",
         )
-    data = {"id": seam["id"], "by": request.by, "note": note, "request_id": request.id}
-    return EventDraft("seam_resolved", data)
+    return EventDraft(
+        "seam_resolved",
+        {"id": seam["id"], "by": request.by, "note": note, "request_id": request.id},
+    )
 
 
 def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
@@ -261,8 +265,13 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
         for step in plan.steps
         if step.id in known and known[step.id].checkpoint_status == "checkpoint_ready"
     ]
-    data: dict[str, Any] = {"name": name, "reason": "manual", "ready": ready}
-    data |= {"note": _note(request.arguments), "request_id": request.id}
+    data: CheckpointSaved = {
+        "name": name,
+        "reason": "manual",
+        "ready": ready,
+        "note": _note(request.arguments),
+        "request_id": request.id,
+    }
     if request.sender != "person":
         data["sender"] = request.sender
     return EventDraft("checkpoint_saved", data)
@@ -289,7 +298,7 @@ def _step(step: Any, plan: Plan) -> str:
     return step
 
 
-def _note(said: Mapping[str, Any]) -> str:
+def _note(said: JsonMapping) -> str:
     note = str(said.get("note") or "")
     _within("note", note.encode("utf-8", errors="replace"), NOTE_LIMIT)
     return note

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import ResumeAction, ResumeReason, ResumeStep
+from pixirnb.history.events import ResumeAction, ResumeFlags, ResumeReason, ResumeStep
 from pixirnb.history.file_state import taken_back
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep, reach
@@ -57,10 +58,15 @@ class Selection:
         """Whether no flag was given."""
         return not (self.from_ or self.only or self.until or self.is_decision)
 
-    def flags(self) -> dict[str, Any]:
+    def flags(self) -> ResumeFlags:
         """For the `run_resumed` event."""
-        named = {"from": self.from_, "only": self.only, "until": self.until}
-        flags: dict[str, Any] = {key: value for key, value in named.items() if value}
+        flags: ResumeFlags = {}
+        if self.from_:
+            flags["from"] = self.from_
+        if self.only:
+            flags["only"] = self.only
+        if self.until:
+            flags["until"] = self.until
         if self.is_decision:
             flags["decided"] = True
         return flags
@@ -71,7 +77,7 @@ def plan_resume(
     run: RunState,
     selection: Selection,
     *,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: JsonMapping | None = None,
     untrusted: Collection[str] = (),
     reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
@@ -220,8 +226,8 @@ def _changed(
     plan: Plan,
     step: PlannedStep,
     state: StepState,
-    before: Mapping[str, Any],
-    given: Mapping[str, Any],
+    before: JsonMapping,
+    given: JsonMapping,
 ) -> ResumeReason | None:
     """Whether the step now says something else, or is given other inputs, than when it became ready."""
     known = (state.fingerprint or {}).get("static")
@@ -236,7 +242,7 @@ def _changed(
     return None
 
 
-def _input(inputs: Mapping[str, Any], reference: Reference) -> Any:
+def _input(inputs: JsonMapping, reference: Reference) -> Any:
     try:
         return pick(inputs.get(reference.name), reference)
     except LookupError:
@@ -245,10 +251,14 @@ def _input(inputs: Mapping[str, Any], reference: Reference) -> Any:
 
 def _asks_of_death(state: StepState) -> bool:
     """Whether nobody has answered yet what to do about a death in flight: then a resume asks again, and runs nothing."""
-    return state.stage == "asking" and (state.request or {}).get("reason") == "in_flight"
+    return (
+        state.stage == "asking"
+        and state.request is not None
+        and state.request["reason"] == "in_flight"
+    )
 
 
-def _given_otherwise(plan: Plan, run: RunState, index: int, given: Mapping[str, Any]) -> bool:
+def _given_otherwise(plan: Plan, run: RunState, index: int, given: JsonMapping) -> bool:
     """Whether the step would be given something else though nothing before it reruns: its edges were edited."""
     before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
     if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):

@@ -10,10 +10,11 @@ No run is `completed` over an open seam. Source: contract.md §8; docs/adr/0015-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final, Literal, NotRequired, TypedDict, cast
 
-from pixirnb.history.events import EventDraft
-from pixirnb.history.file_state import open_seams, paths_of
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.file_events import SeamOpened, SeamResolved
+from pixirnb.history.file_state import Seam, open_seams, paths_of
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Snapshot
@@ -25,6 +26,17 @@ SHOWN: Final = 50
 _NOTE_LIMIT: Final = 2000
 _USABLE: Final = frozenset({"checkpoint_ready", "partial", "needs_orchestrator"})
 """A step that settled so has work that may be built on, or be accepted."""
+
+
+class _Wanted(TypedDict):
+    """A seam before it has a name."""
+
+    reason: Literal["declared", "reported", "met", "conflict"]
+    between: list[str]
+    note: str
+    paths: list[str]
+    count: NotRequired[int]
+    step: NotRequired[str | None]
 
 
 def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
@@ -40,7 +52,7 @@ def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
     is_ready = status == "checkpoint_ready"
     facts = _resolved_by_step(plan, run, index, before) if is_ready else []
     known = list(seams_of(plan, run).values())
-    wanted: list[dict[str, Any]] = []
+    wanted: list[_Wanted] = []
     for note, reason in _notes(moment, index):
         others = _declaring(plan, run, index, note)
         if not any(seam["note"] == note and step.id in seam["between"] for seam in known):
@@ -104,25 +116,33 @@ def clash(
     between = sides if step is None else list(dict.fromkeys((*sides, step)))
     if any(set(seam["between"]) >= set(between) for seam in open_seams(seams_of(plan, run))):
         return []
-    seam = {"reason": "conflict", "between": between, "note": "", "paths": paths, "count": count}
-    return _opened(plan, run, [{**seam, "step": step}])
+    seam: _Wanted = {
+        "reason": "conflict",
+        "between": between,
+        "note": "",
+        "paths": paths,
+        "count": count,
+        "step": step,
+    }
+    return _opened(plan, run, [seam])
 
 
 def number_seam(plan: Plan, run: RunState, draft: EventDraft) -> EventDraft:
     """The fact as it is recorded: two attempts that find a conflict at once both name the next seam."""
     if draft.kind != "seam_opened" or draft.data["id"] not in run.seams:
         return draft
-    return _opened(plan, run, [draft.data])[0]
+    return _opened(plan, run, [cast("_Wanted", draft.data)])[0]
 
 
-def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list[EventDraft]:
-    number, facts = run.seams_opened, []
+def _opened(plan: Plan, run: RunState, wanted: Iterable[_Wanted]) -> list[EventDraft]:
+    number = run.seams_opened
+    facts: list[EventDraft] = []
     for seam in wanted:
         number += 1
         while f"s{number}" in plan.index or f"s{number}" in run.seams:
             number += 1
         paths = seam["paths"]
-        data = {
+        data: SeamOpened = {
             "id": f"s{number}",
             "reason": seam["reason"],
             "between": seam["between"],
@@ -139,7 +159,7 @@ def _opened(plan: Plan, run: RunState, wanted: Iterable[dict[str, Any]]) -> list
 def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -> list[EventDraft]:
     """What a step that is ready resolves: seams of steps before it that it names too, or had both sides of in its files."""
     step, state = plan.steps[index], run.step(plan.steps[index].id)
-    built_on = set((state.captured or {}).get("built_on") or ())
+    built_on = set(state.built_on)
     facts: list[EventDraft] = []
     for seam in open_seams(seams_of(plan, run)):
         sides = [name for name in seam["between"] if name != "workspace"]
@@ -148,17 +168,26 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
         names_it = bool(seam["note"]) and seam["note"] in step.spec.seams
         if names_it or (seam["reason"] == "met" and built_on >= set(sides)):
             why = "names it" if names_it else "had both sides in its files"
-            data = {"id": seam["id"], "by": "step", "step": step.id, "merge": None}
             note = f"{step.id} {why} and is ready"
-            facts.append(EventDraft("seam_resolved", {**data, "note": note}))
+            data: SeamResolved = {
+                "id": seam["id"],
+                "by": "step",
+                "step": step.id,
+                "merge": None,
+                "note": note,
+            }
+            facts.append(EventDraft("seam_resolved", data))
     return facts
 
 
-def _notes(moment: Snapshot, index: int) -> list[tuple[str, str]]:
+def _notes(moment: Snapshot, index: int) -> list[tuple[str, Literal["declared", "reported"]]]:
     """The seams a step declares, and those its agent reports."""
     step, state = moment.plan.steps[index], moment.board.state(index)
-    said = [(note, "declared") for note in step.spec.seams]
-    reported = ((state.ended or {}).get("report") or {}).get("seams")
+    said: list[tuple[str, Literal["declared", "reported"]]] = [
+        (note, "declared") for note in step.spec.seams
+    ]
+    report = None if state.ended is None else state.ended.get("report")
+    reported = None if report is None else report.get("seams")
     if isinstance(reported, list):
         said += [(str(note)[:_NOTE_LIMIT], "reported") for note in reported[:SHOWN] if note]
     return list({note: (note, reason) for note, reason in reversed(said)}.values())[::-1]
@@ -200,5 +229,5 @@ def _touched(board: Board, step: str) -> frozenset[str]:
     return paths_of(board.run.step(step).captured) if known is None else known
 
 
-def _is_between(seam: dict[str, Any], steps: Collection[str]) -> bool:
+def _is_between(seam: Seam, steps: Collection[str]) -> bool:
     return seam["reason"] in {"met", "conflict"} and set(seam["between"]) >= set(steps)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.history.codec import Damage
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.findings import Finding, Severity, offer, rest_of
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.findings import Finding, Severity, rest_of
+from pixirnb.machine.next_actions import NextAction, offer
 from pixirnb.wording import join_names
 
 SILENT_MS: Final = 5 * 60_000
@@ -43,7 +45,7 @@ class SeenSession:
     """Those of them that were never allowed, and so did not act."""
     open_calls: tuple[str, ...] = ()
     """Tools that were called and whose result is recorded nowhere."""
-    failed: dict[str, Any] = field(default_factory=dict)
+    failed: JsonObject = field(default_factory=dict)
     """Data of the last turn's `turn_failed`."""
     silent_ms: int | None = None
     """Since it last told or printed something, where it is under way; None where nobody looked."""
@@ -83,13 +85,13 @@ def of_sessions(
 
 def _of_the_log(
     session: SeenSession,
-    again: dict[str, Any] | None,
-    look: dict[str, Any],
+    again: NextAction | None,
+    look: NextAction,
     *,
     stands: bool,
     live: bool,
 ) -> Iterator[Finding]:
-    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+    evidence: JsonObject = {"session_id": session.session_id, "attempt": session.attempt}
     name = session.session_id
     severity: Severity = "blocked" if stands else "warning"
     if not session.is_there:
@@ -108,14 +110,12 @@ def _of_the_log(
             yield Finding("session_damaged", severity, told, session.step, evidence, look)
 
 
-def _of_the_evidence(
-    session: SeenSession, look: dict[str, Any], *, stands: bool
-) -> Iterator[Finding]:
+def _of_the_evidence(session: SeenSession, look: NextAction, *, stands: bool) -> Iterator[Finding]:
     """Of every attempt that is over, the retried ones too: what was promised of each is how it ended."""
     if session.turn != "running" or session.damage is not None:
         return
     told = f"Nothing in the session {session.session_id} shows how its turn ended."
-    shown: dict[str, Any] = {
+    shown: JsonObject = {
         "session_id": session.session_id,
         "attempt": session.attempt,
         "open_calls": list(session.open_calls[:_LISTED]),
@@ -125,10 +125,8 @@ def _of_the_evidence(
     yield Finding("turn_without_evidence", severity, told, session.step, shown, look)
 
 
-def _of_the_turn(
-    session: SeenSession, look: dict[str, Any], *, is_ready: bool
-) -> Iterator[Finding]:
-    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+def _of_the_turn(session: SeenSession, look: NextAction, *, is_ready: bool) -> Iterator[Finding]:
+    evidence: JsonObject = {"session_id": session.session_id, "attempt": session.attempt}
     name = session.session_id
     lacking = [key for key in _EVIDENCE if session.failed.get(key) in {None, ""}]
     if session.turn in {"timed_out", "interrupted"} and lacking:
@@ -142,9 +140,9 @@ def _of_the_turn(
 
 
 def _of_the_child(
-    session: SeenSession, state: StepState, run_id: str, look: dict[str, Any]
+    session: SeenSession, state: StepState, run_id: str, look: NextAction
 ) -> Iterator[Finding]:
-    evidence: dict[str, Any] = {"session_id": session.session_id, "attempt": session.attempt}
+    evidence: JsonObject = {"session_id": session.session_id, "attempt": session.attempt}
     cancel = offer("abort", session.step, f"%pixir cancel {run_id} {session.step}")
     if session.is_process_gone:
         told = f"{session.step} is said to run, and its process {state.pid} is gone."

@@ -5,10 +5,11 @@ Source: contract.md §4 (the table), §5 (retries), §6 (decisions).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.history.agent_events import WANTED
-from pixirnb.history.events import EventDraft, SubagentStatus
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, permission_answers, retry
@@ -41,7 +42,9 @@ def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[E
                 {
                     "step": step.id,
                     "attempt": state.attempt,
-                    "reason": (verdict.error or {}).get("kind", "needs_orchestrator"),
+                    "reason": "needs_orchestrator"
+                    if verdict.error is None
+                    else verdict.error["kind"],
                     "question": _question(step, verdict),
                     "choices": [],
                     "timeout_ms": None,
@@ -53,30 +56,34 @@ def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[E
 
 
 def _question(step: PlannedStep, verdict: Verdict) -> str:
-    error = verdict.error or {}
-    message = error.get("message", "")
-    if error.get("kind") == CONFLICT:
+    message = "" if verdict.error is None else verdict.error["message"]
+    if verdict.error is not None and verdict.error["kind"] == CONFLICT:
         return f"Try `{step.id}` again, with the files in conflict as you have made them? {message}"
     return f"Accept what `{step.id}` left as it is? {message}".strip()
 
 
 def checkpoint_event(
-    step: PlannedStep, state: StepState, verdict: Verdict, digest: str | None, **extra: Any
+    step: PlannedStep,
+    state: StepState,
+    verdict: Verdict,
+    digest: str | None,
+    *,
+    subagent_status: SubagentStatus | None = None,
+    reused: bool = False,
 ) -> EventDraft:
     """The fact that unlocks dependents, or says why they stay locked."""
-    return EventDraft(
-        "checkpoint_decided",
-        {
-            "step": step.id,
-            "attempt": state.attempt,
-            "status": verdict.status,
-            "subagent_status": state.subagent_status,
-            "error": verdict.error,
-            "limitations": verdict.limitations,
-            "digest": digest,
-            **extra,
-        },
-    )
+    data: CheckpointDecided = {
+        "step": step.id,
+        "attempt": state.attempt,
+        "status": verdict.status,
+        "subagent_status": subagent_status or state.subagent_status,
+        "error": verdict.error,
+        "limitations": verdict.limitations,
+        "digest": digest,
+    }
+    if reused:
+        data["reused"] = True
+    return EventDraft("checkpoint_decided", data)
 
 
 def _retry(moment: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
@@ -85,7 +92,7 @@ def _retry(moment: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
         return None
     if step.kind == "decision":
         return None  # a question is asked once a course; asking again is a resume
-    if (state.ended or {}).get("status") in {"interrupted", "detached"}:
+    if state.ended is not None and state.ended["status"] in {"interrupted", "detached"}:
         return None
     if moment.is_stopping or index in moment.board.cancelled:
         return None
@@ -122,6 +129,7 @@ def _again(moment: Snapshot, index: int, why: str) -> EventDraft:
     """The step begins anew by a person's word, at no cost to its retries."""
     step, state = moment.plan.steps[index], moment.board.state(index)
     tries = state.attempt - state.tried_before - 1
+    assert state.error is not None  # it is what the word is about
     return EventDraft(
         "retry_planned",
         {
@@ -141,18 +149,19 @@ _A: Final = {"human": "a human", "agent": "an agent"}
 def after_decision(moment: Snapshot, index: int) -> list[EventDraft]:
     """What follows from a human's word on a step, or from that of an agent the run was delegated by."""
     step, state = moment.plan.steps[index], moment.board.state(index)
-    decision = state.decision or {}
-    by = str(decision.get("by") or "a human")
+    decision = state.decision
+    by = "a human" if decision is None else decision["by"] or "a human"
     who = "agent" if is_agents_word(by) else "human"
-    if decision.get("verdict") == "reject":
+    if decision is not None and decision["verdict"] == "reject":
+        error: ErrorData
         if "permission" in decision:
-            error = permission_answers.refusal(decision)
+            error = permission_answers.refusal(decision["permission"], decision["note"])
         else:
-            note = decision.get("note") or "no reason given"
+            note = decision["note"] or "no reason given"
             error = {"kind": "rejected", "message": f"Rejected by {_A[who]}: {note}", "details": {}}
         verdict = Verdict("failed", error, list(state.limitations))
         return [checkpoint_event(step, state, verdict, None)]
-    if (state.error or {}).get("kind") == CONFLICT:
+    if state.error_kind == CONFLICT:
         return [_again(moment, index, CONFLICT)]
     limits = list(state.limitations)
     if step.kind != "decision":
@@ -169,7 +178,7 @@ def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
 
 def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
     """The operator gave up a step that waits for a retry or an answer. What its last attempt left stays usable."""
-    error = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
+    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
     worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
     verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
     return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from cyclopts.exceptions import CycloptsError
 from IPython.core.error import UsageError
@@ -20,7 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import Cannot, InvalidSpec, Problem
+from pixirnb.errors import Cannot, InvalidSpec, Problem, ProblemDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
@@ -316,7 +316,12 @@ def _show(answer: Answer) -> None:
     elif answer.kind == "message":
         sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
     elif answer.kind == "plan" and not answer.document["ok"]:
-        raise refusal(tuple(Problem(**error) for error in answer.document["errors"]))
+        raise refusal(
+            tuple(
+                Problem(**error)
+                for error in cast("list[ProblemDocument]", answer.document["errors"])
+            )
+        )
     else:
         display(answer_bundle(answer), raw=True)
 

@@ -57,7 +57,7 @@ def workflow_bundle(workflow: Workflow) -> Bundle:
 
 def answer_bundle(answer: Answer) -> Bundle:
     """What a verb answered."""
-    document = answer.document
+    document: Any = answer.document  # of the answer's kind
     match answer.kind:
         case "plan":
             assert answer.report is not None

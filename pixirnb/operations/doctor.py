@@ -9,15 +9,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from pixirnb import value_codec
 from pixirnb.errors import PixirnbError, UnknownRun
 from pixirnb.history.bundles import stored_output
-from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unreadable
-from pixirnb.machine.findings import Finding
+from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
 from pixirnb.operations.first_event import read_started
 from pixirnb.operations.run_summary import PlanCache, RunSummary, summarize
@@ -70,7 +69,7 @@ def diagnose(
     return Diagnosis(run_id, findings(summary.plan, summary.run, summary.outcome, context))
 
 
-def diagnose_all(store: FileStore, *, limit: int | None = None) -> dict[str, Any]:
+def diagnose_all(store: FileStore, *, limit: int | None = None) -> DiagnosisDocument:
     """Return every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
     diagnoses = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
     order = ("blocked", "ready_with_warnings", "ready")
@@ -105,7 +104,7 @@ def _untrusted(blobs: FileBlobs, summary: RunSummary) -> tuple[str, ...]:
     """Return ready steps whose value is a pickle that would not be loaded here. Makes no key."""
     steps, key = [], value_codec.known_key()
     for step_id, state in summary.run.steps.items():
-        stored = cast("StoredValue", stored_output(state))
+        stored = stored_output(state)
         if state.checkpoint_status != "checkpoint_ready" or stored["format"] != "pickle":
             continue
         digest = stored.get("blob", "")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pixirnb.errors import LogDamaged, PixirnbError
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
+from pixirnb.history.file_events import MergeApplied
 from pixirnb.protocols.ports import Blobs, RunLog, RunStore
 from pixirnb.protocols.trees import Files
 
@@ -64,7 +66,7 @@ def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[Even
     """Return merges of the history that were undone later: the user's files do not contain them any more."""
     standing = {e.data["merge"] for e in history if e.kind == "merge_applied"}
     return [
-        EventDraft("merge_applied", {**event.data, "request_id": None})
+        EventDraft("merge_applied", cast("MergeApplied", {**event.data, "request_id": None}))
         for event in events[len(history) :]
         if event.kind == "merge_applied" and event.data.get("undoes") in standing
     ]

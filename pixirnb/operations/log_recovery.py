@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from pixirnb.history.events import Event, warning
+from pixirnb.history.event_draft import warning
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.protocols.ports import Mended, Setback
 from pixirnb.wording import join_names

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from pixirnb.engine.folders import roots_of
 from pixirnb.engine.isolation import MARKED_LIMIT, changes_of, conflict_facts
 from pixirnb.engine.merge import Merger
 from pixirnb.errors import PixirnbError
-from pixirnb.machine.merge_requests import MergeReport, MergeRequest, Sides
+from pixirnb.history.file_events import ConflictedFile, MergeConflicted
+from pixirnb.machine.merge_requests import (
+    MergeReport,
+    MergeRequest,
+    PreviewedChanges,
+    ReportedConflict,
+    Sides,
+)
 from pixirnb.operations.record import RunRecord
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.trees import MergeConflict
@@ -35,12 +42,12 @@ def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> Mer
                 list(merge["steps"]),
                 merge=merge["merge"],
                 undoes=merge.get("undoes"),
-                changes=merge["changes"],
+                changes={**merge["changes"]},
                 unmatched=_unmatched(sides, merge.get("solved") or []),
             )
     for event in record.history():
         if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
-            return _conflicted(record.id, event.data, blobs, sides=sides)
+            return _conflicted(record.id, cast("MergeConflicted", event.data), blobs, sides=sides)
     return MergeReport(record.id, "nothing", [])
 
 
@@ -74,19 +81,30 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
         facts = conflict_facts(
             result, plan, run, roots, blobs, steps=request.steps, undoes=request.undoes
         )
-        return _conflicted(record.id, facts[0].data, blobs, sides=request.sides, preview=True)
+        return _conflicted(
+            record.id,
+            cast("MergeConflicted", facts[0].data),
+            blobs,
+            sides=request.sides,
+            preview=True,
+        )
     changes = changes_of(result.taken, roots, blobs)
     shown, left_out = None, 0
     if changes["patch"] is not None:
         shown, left_out = patch_text(changes["patch"], blobs.beginning)
-    changes = {**changes, "patch": None, "patch_text": shown, "patch_cut": left_out}
+    previewed: PreviewedChanges = {
+        **changes,
+        "patch": None,
+        "patch_text": shown,
+        "patch_cut": left_out,
+    }
     return MergeReport(
         record.id,
         "clean",
         steps,
         undoes=request.undoes,
         preview=True,
-        changes=changes,
+        changes=previewed,
         unmatched=_unmatched(request.sides, result.solved),
     )
 
@@ -99,7 +117,7 @@ def _unmatched(sides: Sides, paths: Iterable[str]) -> list[str]:
 
 
 def _conflicted(
-    run_id: str, data: dict[str, Any], blobs: Blobs, *, sides: Sides, preview: bool = False
+    run_id: str, data: MergeConflicted, blobs: Blobs, *, sides: Sides, preview: bool = False
 ) -> MergeReport:
     return MergeReport(
         run_id,
@@ -108,7 +126,10 @@ def _conflicted(
         undoes=data.get("undoes"),
         preview=preview,
         between=list(data["between"]),
-        conflicts=[{**file, "marked_text": _text(file, blobs)} for file in data["files"]],
+        conflicts=[
+            cast("ReportedConflict", {**file, "marked_text": _text(file, blobs)})
+            for file in data["files"]
+        ],
         # If a conflict has more files than are listed, it is unknown which are not among them.
         unmatched=_unmatched(sides, [file["path"] for file in data["files"]])
         if data["count"] <= len(data["files"])
@@ -116,7 +137,7 @@ def _conflicted(
     )
 
 
-def _text(file: dict[str, Any], blobs: Blobs) -> str | None:
+def _text(file: ConflictedFile, blobs: Blobs) -> str | None:
     digest = file.get("marked")
     if digest is None:
         return None

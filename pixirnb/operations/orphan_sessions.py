@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.agent_events import ASKED, DECIDED
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event, SubagentEvent
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import attempt_name
 from pixirnb.protocols.ports import RunLog, SessionLog
@@ -115,7 +116,7 @@ def _terminal(
 ) -> EventDraft:
     started: dict[str, Any] = state.started or {}
     event = "detached" if reason == "owner_unreachable" else "interrupted"
-    data: dict[str, Any] = {
+    data: SubagentEvent = {
         "event": event,
         "step": step,
         "attempt": attempt,

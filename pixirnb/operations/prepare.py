@@ -18,7 +18,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
 from pixirnb.engine.isolation import copy_left
@@ -26,9 +26,11 @@ from pixirnb.engine.merge import Merger, recover_merges
 from pixirnb.engine.services import SystemClock
 from pixirnb.errors import Cannot
 from pixirnb.history.codec import storable
-from pixirnb.history.events import Event, EventDraft, Owner, Parent, ResumeStep, warning
+from pixirnb.history.event_draft import EventDraft, warning
+from pixirnb.history.events import Event, Owner, Parent, ResumeStep, RunResumed, RunStarted
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.ids import run_id as make_run_id
+from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -114,7 +116,7 @@ class PreparedRun:
 
 def prepare_start(
     workflow: Workflow,
-    inputs: Mapping[str, Any],
+    inputs: JsonMapping,
     *,
     workspace: Path,
     store: RunStore,
@@ -129,23 +131,23 @@ def prepare_start(
     given = resolve_inputs(workflow, inputs)
     run_id = _new_run_id(environment)
     log = store.create(run_id)
-    opening = EventDraft(
-        "run_started",
-        {
-            "run_id": run_id,
-            "workflow": workflow.name,
-            "spec": workflow.canonical(),
-            "spec_digest": spec_digest(workflow),
-            "inputs": given,
-            "workspace": str(workspace.resolve()),
-            **_repos(facts),
-            "source": workflow.source_map.source,
-            "sources": pinned,
-            "owner": environment.owner(),
-            "pixirnb": release(),
-            **({} if parent is None else {"parent": parent}),
-        },
-    )
+    begun: RunStarted = {
+        "run_id": run_id,
+        "workflow": workflow.name,
+        "spec": workflow.canonical(),
+        "spec_digest": spec_digest(workflow),
+        "inputs": given,
+        "workspace": str(workspace.resolve()),
+        "source": workflow.source_map.source,
+        "sources": pinned,
+        "owner": environment.owner(),
+        "pixirnb": release(),
+    }
+    if facts.repos:
+        begun["repos"] = _repos(facts)
+    if parent is not None:
+        begun["parent"] = parent
+    opening = EventDraft("run_started", begun)
     run = RunState()
     pinned_run = fold(_as_events([opening], (), environment))
     return _prepared_run(plan, log, run, (opening,), pinned_run, environment)
@@ -260,12 +262,11 @@ def _prepared_run(  # noqa: PLR0917 - all that a course begins with
     return PreparedRun(plan, log, run, opening, folders, files, stop)
 
 
-def _repos(facts: Environment) -> dict[str, dict[str, str]]:
+def _repos(facts: Environment) -> dict[str, str]:
     """Return the repositories relative to the workspace, so that a moved project finds them again."""
-    repos = {
+    return {
         name: os.path.relpath(fact.resolved, facts.workspace) for name, fact in facts.repos.items()
     }
-    return {"repos": repos} if repos else {}
 
 
 def record(
@@ -381,7 +382,7 @@ def _opening(
     reading: LogContents,
     environment: RunEnvironment,
 ) -> list[EventDraft]:
-    data: dict[str, Any] = {
+    data: RunResumed = {
         "owner": environment.owner(),
         "flags": selection.flags(),
         "steps": planned.steps,

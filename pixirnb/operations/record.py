@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
-from pixirnb.history.bundles import changes
+from pixirnb.history.bundles import BundleChanges, changes
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -155,7 +155,7 @@ class RunRecord:
         bundle = stands.checkpoint
         return None if bundle is None else Bundle(bundle, unsafe_reason(stands.document()))
 
-    def changes(self, step: str) -> dict[str, Any]:
+    def changes(self, step: str) -> BundleChanges:
         """Return the files that an isolated step changed, or a merge brought into the user's: `{patch, files, count, more}`.
 
         `files` are `{path, change, added, deleted}` and `mode` if it differs; `patch` names a blob for `git apply`.

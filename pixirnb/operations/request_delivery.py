@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
 from pixirnb.history.run_state import fold
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Lease
 from pixirnb.runners.processes.ancestry import asking_step
@@ -159,12 +160,12 @@ def _is_done(store: FileStore, run_id: str, pending: Request) -> bool:
     return pending.id in run.requests
 
 
-def raise_refusal(reply: dict[str, Any]) -> None:
+def raise_refusal(reply: JsonMapping) -> None:
     """Raise the refusal in an owner's reply, if there is one. Raises InvalidArguments, Cannot."""
     if reply.get("ok") is True:
         return
     refused = reply.get("error")
-    error: dict[str, Any] = refused if isinstance(refused, dict) else {}
+    error: JsonObject = refused if isinstance(refused, dict) else {}
     code = str(error.get("code") or "request_unreadable")
     kind = Cannot if code in _CANNOT else InvalidArguments
     message = str(error.get("message") or "The owner's answer could not be read.")

@@ -13,13 +13,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
 from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.bundles import stored_output
-from pixirnb.history.events import Event, ResumeStep, StoredValue
+from pixirnb.history.events import Event, ResumeStep
 from pixirnb.history.run_state import RunState, fold
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
@@ -40,7 +40,7 @@ class Edit:
     """The changes of a resume to the pinned run; empty: none."""
 
     workflow: Workflow | None = None
-    inputs: Mapping[str, Any] | None = None
+    inputs: JsonMapping | None = None
     sources: Mapping[str, str] | None = None
     """Current notebook functions; the pinned source replaces missing ones."""
 
@@ -51,7 +51,7 @@ class ResumePlan:
 
     plan: Plan
     run: RunState
-    inputs: dict[str, Any]
+    inputs: JsonObject
     steps: list[ResumeStep]
     is_no_op: bool
 
@@ -168,7 +168,7 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
         state = run.steps.get(step.id)
         if state is None or "checkpoint_ready" not in {state.checkpoint_status, state.kept}:
             continue
-        stored = cast("StoredValue", stored_output(state))
+        stored = stored_output(state)
         digest = stored.get("blob")
         if digest is not None and not blobs.is_whole(digest):
             steps.add(step.id)  # lost or damaged: what it held must be made again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pydantic_core import to_json
 
@@ -15,7 +15,7 @@ from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.planning.plan import Plan
 from pixirnb.protocols.ports import LogContents
 from pixirnb.store.file_store import FileStore
-from pixirnb.views.run.comparison import ComparedRun, comparison
+from pixirnb.views.run.comparison import ComparedRun, ComparisonDocument, comparison
 
 PLANS_KEPT: Final = 64
 
@@ -54,7 +54,7 @@ def summarize(run_id: str, reading: LogContents, plans: PlanCache) -> RunSummary
     return RunSummary(plan, run, result)
 
 
-def compare_runs(left: tuple[FileStore, str], right: tuple[FileStore, str]) -> dict[str, Any]:
+def compare_runs(left: tuple[FileStore, str], right: tuple[FileStore, str]) -> ComparisonDocument:
     """Compare two runs, step by step; see `views.run.comparison`. Raises UnknownRun, LogDamaged."""
     return comparison(_side(*left), _side(*right))
 

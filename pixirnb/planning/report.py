@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
-from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.errors import InvalidArguments, Problem, ProblemDocument
 from pixirnb.planning.analysis import Analysis, analyse
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
@@ -27,6 +27,67 @@ from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 
 
+class ConflictDocument(TypedDict):
+    """Two steps that cannot run at once."""
+
+    steps: list[str]
+    rule: str
+    paths: list[str]
+    """Of each."""
+
+
+class RepoDocument(TypedDict):
+    """A repository as it was found."""
+
+    path: str
+    exists: bool
+    git: bool
+    writable: bool
+
+
+class AfterDocument(TypedDict):
+    """A step, and the one after which it starts because they conflict."""
+
+    step: str
+    after: str
+
+
+class TimeoutDocument(TypedDict):
+    """Milliseconds, and which level said so."""
+
+    ms: int | None
+    source: str
+
+
+class PhaseDocument(TypedDict):
+    """A phase."""
+
+    name: str
+    steps: list[str]
+
+
+class PlanDocument(TypedDict, total=False):
+    """The JSON of a plan. Whoever shows one takes it as it comes: no member is sure to be there."""
+
+    ok: bool
+    workflow: str
+    spec_digest: str
+    errors: list[ProblemDocument]
+    warnings: list[ProblemDocument]
+    levels: list[list[str]]
+    waves: list[list[str]]
+    conflicts: list[ConflictDocument]
+    conflict_count: int
+    serialized: list[AfterDocument]
+    critical_path: list[str]
+    peak_concurrency: int
+    agent_minutes: float
+    agents: dict[str, list[str]]
+    repos: dict[str, RepoDocument]
+    timeouts: dict[str, TimeoutDocument]
+    phases: list[PhaseDocument]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
     """A preview of a run of the workflow. Steps are named by id, in spec order."""
@@ -39,8 +100,8 @@ class PlanReport:
     """Topological generations."""
     waves: tuple[tuple[str, ...], ...]
     """Steps that would start together if all goes well: levels cut by conflicts and max_concurrency."""
-    conflicts: tuple[dict[str, Any], ...]
-    """`{steps: [a, b], rule, paths: [a's, b's]}`, at most 1,000 of `conflict_count`."""
+    conflicts: tuple[ConflictDocument, ...]
+    """At most 1,000 of `conflict_count`."""
     conflict_count: int
     serialized: tuple[tuple[str, str], ...]
     """A step, and the conflicting one after which it starts."""
@@ -51,7 +112,7 @@ class PlanReport:
     agent_minutes: float
     """Upper bound: time-outs of agent steps, times their attempts."""
     agents: dict[str, tuple[str, ...]]
-    repos: dict[str, dict[str, Any]]
+    repos: dict[str, RepoDocument]
     timeouts: dict[str, tuple[int | None, str]]
     """Milliseconds, and the level that set them."""
     phases: tuple[tuple[str, tuple[str, ...]], ...]
@@ -92,7 +153,7 @@ class PlanReport:
         plan = compile_plan(self.spec, Environment(), {})
         return {step: preview(plan.steps[plan.index[step]], plan) for step in steps}
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PlanDocument:
         """Return the JSON of a plan."""
         return {
             "ok": self.ok,
@@ -102,14 +163,14 @@ class PlanReport:
             "warnings": [problem.document() for problem in self.warnings],
             "levels": [list(level) for level in self.levels],
             "waves": [list(wave) for wave in self.waves],
-            "conflicts": [dict(conflict) for conflict in self.conflicts],
+            "conflicts": [conflict.copy() for conflict in self.conflicts],
             "conflict_count": self.conflict_count,
             "serialized": [{"step": step, "after": after} for step, after in self.serialized],
             "critical_path": list(self.critical_path),
             "peak_concurrency": self.peak_concurrency,
             "agent_minutes": self.agent_minutes,
             "agents": {name: list(steps) for name, steps in self.agents.items()},
-            "repos": {name: dict(repo) for name, repo in self.repos.items()},
+            "repos": {name: repo.copy() for name, repo in self.repos.items()},
             "timeouts": {
                 step: {"ms": ms, "source": source} for step, (ms, source) in self.timeouts.items()
             },
@@ -326,7 +387,7 @@ def _critical_path(analysis: Analysis) -> list[int]:
     return path[::-1]
 
 
-def _repo(path: str, fact: PathFact | None) -> dict[str, Any]:
+def _repo(path: str, fact: PathFact | None) -> RepoDocument:
     return {
         "path": path,
         "exists": fact is not None and fact.exists,

@@ -6,17 +6,18 @@ Stores and runners must pass the contract suites in `pixirnb.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar
 
 import anyio
 
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.requests import Request
-from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, Work
+from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, ToolDefinition, Work
 
 T = TypeVar("T")
 
@@ -181,13 +182,19 @@ class SessionLog(Protocol):
         """Close the log. Safe to call twice."""
 
 
+class RequestReply(TypedDict):
+    """What an owner answers to a request; an `ErrorDocument` where it is refused."""
+
+    ok: bool
+
+
 class Inbox(Protocol):
     """Requests of other processes to the owner of a run, and its replies."""
 
     def take(self) -> list[Request]:
         """Return requests that arrived since the last call, oldest first, each once. Blocking; never raises."""
 
-    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+    def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Write a reply: `{"ok": true}`, or an error's document; None if no asker waits for it. Never raises."""
 
     def close(self) -> None:
@@ -298,7 +305,7 @@ Question = Literal["commit", "permit", "call"]
 class Asking(Protocol):
     """Answers an agent's questions while its attempt runs."""
 
-    async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, question: Question, data: JsonObject) -> JsonObject:
         """Return the answer as plain JSON; a refusal is `{"error": {"code", "message", "fix"}}`.
 
         Never raises for the question.
@@ -311,10 +318,10 @@ class Asking(Protocol):
 class Delegate(Protocol):
     """Executes calls of the engine's tools by an agent. Implemented above the engine."""
 
-    definitions: tuple[dict[str, Any], ...]
+    definitions: tuple[ToolDefinition, ...]
     """The tools: `{name, description, parameters, mutates}` each; `parameters` is a JSON schema."""
 
-    async def __call__(self, tool: str, args: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    async def __call__(self, tool: str, args: JsonObject, caller: Caller) -> JsonObject:
         """Return the tool's result: `{"ok", "text", "data"}`. Never raises for the call.
 
         A cancellation ends the actions of the call, and waits, within a limit, until that is recorded.
@@ -334,7 +341,7 @@ class Caller:
     workspace: Path
     state: Path | None
     """The state folder of its run; None for stores without one."""
-    tell: Callable[[str, dict[str, Any]], None] = lambda _kind, _data: None
+    tell: Callable[[str, JsonObject], None] = lambda _kind, _data: None
     """Reports to its session the end of delegated work. Called on the engine's thread."""
 
 

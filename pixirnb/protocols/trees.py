@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypedDict
 
 from pixirnb.errors import Cannot
+from pixirnb.history.file_events import FileChange, MergeApplied, WorkspaceCaptured
 from pixirnb.planning.globs.pattern import Pattern
 
 FILE: Final = "100644"
@@ -206,23 +207,31 @@ class MergeConflict:
     """Conflicting files that a person had resolved, this time or before."""
 
 
+class MergePutBack(TypedDict):
+    """A merge that was cut off half way, and put back."""
+
+    run_id: str | None
+    merge: str | None
+    files: int
+    """How many it had changed."""
+    edited: list[str]
+    """Those that were edited since: they are left so."""
+
+
 def mark_of(status: os.stat_result) -> object:
     """Return a value that changes when a file is written: times, size, inode and mode, but not the access time."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
-def facts_of(changes: Sequence[TreeChange], prefix: str = "") -> list[dict[str, Any]]:
-    """Return changes in their log form: `{path, change, added, deleted}`, and modes if they differ.
-
-    `prefix`: `repos.NAME:`.
-    """
+def facts_of(changes: Sequence[TreeChange], prefix: str = "") -> list[FileChange]:
+    """Return changes in their log form. `prefix`: `repos.NAME:`."""
     return [_fact(change, prefix) for change in changes]
 
 
-def _fact(change: TreeChange, prefix: str) -> dict[str, Any]:
+def _fact(change: TreeChange, prefix: str) -> FileChange:
     before, after = change.before, change.after
     kind = "added" if before is None else "deleted" if after is None else "modified"
-    fact: dict[str, Any] = {
+    fact: FileChange = {
         "path": prefix + change.path,
         "change": kind,
         "added": change.added,
@@ -336,8 +345,8 @@ class Files(Protocol):
         ...
 
     def merge(
-        self, order: MergeInput, describe: Callable[[Merging], dict[str, Any]]
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        self, order: MergeInput, describe: Callable[[Merging], MergeApplied]
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """Merge the layers into the user's files, completely or not at all.
 
         `describe` makes the data of `merge_applied`, kept next to the files until `recorded`; see `unrecorded`.
@@ -347,13 +356,13 @@ class Files(Protocol):
     def undo(
         self,
         order: MergeInput,
-        merge: Mapping[str, Any],
-        describe: Callable[[Merging], dict[str, Any]],
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        merge: MergeApplied,
+        describe: Callable[[Merging], MergeApplied],
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """Remove a merge, `merge_applied`, from the user's files again; later changes stay. Like `merge`."""
         ...
 
-    def preview_undo(self, order: MergeInput, merge: Mapping[str, Any]) -> Merging | MergeConflict:
+    def preview_undo(self, order: MergeInput, merge: MergeApplied) -> Merging | MergeConflict:
         """Return the result of removing a merge, `merge_applied`, from the user's files, without doing it."""
         ...
 
@@ -361,12 +370,12 @@ class Files(Protocol):
         """Report that the log has a merge: its data next to the files may be deleted."""
         ...
 
-    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+    def unrecorded(self, run_id: str) -> list[MergeApplied]:
         """Return the data of completed merges that may not be in the log; incomplete ones are rolled back first."""
         ...
 
-    def taken_back(self) -> list[dict[str, Any]]:
-        """Return incomplete merges, of any run, rolled back since the last call: `{run_id, merge, files, edited}`."""
+    def taken_back(self) -> list[MergePutBack]:
+        """Return incomplete merges, of any run, rolled back since the last call."""
         ...
 
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
@@ -374,20 +383,19 @@ class Files(Protocol):
         ...
 
 
-def layers_of(step: str, captured: Mapping[str, Any]) -> list[Layer]:
+def layers_of(step: str, captured: WorkspaceCaptured) -> list[Layer]:
     """Return the layers of a `workspace_captured`, without unchanged roots."""
     return [
-        _layer(step, captured["attempt"], root, "base", "left")
+        Layer(step, captured["attempt"], root["root"], root["base"], root["left"])
         for root in captured["roots"]
         if root["base"] != root["left"]
     ]
 
 
-def backwards(order: MergeInput, merge: Mapping[str, Any]) -> MergeInput:
+def backwards(order: MergeInput, merge: MergeApplied) -> MergeInput:
     """Return the input to undo a merge, `merge_applied`: its changes reversed, as one layer with its name."""
-    layers = (_layer(str(merge["merge"]), 0, root, "after", "before") for root in merge["roots"])
+    name = merge["merge"]
+    layers = (
+        Layer(name, 0, root["root"], root["after"], root["before"]) for root in merge["roots"]
+    )
     return replace(order, layers=tuple(layers))
-
-
-def _layer(name: str, attempt: int, root: Mapping[str, Any], base: str, left: str) -> Layer:
-    return Layer(name, attempt, root["root"], root[base], root[left])

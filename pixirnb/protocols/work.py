@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, TypedDict
 
 from pixirnb.history.events import StoredValue
+from pixirnb.json_types import JsonMapping, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class PythonWork:
     """A function: `module:function`, or `:name` with its pinned source."""
 
     call: str
-    arguments: dict[str, Any]
+    arguments: JsonObject
     source: str | None
     process: bool
     """True: in a killable child. False: in a thread of this process."""
@@ -32,7 +33,25 @@ class ScriptedWork:
     """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: it repeats the task."""
 
     task: str
-    actions: list[dict[str, Any]]
+    actions: list[JsonObject]
+
+
+class Approval(TypedDict):
+    """A person's leave for one call."""
+
+    request_id: str
+    by: str
+    note: str
+
+
+class ToolDefinition(TypedDict):
+    """A tool as an agent is offered it."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    """JSON Schema."""
+    mutates: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +63,19 @@ class AgentWork:
     """The author's task, references filled in."""
     prompt: str
     """The full prompt: the task with its role, inputs, limits and how to report."""
-    actions: list[dict[str, Any]]
+    actions: list[JsonObject]
     """For scripted agents: the actions of this attempt."""
-    session: dict[str, Any]
+    session: JsonMapping
     """A `SessionStarted`: the identity and the permissions of the session."""
-    history: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    history: list[tuple[str, JsonObject]] = field(default_factory=list)
     """Events of the session that it continues."""
-    granted: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Earlier approvals of a person for this step: digest of the call to `{request_id, by, note}`."""
+    granted: dict[str, Approval] = field(default_factory=dict)
+    """Earlier approvals of a person for this step, by the digest of the call."""
     additional_paths: tuple[Path, ...] = ()
     roots: dict[str, str] = field(default_factory=dict)
     """Folders of the workspace (`.`) and each `repos.NAME`, as the agent sees them."""
-    surface: tuple[dict[str, Any], ...] = ()
-    """Tools of the engine that it is offered: `{name, description, parameters, mutates}` each."""
+    surface: tuple[ToolDefinition, ...] = ()
+    """Tools of the engine that it is offered."""
 
 
 Work = ShellWork | PythonWork | ScriptedWork | AgentWork
@@ -91,7 +110,7 @@ class Report:
     """A structured report of an agent (checkpoint_status summary output limitations seams), or one of its tool calls."""
 
     kind: Literal["checkpoint", "tool"]
-    data: dict[str, Any]
+    data: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,7 @@ class AgentEvent:
     """An event for the log of a session."""
 
     kind: str
-    data: dict[str, Any]
+    data: JsonObject
 
 
 RunnerEvent = Started | Output | Progress | Report | AgentEvent
@@ -131,7 +150,7 @@ class Ended:
     """`exit`, `exception`, `crash`, `spawn_failed`, `lost`, `supervisor_lost`, `output_unserialisable`,
     `function_missing`, or what a scripted `fail` names."""
     message: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
     exit_code: int | None = None
     signal: int | None = None
     value: StoredValue | None = None

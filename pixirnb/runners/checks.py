@@ -14,6 +14,7 @@ from typing import Any, Final, assert_never, cast
 import anyio
 
 from pixirnb.history.events import CheckResult as CheckRecord
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
@@ -93,7 +94,7 @@ async def perform_checks(
 async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecord:
     written = check.model_dump(mode="json", by_alias=True, exclude_unset=True)
     passed: bool
-    evidence: dict[str, Any]
+    evidence: JsonObject
     kind = check.kind
     match kind:
         case "exit_code":
@@ -106,7 +107,7 @@ async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecor
         case "output_matches":
             passed, evidence = await _output_matches(str(check.argument), left.printed, nested)
         case "schema":
-            schema = cast("dict[str, Any]", check.argument)
+            schema = cast("JsonObject", check.argument)
             problems = await _schema_problems(schema, left, nested)
             passed, evidence = not problems, {"saw": "; ".join(problems) or "the output matches"}
         case "command":
@@ -121,7 +122,7 @@ async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecor
 
 
 async def find_schema_problems(
-    value: Any, schema: dict[str, Any], nested: Nested, offload: Offload
+    value: Any, schema: JsonObject, nested: Nested, offload: Offload
 ) -> list[str]:
     """Return `schema_problems`, computed off the loop; a slow schema is checked in a process that can be killed."""
     if not may_take_long(schema):
@@ -130,7 +131,7 @@ async def find_schema_problems(
     return await function_problems("pixirnb.spec.schemas:schema_problems", arguments, nested)
 
 
-async def function_problems(call: str, arguments: dict[str, Any], nested: Nested) -> list[str]:
+async def function_problems(call: str, arguments: JsonObject, nested: Nested) -> list[str]:
     """Return the problems that a function of ours reports from a separate process; its failure counts as a problem."""
     how, _ = await nested(PythonWork(call, arguments, None, process=True))
     if how.status != "completed":
@@ -139,7 +140,7 @@ async def function_problems(call: str, arguments: dict[str, Any], nested: Nested
     return list(value or [])
 
 
-def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, dict[str, Any]]:
+def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, JsonObject]:
     try:
         files = left.ground.find(pattern)
     except (ValueError, OSError) as error:
@@ -152,7 +153,7 @@ def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, dict[str, Any]]:
     return bool(files), {"saw": f"{len(files)} found", "files": names}
 
 
-async def _schema_problems(schema: dict[str, Any], left: CheckInput, nested: Nested) -> list[str]:
+async def _schema_problems(schema: JsonObject, left: CheckInput, nested: Nested) -> list[str]:
     if left.value is not NOT_READ:
         return await find_schema_problems(left.value, schema, nested, left.offload)
     if not left.printed.is_offered:
@@ -163,9 +164,7 @@ async def _schema_problems(schema: dict[str, Any], left: CheckInput, nested: Nes
     return await find_schema_problems(await left.read(), schema, nested, left.offload)
 
 
-async def _output_contains(
-    text: str, printed: Printed, nested: Nested
-) -> tuple[bool, dict[str, Any]]:
+async def _output_contains(text: str, printed: Printed, nested: Nested) -> tuple[bool, JsonObject]:
     """Search the output; a long one is read in a separate process, which can be killed."""
     if printed.path is None:
         is_contained, why = contains(printed.argument, text), ""
@@ -173,7 +172,7 @@ async def _output_contains(
         is_contained, why = await _looked(
             "contains", {"printed": printed.argument, "text": text}, nested
         )
-    evidence: dict[str, Any] = {
+    evidence: JsonObject = {
         "saw": why or f"{printed.size} bytes of output",
         "found": bool(is_contained),
     }
@@ -184,7 +183,7 @@ async def _output_contains(
 
 async def _output_matches(
     pattern: str, printed: Printed, nested: Nested
-) -> tuple[bool, dict[str, Any]]:
+) -> tuple[bool, JsonObject]:
     """Match the output in a separate process: a pattern that backtracks for ever can be killed."""
     if not printed.is_whole or printed.size > SEARCHED_BYTES:
         saw = f"{printed.size} bytes of output: a pattern is looked for in {SEARCHED_BYTES} at most"
@@ -196,7 +195,7 @@ async def _output_matches(
     return match is not None, {"saw": "no match in the output" if match is None else match}
 
 
-async def _looked(function: str, arguments: dict[str, Any], nested: Nested) -> tuple[Any, str]:
+async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:
     """Return the result of a function of `printed`, or why it failed."""
     work = PythonWork(f"pixirnb.runners.output.printed:{function}", arguments, None, process=True)
     how, _ = await nested(work)
@@ -205,7 +204,7 @@ async def _looked(function: str, arguments: dict[str, Any], nested: Nested) -> t
     return (None if how.value is None else how.value.get("value")), ""
 
 
-async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _command(check: Check, nested: Nested) -> tuple[bool, JsonObject]:
     command = check.command
     assert command is not None
     expected = 0 if check.exit_code is None else check.exit_code
@@ -219,9 +218,7 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, dict[str, Any]]:
     return how.exit_code == expected, evidence
 
 
-async def _git_changes(
-    pattern: str, left: CheckInput, nested: Nested
-) -> tuple[bool, dict[str, Any]]:
+async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[bool, JsonObject]:
     repo = repo_of(pattern)
     if repo is not None and repo not in left.ground.repos:
         return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
@@ -259,7 +256,7 @@ def _inside(folder: Path, pattern: str) -> tuple[str, str]:
     return str(folder), (folder.relative_to(top) / glob).as_posix() if top != folder else glob
 
 
-async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool, dict[str, Any]]:
+async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool, JsonObject]:
     name = check.python
     assert name is not None
     value = left.value
@@ -287,7 +284,7 @@ async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, Che
     return None
 
 
-def _late(check: Check) -> tuple[bool, dict[str, Any]]:
+def _late(check: Check) -> tuple[bool, JsonObject]:
     assert check.timeout is not None
     saw = f"not done within {check.timeout / 1000} s"
     return False, {"saw": saw, "timeout_ms": check.timeout}

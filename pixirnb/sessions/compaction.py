@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.prompts.quoting import quote
 from pixirnb.sessions.events import Pair, conversation_of
 from pixirnb.sessions.provider_input import Block, Item, Pairing, blocks, provider_bytes, replay
@@ -164,11 +165,11 @@ def _sections(entries: list[tuple[str, str]]) -> list[str]:
     return parts
 
 
-def _whose(data: dict[str, Any]) -> str:
+def _whose(data: JsonObject) -> str:
     return f"session {text_of(data.get('session_id'))}".strip()
 
 
-def _how(result: dict[str, Any] | None) -> str:
+def _how(result: JsonObject | None) -> str:
     if result is None or result.get("synthetic"):
         return "without a result"
     return "ok" if result.get("ok") is True else "failed"

@@ -34,6 +34,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 
 CONVERSATION: Final = frozenset(
     {
@@ -52,7 +53,7 @@ CONVERSATION: Final = frozenset(
 ENDED_EVENTS: Final = frozenset({"finished", "failed", "timed_out", "interrupted", "cancelled"})
 """Values of `event` in a `subagent_event` that is replayed: its run or session is known to have ended."""
 
-Pair = tuple[str, dict[str, Any]]
+Pair = tuple[str, JsonObject]
 """An event without its position in a log: its kind and its data."""
 
 TurnState = Literal["running", "completed", "partial_failed", "failed", "interrupted", "timed_out"]
@@ -69,7 +70,7 @@ def as_pairs(events: Iterable[Event | Pair]) -> list[Pair]:
     return pairs
 
 
-def is_conversation(kind: str, data: dict[str, Any]) -> bool:
+def is_conversation(kind: str, data: JsonObject) -> bool:
     """Return whether the event belongs to the conversation. Any other is audit and never affects a replay."""
     if kind == "assistant_message":
         return not data.get("partial")

@@ -15,8 +15,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.planning.digest import text_digest
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
@@ -84,7 +85,7 @@ class Limits:
     """The workspace and the repositories that sets may name."""
 
     @classmethod
-    def of(cls, work: Mapping[str, Any]) -> Limits:
+    def of(cls, work: JsonMapping) -> Limits:
         """Return the limits of an agent's `work`. Unknown values make them stricter, never looser."""
         session = work["session"]
         mode = session.get("permission_mode")
@@ -189,7 +190,7 @@ class Limits:
         return WORKSPACE, path
 
 
-def roots_of(work: Mapping[str, Any]) -> Roots:
+def roots_of(work: JsonMapping) -> Roots:
     """Return the roots of an agent's sets: its `roots`, by name; else its workspace alone."""
     given = dict(work.get("roots") or {WORKSPACE: work.get("workspace") or "/"})
     workspace = str(given.pop(WORKSPACE, ""))
@@ -198,7 +199,7 @@ def roots_of(work: Mapping[str, Any]) -> Roots:
     )
 
 
-def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
+def decide(limits: Limits, tool: str, args: JsonMapping) -> Ruling:
     """Decide a call of one of our TOOLS. Its path arguments are already resolved by the confinement."""
     rule = TOOLS.get(tool)
     if rule is None:
@@ -223,7 +224,7 @@ def decide(limits: Limits, tool: str, args: Mapping[str, Any]) -> Ruling:
     return limits.by_mode(digest_of(tool, args)) if rule.mutates else _ALLOWED
 
 
-def digest_of(tool: str, args: Mapping[str, Any]) -> str:
+def digest_of(tool: str, args: JsonMapping) -> str:
     """Return `b2:<64 hex>` of one exact call: an approval covers this call and no similar one."""
     described = {
         "tool": tool,

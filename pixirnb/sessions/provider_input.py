@@ -17,15 +17,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.planning.prompts.quoting import quote
 from pixirnb.sessions.events import Pair, conversation_of
 from pixirnb.sessions.tool_calls import Calls, PendingCall, text_of
 from pixirnb.sessions.unclean_end import orphan_output
 
-Item = dict[str, Any]
+Item = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Pairing:
     conversation: list[Pair]
     calls: dict[int, PendingCall]
     """Calls by their position."""
-    results: dict[str, tuple[int, dict[str, Any]]]
+    results: dict[str, tuple[int, JsonObject]]
     """By a call's unique name: position and data of its result, in the turn of the call."""
     turn: int
     """The last turn."""
@@ -133,7 +133,7 @@ class _Fold:
                 yield from self._response()
         yield from self._response()
 
-    def _speak(self, position: int, kind: str, data: dict[str, Any]) -> None:
+    def _speak(self, position: int, kind: str, data: JsonObject) -> None:
         text = text_of(data.get("text"))
         if kind == "tool_call":
             call = self.pairing.calls[position]
@@ -167,7 +167,7 @@ class _Fold:
         yield Block(items, start, is_open)
 
 
-def _tool(call: PendingCall, result: dict[str, Any] | None) -> Item:
+def _tool(call: PendingCall, result: JsonObject | None) -> Item:
     is_ok = result is not None and result.get("ok") is True
     output = orphan_output(call) if result is None else text_of(result.get("output"))
     return {
@@ -179,7 +179,7 @@ def _tool(call: PendingCall, result: dict[str, Any] | None) -> Item:
     }
 
 
-def _of_others(kind: str, data: dict[str, Any]) -> Item:
+def _of_others(kind: str, data: JsonObject) -> Item:
     """Return an item for texts of others: the user's unchanged, those of other runs and sessions as data."""
     if kind == "user_message":
         return {"role": "user", "text": text_of(data.get("text"))}

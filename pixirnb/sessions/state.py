@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.sessions.events import Pair, TurnState, as_pairs
 from pixirnb.sessions.tool_calls import Calls, text_of
 
@@ -26,7 +27,7 @@ _FAILURES: Final[dict[str, TurnState]] = {
 class SessionState:
     """All known facts of a session."""
 
-    started: dict[str, Any] | None = None
+    started: JsonObject | None = None
     """Data of `session_started`."""
     turns: int = 0
     calls: Calls = field(default_factory=Calls)
@@ -34,11 +35,11 @@ class SessionState:
     """The clean final message of the last turn."""
     partial: str | None = None
     """Text of the last turn that was cut off."""
-    failed: dict[str, Any] | None = None
+    failed: JsonObject | None = None
     """Data of the `turn_failed` that ended the last turn."""
-    report: dict[str, Any] | None = None
+    report: JsonObject | None = None
     """The last structured report."""
-    open_requests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    open_requests: dict[str, JsonObject] = field(default_factory=dict)
     """Unanswered permission requests, by id."""
     barred: set[str] = field(default_factory=set)
     """Ids of calls of this turn whose permission was requested and not given: they did not act."""
@@ -74,7 +75,7 @@ class SessionState:
         """Apply one more event."""
         self.take(event.kind, event.data)
 
-    def take(self, kind: str, data: dict[str, Any]) -> None:
+    def take(self, kind: str, data: JsonObject) -> None:
         """Apply an event that has no position in a log yet."""
         self.events += 1
         match kind:
@@ -112,21 +113,21 @@ class SessionState:
             case _:
                 pass
 
-    def _end_call(self, data: dict[str, Any]) -> None:
+    def _end_call(self, data: JsonObject) -> None:
         answered = self.calls.end(data)
         is_orphan = answered is not None and bool(data.get("synthetic"))
         self.orphans += is_orphan
         self.unacted += is_orphan and self.is_barred(data)
         self.barred.discard(text_of(data.get("call_id")))
 
-    def is_barred(self, result: dict[str, Any]) -> bool:
+    def is_barred(self, result: JsonObject) -> bool:
         """Return whether the call of this synthetic result was never allowed."""
         error = result.get("error")
         details = error.get("details") if isinstance(error, dict) else None
         is_known_inactive = isinstance(details, dict) and details.get("did_act") is False
         return is_known_inactive or text_of(result.get("call_id")) in self.barred
 
-    def _record(self, text: str, data: dict[str, Any]) -> None:
+    def _record(self, text: str, data: JsonObject) -> None:
         """Record a message; the last of several is the final one."""
         self.final = None
         if data.get("partial"):
@@ -134,7 +135,7 @@ class SessionState:
         elif data.get("final"):
             self.final = text
 
-    def _count(self, data: dict[str, Any]) -> None:
+    def _count(self, data: JsonObject) -> None:
         for name in ("input_tokens", "output_tokens", "requests"):
             value = data.get(name, 1 if name == "requests" else 0)
             if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

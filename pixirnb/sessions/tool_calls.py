@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pixirnb.json_types import JsonObject
+
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
@@ -38,7 +40,7 @@ class Calls:
         """Begin a turn: a user message has come, open calls belong to an earlier turn."""
         self.turn += 1
 
-    def begin(self, data: dict[str, Any]) -> PendingCall:
+    def begin(self, data: JsonObject) -> PendingCall:
         """Apply a `tool_call`."""
         call_id = text_of(data.get("call_id"))
         call = PendingCall(
@@ -48,7 +50,7 @@ class Calls:
         self._by_id.setdefault(call_id, []).append(call)
         return call
 
-    def end(self, data: dict[str, Any]) -> PendingCall | None:
+    def end(self, data: JsonObject) -> PendingCall | None:
         """Apply a `tool_result`: return the call it answers, None if there is none."""
         candidates = self._by_id.get(text_of(data.get("call_id")))
         if not candidates:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.sessions.compaction import compact
 from pixirnb.sessions.events import Pair, as_pairs, conversation_of
 from pixirnb.sessions.provider_input import Item, Pairing, replay
@@ -73,7 +74,7 @@ class ModelRequest:
 class Use:
     """Use these tools, in this order, and log the result of each under its `call_id`."""
 
-    calls: tuple[dict[str, Any], ...]
+    calls: tuple[JsonObject, ...]
     """Calls as the model made them: `{call_id, name, args}`."""
 
 

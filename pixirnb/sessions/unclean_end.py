@@ -6,8 +6,9 @@ nothing. Source: contract.md §7 (turn terminal states, orphan tool calls).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import SessionState
 from pixirnb.sessions.tool_calls import PendingCall
@@ -59,11 +60,11 @@ def orphan_results(
     ]
 
 
-def _orphan_error(call: PendingCall, reason: str, *, is_barred: bool) -> dict[str, Any]:
+def _orphan_error(call: PendingCall, reason: str, *, is_barred: bool) -> JsonObject:
     what = (
         "was never allowed: it did not act" if is_barred else "was called and its result was lost"
     )
-    details: dict[str, Any] = {"tool": call.tool, "reason": reason}
+    details: JsonObject = {"tool": call.tool, "reason": reason}
     if is_barred:
         details["did_act"] = False
     return {"kind": "orphan_tool_call", "message": f"`{call.tool}` {what}.", "details": details}
@@ -75,7 +76,7 @@ def closing(
     status: str,
     error_kind: str,
     message: str,
-    details: dict[str, Any] | None = None,
+    details: JsonObject | None = None,
     reason: str,
     partial_text: str = "",
     timeout_ms: int | None = None,

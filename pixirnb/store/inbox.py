@@ -19,10 +19,12 @@ import re
 import secrets
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import StateUnusable
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.store.door import Door, Witness, knock
 from pixirnb.store.private_files import make_private, open_private, unusable
@@ -98,7 +100,7 @@ class FileInbox:
             self._knocking.close()
             self._knocking = None
 
-    def reply(self, request_id: str) -> dict[str, Any] | None:
+    def reply(self, request_id: str) -> JsonObject | None:
         """Return the owner's reply, once; None if there is none yet."""
         path = self._folder / f"{request_id}.answer"
         document = _parsed(self._read(path))
@@ -144,7 +146,7 @@ class FileInbox:
                 taken.append((left_at, request))
         return [request for _, request in sorted(taken, key=lambda entry: entry[0])]
 
-    def answer(self, request_id: str, reply: dict[str, Any] | None) -> None:
+    def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Write a reply; None if no asker waits for one. Never raises: an asker without a reply reads the log."""
         try:
             if reply is not None:
@@ -216,7 +218,7 @@ class FileInbox:
         return data if len(data) <= REQUEST_LIMIT else None
 
 
-def _parsed(data: bytes | None) -> dict[str, Any] | None:
+def _parsed(data: bytes | None) -> JsonObject | None:
     try:
         value = None if data is None else json.loads(data)
     except (ValueError, RecursionError):
@@ -224,7 +226,7 @@ def _parsed(data: bytes | None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-_UNREADABLE: Final[dict[str, Any]] = {
+_UNREADABLE: Final[Mapping[str, object]] = {
     "ok": False,
     "error": {
         "code": "request_unreadable",
@@ -234,7 +236,7 @@ _UNREADABLE: Final[dict[str, Any]] = {
 }
 
 
-def _request(request_id: str, document: dict[str, Any] | None, sender: Sender) -> Request | None:
+def _request(request_id: str, document: JsonObject | None, sender: Sender) -> Request | None:
     if document is None or document.get("id") != request_id:
         return None
     verb, arguments, by = document.get("verb"), document.get("arguments"), document.get("by")

@@ -6,7 +6,7 @@ Both stores keep the same bytes; only in different media.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic_core import from_json
 
@@ -21,6 +21,7 @@ from pixirnb.history.codec import (
     encode,
     encode_data,
 )
+from pixirnb.json_types import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +81,7 @@ def decode_log(
     return decoded
 
 
-def _brought(name: object, get: Callable[[str], bytes]) -> dict[str, Any]:
+def _brought(name: object, get: Callable[[str], bytes]) -> JsonObject:
     """Load an event's data from a blob. Raises LogDamaged if it is missing or is not data of an event."""
     if not isinstance(name, str):
         raise LogDamaged("its data is said to lie in a blob, and no blob is named")

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pixirnb.history.events import Event
 from pixirnb.history.validation import fits
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.diagnosis import DiagnosisInput, LostBlob
 from pixirnb.protocols.ports import LogContents
 from pixirnb.store.blobs import FileBlobs
@@ -59,7 +59,7 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
                 known[digest] = blobs.fault(digest)
             fault = known[digest]
             if fault is not None:
-                data: dict[str, Any] = event.data
+                data: JsonObject = event.data
                 yield LostBlob(digest, fault, data.get("step"), data.get("attempt"))
 
 

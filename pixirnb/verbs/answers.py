@@ -24,7 +24,7 @@ from pixirnb.errors import (
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
-from pixirnb.planning.report import PlanReport
+from pixirnb.planning.report import PlanDocument, PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
 from pixirnb.verbs.failure_output import describe_last_output
@@ -68,10 +68,10 @@ class Answer:
     """A document, ready to be shown or printed as JSON."""
 
     kind: Kind
-    document: dict[str, Any]
+    document: Mapping[str, object]
     exit_code: int = EXIT_COMPLETED
     edges: Sequence[tuple[str, str]] = ()
-    plan: Callable[[], dict[str, Any]] | None = None
+    plan: Callable[[], PlanDocument] | None = None
     """Makes the plan for an outcome, for a surface that draws it."""
     lines: tuple[str, ...] = ()
     """Sentences to show with the document: `explain`, a note."""
@@ -151,7 +151,7 @@ def outcome_answer(
     )
 
 
-def _plan_document(run: Run) -> dict[str, Any]:
+def _plan_document(run: Run) -> PlanDocument:
     return run.plan.document()
 
 

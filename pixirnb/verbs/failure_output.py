@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.history.agent_events import WANTED
+from pixirnb.history.events import AttemptEnded
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
 from pixirnb.store.private_files import open_private
@@ -28,9 +29,11 @@ def describe_last_output(run: Run, step: str | None = None) -> tuple[str, ...]:
 
 def _sentences(run: Run, only: str | None) -> Iterator[str]:
     for name, state in run.state.steps.items():
-        ended = state.ended or {}
-        kind = (ended.get("error") or {}).get("kind")
-        if only not in {None, name} or kind is None or kind != (state.error or {}).get("kind"):
+        ended = state.ended
+        if ended is None or ended["error"] is None:
+            continue
+        kind = ended["error"]["kind"]
+        if only not in {None, name} or kind != state.error_kind:
             continue  # it ended well, or what it came to has another cause than its end
         if kind == WANTED:
             continue
@@ -40,11 +43,12 @@ def _sentences(run: Run, only: str | None) -> Iterator[str]:
             yield f"{line(name, 64)} printed last: “{last_lines}”. {_where(run, path, ended)}"
 
 
-def _where(run: Run, path: Path, ended: Mapping[str, Any]) -> str:
+def _where(run: Run, path: Path, ended: AttemptEnded) -> str:
     """Return the location of the output: one file, or its two ends here and all of standard output there."""
-    if not ended.get("output_log", {}).get("truncated"):
+    log, output = ended.get("output_log"), ended.get("output")
+    if log is None or not log["truncated"]:
         return f"All of it: {path}"
-    digest = (ended.get("output") or {}).get("blob")
+    digest = None if output is None else output.get("blob")
     whole = None if digest is None else run.store.blobs(run.id).path(digest)
     rest = "" if whole is None else f"; all of its standard output: {whole}"
     return f"Its beginning and its end: {path}{rest}"

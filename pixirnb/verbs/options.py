@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
@@ -78,9 +79,9 @@ def functions_of(desk: Desk, source: api.Source) -> Mapping[str, str] | None:
     return desk.functions(source) if isinstance(source, Workflow) else None
 
 
-def inputs_given(workflow: Workflow, given: list[str] | None) -> dict[str, Any]:
+def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
     """Return inputs typed as NAME=VALUE, each parsed by its declaration. Raises InvalidArguments."""
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for item in given or ():
         name, equals, text = item.partition("=")
         if not equals:

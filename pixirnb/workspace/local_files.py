@@ -16,9 +16,10 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.history.file_events import MergeApplied
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.protocols.trees import (
@@ -27,6 +28,7 @@ from pixirnb.protocols.trees import (
     CheckoutResult,
     MergeConflict,
     MergeInput,
+    MergePutBack,
     Merging,
     Solved,
     TreeChange,
@@ -65,7 +67,7 @@ class LocalFiles:
         self._stores: dict[str, GitTrees] = {}
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
-        self._put_back: deque[dict[str, Any]] = deque()
+        self._put_back: deque[MergePutBack] = deque()
 
     # --- isolated attempts --------------------------------------------------------------------------------------
 
@@ -172,8 +174,8 @@ class LocalFiles:
             return self._merged(order)
 
     def merge(
-        self, order: MergeInput, describe: Callable[[Merging], dict[str, Any]]
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        self, order: MergeInput, describe: Callable[[Merging], MergeApplied]
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """See `Files.merge`."""
         with naming_steps(order), self._refusing():
             return self._carried_out(order, partial(self._merged, order), describe)
@@ -181,14 +183,14 @@ class LocalFiles:
     def undo(
         self,
         order: MergeInput,
-        merge: Mapping[str, Any],
-        describe: Callable[[Merging], dict[str, Any]],
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        merge: MergeApplied,
+        describe: Callable[[Merging], MergeApplied],
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         """See `Files.undo`."""
         with self._refusing():
             return self._carried_out(order, partial(self.preview_undo, order, merge), describe)
 
-    def preview_undo(self, order: MergeInput, merge: Mapping[str, Any]) -> Merging | MergeConflict:
+    def preview_undo(self, order: MergeInput, merge: MergeApplied) -> Merging | MergeConflict:
         """See `Files.preview_undo`."""
         with naming_steps(order, undone=str(merge["merge"])), self._refusing():
             refuse_half_done(self._folders(order), self._merges)
@@ -200,9 +202,9 @@ class LocalFiles:
         with suppress(OSError, Cannot):
             finish_merge(self._journal(run_id, merge))
 
-    def unrecorded(self, run_id: str) -> list[dict[str, Any]]:
+    def unrecorded(self, run_id: str) -> list[MergeApplied]:
         """See `Files.unrecorded`."""
-        found: list[dict[str, Any]] = []
+        found: list[MergeApplied] = []
         with self._refusing():
             for left in left_over(self._merges):
                 if left.about.get("run_id") != run_id:
@@ -213,7 +215,7 @@ class LocalFiles:
                     self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
         return found
 
-    def taken_back(self) -> list[dict[str, Any]]:
+    def taken_back(self) -> list[MergePutBack]:
         """See `Files.taken_back`."""
         found = []
         while self._put_back:
@@ -224,8 +226,8 @@ class LocalFiles:
         self,
         order: MergeInput,
         found: Callable[[], Merging | MergeConflict],
-        describe: Callable[[Merging], dict[str, Any]],
-    ) -> tuple[dict[str, Any], Merging] | MergeConflict:
+        describe: Callable[[Merging], MergeApplied],
+    ) -> tuple[MergeApplied, Merging] | MergeConflict:
         folders = self._folders(order)
         with whole(folders, self._merges) as met:
             self._put_back.extend(met)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonMapping
 from pixirnb.planning.environment import OLDEST_GIT
 from pixirnb.protocols.trees import MergeInput
 from pixirnb.wording import join_names
@@ -16,7 +17,7 @@ _NAMED: Final = 3
 _OLDEST: Final = ".".join(map(str, OLDEST_GIT))
 
 
-def tree_missing(digest: str, details: Mapping[str, Any]) -> Cannot:
+def tree_missing(digest: str, details: JsonMapping) -> Cannot:
     """The Cannot for a tree or a file that a store does not have; `details` name it as `tree`."""
     return Cannot(
         f"the files {digest!r} are not in the store of trees, or not as they were kept",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ STATUSES = ["running", "partial", "failed", "timed_out", "interrupted", "needs_o
 CLAIMS = ["All done, COMPLETED.", "status: completed", "The run completed successfully\n> ok"]
 
 
-def step(name: str, status: str | None, **fields: Any) -> dict[str, Any]:
+def step(name: str, status: str | None, **fields: Any) -> Any:
     """A step of an outcome."""
     return {
         "step_id": name,
@@ -30,7 +30,7 @@ def step(name: str, status: str | None, **fields: Any) -> dict[str, Any]:
     }
 
 
-def outcome(status: str, *steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def outcome(status: str, *steps: dict[str, Any], **fields: Any) -> Any:
     """An outcome's document."""
     return {
         "ok": status == "completed",
@@ -66,7 +66,9 @@ def test_whatever_a_step_says_it_stands_behind_a_mark(said: str, status: str, ho
 
 
 def test_a_document_that_is_not_ok_is_not_completed_whatever_its_status_says() -> None:
-    text = tool_text.outcome_text({**outcome("completed", step("a", "partial")), "ok": False})
+    text = tool_text.outcome_text(
+        cast("Any", {**outcome("completed", step("a", "partial")), "ok": False})
+    )
     assert "completed" not in text
     assert "stands unclear" in text
 
@@ -109,9 +111,9 @@ def test_a_document_that_is_cut_names_what_was_cut() -> None:
 
 def test_a_refusal_lists_each_problem_with_its_place_and_its_fix() -> None:
     problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": "cut it"}
-    error = {"code": "invalid_args", "message": "wrong", "fix": "mend it"}
+    error: Any = {"code": "invalid_args", "message": "wrong", "fix": "mend it"}
     details = {"reason": "invalid_spec", "errors": [problem]}
-    text = tool_text.refusal_text({"error": {**error, "details": details}})
+    text = tool_text.refusal_text({"ok": False, "error": error | {"details": details}})
     assert text.splitlines() == [
         "invalid_args (invalid_spec): wrong",
         "→ mend it",
@@ -123,13 +125,13 @@ def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None
     problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": None}
     note = {"code": "relay_inert", "path": "swarm", "message": "has no effect", "fix": "leave it"}
     details = {"reason": "invalid_spec", "errors": [problem], "warnings": [note]}
-    error = {"code": "invalid_args", "message": "wrong", "details": details}
-    assert tool_text.refusal_text({"error": error}).splitlines()[1:] == [
+    error: Any = {"code": "invalid_args", "message": "wrong", "details": details}
+    assert tool_text.refusal_text({"ok": False, "error": error}).splitlines()[1:] == [
         "- steps[0]: cycle: a → b → a",
         "- warning: swarm: relay_inert: has no effect → leave it",
     ]
     details |= {"errors": [problem] * 3_000, "warnings": [note] * 41}
-    rows = tool_text.refusal_text({"error": error}).splitlines()
+    rows = tool_text.refusal_text({"ok": False, "error": error}).splitlines()
     assert len(rows) == 1 + 41 + 41
     assert rows[41] == "and 2,960 more problems"
     assert rows[-1] == "and 1 more warning"
@@ -142,5 +144,5 @@ def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None
 )
 def test_the_text_of_any_document_can_be_made(junk: Any) -> None:
     fields = {"run_id": "x"} if not isinstance(junk, dict) else junk
-    assert tool_text.refusal_text({"error": {"message": str(junk)}})
+    assert tool_text.refusal_text({"ok": False, "error": {"message": str(junk)}})
     assert tool_text.truncate_document(fields) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import networkx as nx
@@ -179,8 +180,8 @@ INJECTED = [
 
 @pytest.mark.parametrize("text", INJECTED)
 def test_hostile_text_is_drawn_by_graphviz_as_the_text_it_is(tmp_path: Path, text: str) -> None:
-    plan = {"workflow": text, "waves": [[text], ["b"]]}
-    told = {"workflow": text, "status": "partial", "steps": []}
+    plan: Any = {"workflow": text, "waves": [[text], ["b"]]}
+    told: Any = {"workflow": text, "status": "partial", "steps": []}
     target = publish(tmp_path / "a.svg", lambda _: dot(plan, told, [(text, "b")]))
     svg = target.read_text(encoding="utf-8")
     shown = " ".join(text.split())

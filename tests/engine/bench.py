@@ -14,7 +14,8 @@ from pixirnb.engine.folders import roots_of, shared_place
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings
 from pixirnb.engine.step_outputs import Outputs
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.board import Board
 from pixirnb.machine.outcome import RunOutcome, outcome

@@ -11,7 +11,7 @@ from pixirnb.engine.agent_slots import STANDARD, AgentSlots, Slot, agent_limit
 from pixirnb.engine.run_context import StopSignal
 from pixirnb.errors import InvalidArguments
 from pixirnb.protocols.ports import Caller
-from pixirnb.protocols.work import Ended
+from pixirnb.protocols.work import Ended, ToolDefinition
 from tests.engine.bench import Bench, plan_of, play
 
 
@@ -87,7 +87,7 @@ def test_an_agent_can_be_ended_before_its_turn_has_come(how: Any, status: str) -
 class Waits:
     """A tool that takes until another agent has ended."""
 
-    definitions: tuple[dict[str, Any], ...] = ()
+    definitions: tuple[ToolDefinition, ...] = ()
 
     def __init__(self) -> None:
         self.other_ended = anyio.Event()

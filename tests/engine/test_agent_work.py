@@ -12,7 +12,7 @@ from pixirnb.engine.agent_work import agent_work
 from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import compile_plan
-from pixirnb.protocols.work import AgentWork
+from pixirnb.protocols.work import AgentWork, ToolDefinition
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.loader import load_text
 from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
@@ -27,11 +27,16 @@ steps:
 """
 LLM = "{runner: llm, model: 'openai:m'}"
 CLI = "{runner: cli, command: claude}"
-INSPECT = {"name": "inspect_run", "description": "", "parameters": {}, "mutates": False}
+INSPECT: ToolDefinition = {
+    "name": "inspect_run",
+    "description": "",
+    "parameters": {},
+    "mutates": False,
+}
 
 
 def told(
-    story: Rehearsal, value: Any = None, surface: tuple[dict[str, Any], ...] = ()
+    story: Rehearsal, value: Any = None, surface: tuple[ToolDefinition, ...] = ()
 ) -> AgentWork:
     """The work of `use`; `value`: what lies in the blob of `make`."""
     run, step = story.board.run, story.plan.steps[1]

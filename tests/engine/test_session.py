@@ -48,7 +48,10 @@ def test_an_attempt_whose_session_cannot_be_kept_ends_and_the_run_goes_on() -> N
 
     bench = play(PLAN, story, store=store)
     step = bench.outcome().step("a")
-    assert (step.checkpoint_status, (step.error or {})["kind"]) == ("failed", "output_not_kept")
+    assert (step.checkpoint_status, (step.error and step.error["kind"])) == (
+        "failed",
+        "output_not_kept",
+    )
     assert bench.outcome().step("b").checkpoint_status == "checkpoint_ready"
     assert bench.scheduler.write_error is None
     [told] = [event.data for event in bench.events if event.kind == "subagent_event"]

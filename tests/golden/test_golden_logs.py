@@ -160,7 +160,9 @@ def test_the_fifth_log_says_which_changes_came_back_and_which_seams_are_resolved
     }
     assert {seam["state"] for seam in run.seams.values()} == {"resolved"}
     assert run.step("stray").attempt == 2
-    assert (run.step("stray").captured or {})["outside"]["paths"] == ["elsewhere.txt"]
+    captured = run.step("stray").captured
+    assert captured is not None
+    assert captured["outside"]["paths"] == ["elsewhere.txt"]
     assert audit((HERE / "files-1.jsonl").read_bytes()) == []
 
 

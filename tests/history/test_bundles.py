@@ -69,6 +69,7 @@ def test_an_answer_is_a_payload_of_its_own() -> None:
     play.decide("q", value="now")
     found = bundle("q", play.state("q"))
     assert found is not None
+    assert found["payload"] is not None
     assert found["payload"]["provenance"] == "event_fold"
     assert (found["payload"]["value"], found["produced"]["value"]) == ("now", "now")
 

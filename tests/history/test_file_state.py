@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.events import EventDraft, Kind
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Kind
 from pixirnb.history.run_state import fold
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
@@ -81,7 +82,7 @@ FACTS = [fact for step in STEPS for other in STEPS for fact in _facts(step, othe
 def facts(draw: st.DrawFn) -> EventDraft:
     """One of them, as a rule whole; else one member, at any depth, is gone or something else."""
     kind, known = draw(st.sampled_from(FACTS))
-    data: dict[str, Any] = copy.deepcopy(known)
+    data: Any = copy.deepcopy(known)
     place: Any = data
     while draw(st.integers(0, 4)) == 0 and place:
         key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.resume import Selection
 from pixirnb.machine.seams import clash, number_seam
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
@@ -29,7 +29,7 @@ def works(play: Rehearsal, step: str) -> Rehearsal:
     """An isolated step changes a file of its own."""
     file = {"path": f"{step}/1", "change": "added", "added": 1, "deleted": 0}
     root = {"root": ".", "folder": "/w", "method": "git", "seen": "1", "base": "1", "left": "2"}
-    data = {
+    data: Any = {
         "step": step,
         "attempt": play.state(step).attempt,
         "roots": [root],
@@ -42,7 +42,7 @@ def works(play: Rehearsal, step: str) -> Rehearsal:
 def merged(
     play: Rehearsal, name: str, *, step: str | None, undoes: str | None = None
 ) -> EventDraft:
-    data = {
+    data: Any = {
         "merge": name, "step": step, "by": "ada", "steps": ["a"], "attempts": {"a": 1},
         "roots": [], "changes": NOTHING, "undoes": undoes,
     }  # fmt: skip
@@ -51,7 +51,7 @@ def merged(
 
 def clashes(play: Rehearsal, step: str) -> Rehearsal:
     """The files of a step clash with the user's."""
-    data = {
+    data: Any = {
         "step": step, "attempt": play.state(step).attempt, "steps": ["a"],
         "between": ["workspace", "a"], "files": [], "count": 1, "roots": [],
     }  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_solution_outlives_that_what_is_before_the_step_is_done_again() -> Non
     works(later, "a")
     assert later.kinds("b") == ["retry_planned", "step_scheduled"]
     assert later.running == ["b"]
-    assert (later.state("b").solution or {})["value"] == "workspace"
+    assert ((at := later.state("b").solution) and at["value"]) == "workspace"
 
 
 def test_what_was_read_before_a_conflict_is_looked_at_again_after_it() -> None:

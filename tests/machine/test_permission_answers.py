@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.agent_events import prior_approvals
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.permission_state import prior_approvals
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -38,11 +38,9 @@ def asked(attempt: int = 1, number: int = 1) -> EventDraft:
         "tool": "shell",
         "args": {"command": "x"},
     }
-    whose = {"step": "a", "attempt": attempt, "session_id": f"a.{attempt}", "agent": "w"}
-    return EventDraft(
-        "subagent_event",
-        {"event": "permission_requested", **whose, **said, "digest": "b2:d", "why": ""},
-    )
+    whose: Any = {"step": "a", "attempt": attempt, "session_id": f"a.{attempt}", "agent": "w"}
+    data: Any = {"event": "permission_requested", **whose, **said, "digest": "b2:d", "why": ""}
+    return EventDraft("subagent_event", data)
 
 
 def begun() -> Rehearsal:
@@ -245,6 +243,6 @@ def test_a_word_on_nothing_changes_nothing() -> None:
     stray = asked().data | {"event": "permission_decided", "verdict": "allow"}
     play = begun()
     before = dict(play.board.run.permissions)
-    play.record(EventDraft("subagent_event", stray | {"request_id": "r-x/a.1.7"}))
+    play.record(EventDraft("subagent_event", cast("Any", stray | {"request_id": "r-x/a.1.7"})))
     assert play.board.run.permissions == before
     assert run.permissions == {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine import seams
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pixirnb.history.codec import Damage
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import fold
 from pixirnb.machine.diagnosis import DiagnosisInput, findings
 from pixirnb.machine.findings import Finding
@@ -152,7 +152,7 @@ def test_an_agent_that_says_nothing_for_long_is_told(silent_ms: int, codes: list
 
 
 def asking() -> list[EventDraft]:
-    data = {
+    data: Any = {
         "event": "permission_requested",
         "step": "look",
         "attempt": 1,

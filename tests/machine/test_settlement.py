@@ -74,7 +74,7 @@ def test_the_outcome_table(kind: str, how: dict[str, Any], status: str, error: s
     play = ended(kind, **how)
     step = play.outcome().step("a")
     assert step.checkpoint_status == status
-    assert (step.error or {}).get("kind") == error
+    assert (step.error and step.error["kind"]) == error
     assert (play.running == ["b"]) == (status == "checkpoint_ready")
     assert play.state("a").subagent_status == how.get("status", "completed")
 

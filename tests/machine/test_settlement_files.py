@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, seams
 from pixirnb.machine.merge_requests import (
@@ -293,9 +293,9 @@ def test_a_file_that_is_not_in_conflict_is_refused_with_those_that_are() -> None
 
 
 def test_a_file_that_was_solved_before_or_that_the_log_could_not_name_has_a_side_too() -> None:
-    state = StepState(clash={"between": ["a", "b"], "steps": ["a", "b"], "count": 1})
-    state.clash["files"] = [{"path": "x"}]  # type: ignore[index]
-    state.clash["solved"] = [{"path": "y", "chosen": None, "was": None}]  # type: ignore[index]
+    clash: Any = {"between": ["a", "b"], "steps": ["a", "b"], "count": 1, "files": [{"path": "x"}]}
+    clash["solved"] = [{"path": "y", "chosen": None, "was": None}]
+    state = StepState(clash=clash)
     run = begun().board.run
     require_sides({"y": "a"}, state, run)
     state.clash["count"] = 2  # type: ignore[index]
@@ -404,5 +404,7 @@ def test_a_merge_step_whose_merge_was_taken_back_is_to_be_done_again_and_the_run
 def test_a_request_that_was_done_is_not_done_again() -> None:
     story = begun()
     done(story, "a", A)
-    story.record(EventDraft("merge_applied", {**merged("m1", ["a"]).data, "request_id": "q"}))
+    story.record(
+        EventDraft("merge_applied", cast("Any", {**merged("m1", ["a"]).data, "request_id": "q"}))
+    )
     assert grant(Request("q", "merge", {}, "ada"), story.plan, story.board.run).merge is None

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pixirnb.history.events import Event, EventDraft, Owner
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event, Owner
 from pixirnb.operations import prepare
 from pixirnb.operations.prepare import HERE, PreparedRun
 from pixirnb.operations.workflow_source import require_valid
@@ -34,7 +35,7 @@ def left_there(store: MemoryStore, workspace: Path) -> str:
     course = prepare.prepare_start(
         workflow, {}, workspace=workspace, store=store, sources={}, environment=place
     )
-    scheduled = {
+    scheduled: Any = {
         "step": "look",
         "attempt": 1,
         "wave": 0,
@@ -42,7 +43,7 @@ def left_there(store: MemoryStore, workspace: Path) -> str:
         "workspace": "shared",
         "fingerprint": {"static": "s", "dynamic": "d"},
     }
-    started = {"step": "look", "attempt": 1, "pid": 11, "session_id": "look.1"}
+    started: Any = {"step": "look", "attempt": 1, "pid": 11, "session_id": "look.1"}
     drafts = [
         *course.opening,
         EventDraft("step_scheduled", scheduled),

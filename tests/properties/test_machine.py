@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.machine.board import Board
 from pixirnb.machine.resume import Selection
@@ -296,5 +297,5 @@ def _check_success(play: Rehearsal) -> None:
 
 
 def test_drafts_are_stamped_in_order() -> None:
-    stamped = events_of([EventDraft("step_held", {}), EventDraft("step_held", {})], after=3)
+    stamped = events_of([EventDraft("step_held", cast("Any", {})) for _ in range(2)], after=3)
     assert [event.seq for event in stamped] == [4, 5]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,9 +62,9 @@ def test_all_sides_come_together_or_nothing_changes_and_the_files_are_named(
         layers = (step(files, "one", one), step(files, "two", two))
         lay_out(mine, root)
         order = MergeInput("r-1", "m1", (".",), layers)
-        done = files.merge(order, lambda merging: {"merge": "m1", "roots": [
+        done = files.merge(order, lambda merging: cast("Any", {"merge": "m1", "roots": [
             {"root": ".", "before": merging.before["."], "after": merging.after["."]}
-        ]})  # fmt: skip
+        ]}))  # fmt: skip
         now = read_back(root)
         if isinstance(done, MergeConflict):
             assert now == mine, "nothing was changed"
@@ -84,6 +85,6 @@ def test_all_sides_come_together_or_nothing_changes_and_the_files_are_named(
                     new -= set() if was is None else set(was[1].splitlines())
                     assert new <= set(lines) or now[path] in said, f"{path}: a line is lost"
         files.recorded("r-1", "m1")
-        files.undo(MergeInput("r-1", "m2", (".",)), done[0], lambda _: {"merge": "m2"})
+        files.undo(MergeInput("r-1", "m2", (".",)), done[0], lambda _: cast("Any", {"merge": "m2"}))
         assert read_back(root) == mine, "taken back, it is as if nothing had been"
         assert not [path for path in root.iterdir() if path.name.startswith(".pixirnb-")]

@@ -62,7 +62,7 @@ def test_an_agent_that_is_killed_has_failed_within_a_second_and_its_text_is_kept
     began = time.monotonic()
     run.wait()
     assert time.monotonic() - began < 10  # a loaded machine's second
-    assert (run.outcome.step("look").error or {})["kind"] == "crash"
+    assert ((at := run.outcome.step("look").error) and at["kind"]) == "crash"
     last = session(run)[-1].data
     assert (last["terminal_status"], last["error_kind"]) == ("partial_failed", "crash")
     assert terminals(run) == [("look.1", "failed")]
@@ -75,7 +75,7 @@ def test_an_agent_whose_reaper_is_killed_is_lost_and_ended(tmp_path: Path) -> No
     assert reaper is not None
     reaper.kill()
     run.wait()
-    assert (run.outcome.step("look").error or {})["kind"] == "lost"
+    assert ((at := run.outcome.step("look").error) and at["kind"]) == "lost"
     until(lambda: not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE)
     assert session(run)[-1].data["error_kind"] == "lost"
     assert engine().slots.taken == 0

@@ -66,7 +66,7 @@ def test_a_misspelt_field_in_when_fails_the_step_and_does_not_skip_it(tmp_path: 
     _, outcome = ended(tmp_path, fields, asks, shell("e", "echo after", "d"))
     assert outcome.status == "partial"
     assert outcome.step("d").checkpoint_status == "failed"
-    assert (outcome.step("d").error or {})["kind"] == "reference_missing"
+    assert ((at := outcome.step("d").error) and at["kind"]) == "reference_missing"
     assert outcome.step("e").checkpoint_status == "held"
 
 

@@ -236,7 +236,7 @@ run = api.start({"name": "x", "steps": [
     {"id": "returns", "call": ":f", "process": True},
 ]}, functions={":f": "def f():\\n    return 'x' * 400_000\\n"})
 out = run.wait()
-print(json.dumps({s.step_id: [s.checkpoint_status, (s.error or {}).get("kind")] for s in out.steps}))
+print(json.dumps({s.step_id: [s.checkpoint_status, (s.error and s.error["kind"])] for s in out.steps}))
 """
 
 

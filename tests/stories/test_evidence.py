@@ -227,7 +227,7 @@ def test_an_agent_is_ready_only_by_its_word_or_a_check(
     _, outcome = ended(tmp_path, {"id": "a", "task": "Work.", "agent": "w"}, agents=said(*actions))
     step = outcome.step("a")
     assert step.checkpoint_status == status
-    assert (step.error or {}).get("kind") == kind
+    assert (step.error and step.error["kind"]) == kind
     assert outcome.ok == (status == "checkpoint_ready")
 
 

@@ -44,6 +44,7 @@ def test_a_conflict_changes_nothing_names_the_file_with_both_sides_and_opens_a_s
     report = run.merge(preview=True)
     assert report.status == "conflict"
     marked = report.conflicts[0]["marked_text"]
+    assert marked is not None
     assert "ONE" in marked
     assert "eins" in marked
     assert "open" in seams(run).values()

@@ -21,14 +21,14 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ran(folders: Path, **step: Any) -> dict[str, Any]:
+def ran(folders: Path, **step: Any) -> Any:
     spec = {
         "name": "w",
         "repos": {"cloud": "../cloud"},
         "steps": [{"id": "a", "write_set": ["repos.cloud:**"], **step}],
     }
     outcome = pixirnb.run(spec, workspace=folders / "here", state=folders / "state")
-    found: dict[str, Any] = outcome.document()["steps"][0]
+    found: Any = outcome.document()["steps"][0]
     return found
 
 

@@ -85,7 +85,7 @@ def test_who_refers_to_too_large_an_output_is_told_so_and_nothing_is_skipped(
             "depends_on": ["fits"],
         },
     )
-    kinds = {s.step_id: (s.error or {}).get("kind") for s in outcome.steps}
+    kinds = {s.step_id: (s.error and s.error["kind"]) for s in outcome.steps}
     assert kinds["argv"] == kinds["asks"] == kinds["call"] == "output_too_large"
     assert kinds["a"] is kinds["fits"] is kinds["typed"] is None
 

@@ -56,7 +56,7 @@ class Told:
     outcome: RunOutcome
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Any:
         return self.outcome.document()
 
     def faces(self) -> dict[str, str]:
@@ -126,12 +126,12 @@ def visible(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", without))
 
 
-def scripted(**attempts: list[dict[str, Any]]) -> dict[str, Any]:
+def scripted(**attempts: list[dict[str, Any]]) -> Any:
     script = {step: [actions] for step, actions in attempts.items()}
     return {"worker": {"posture": "read_only", "script": script}}
 
 
-def task(step: str, *after: str, **fields: Any) -> dict[str, Any]:
+def task(step: str, *after: str, **fields: Any) -> Any:
     return {"id": step, "task": "Find it.", "agent": "worker", "depends_on": list(after), **fields}
 
 

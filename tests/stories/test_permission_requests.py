@@ -107,7 +107,7 @@ def test_where_nobody_is_there_the_run_parks_and_an_approval_makes_the_step_run_
     run = api.start(workflow(WISH, READY), workspace=home)
     assert run.wait().status == "needs_orchestrator"
     step = run.outcome.step("edit")
-    assert (step.error or {})["kind"] == "permission_required"
+    assert (step.error and step.error["kind"]) == "permission_required"
     request = asked(run)
     assert step.next_actions[0]["cell"] == f"%pixir approve {request}"
     code, told = pixirnb(home, "approve", request, "--note", "fine")

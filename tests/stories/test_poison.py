@@ -215,7 +215,7 @@ def test_no_agent_is_ready_by_what_it_repeats(poisoned: tuple[Run, ModelServer, 
     run, _, _ = poisoned
     for name in ["relay", *(f"echo{group}" for group in range(10))]:
         step = run.outcome.step(name)
-        assert (step.checkpoint_status, (step.error or {}).get("kind")) == (
+        assert (step.checkpoint_status, (step.error and step.error["kind"])) == (
             "partial",
             "readiness_not_declared",
         )
@@ -245,7 +245,7 @@ def test_nobody_decided_and_nobody_allowed_but_a_person(
     assert (asked[0]["step"], asked[0]["tool"]) == ("reader", "write")
     assert not (workspace / "forged.txt").exists()
     reader = run.outcome.step("reader")
-    assert (reader.checkpoint_status, (reader.error or {}).get("kind")) == (
+    assert (reader.checkpoint_status, (reader.error and reader.error["kind"])) == (
         "needs_orchestrator",
         "permission_required",
     )

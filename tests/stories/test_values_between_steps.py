@@ -88,7 +88,7 @@ def test_a_working_directory_may_be_referred_to_but_never_leads_out(tmp_path: Pa
     assert run.value("a") == str(tmp_path / "sub")
     for place, kind in (("..", "path_escapes"), ("nowhere", "path_missing")):
         _, outcome = ended(tmp_path, *steps, inputs=inputs, given={"d": place})
-        assert (outcome.step("a").error or {})["kind"] == kind
+        assert ((at := outcome.step("a").error) and at["kind"]) == kind
 
 
 def test_a_value_too_large_for_the_environment_is_refused_and_its_path_offered(

@@ -50,9 +50,7 @@ def waves_of(spec: Sequence[tuple[str, str, list[str]]]) -> list[list[str]]:
     return waves
 
 
-def plan(
-    spec: Sequence[tuple[str, str, list[str]]], name: str = "release", **changes: Any
-) -> dict[str, Any]:
+def plan(spec: Sequence[tuple[str, str, list[str]]], name: str = "release", **changes: Any) -> Any:
     waves = waves_of(spec)
     return {
         "ok": True,
@@ -88,7 +86,7 @@ def step(
         None: "queued",
     }
     ran = status not in {"held", None}
-    fields: dict[str, Any] = {
+    fields: Any = {
         "step_id": step_id,
         "kind": kind,
         "agent_id": "worker" if kind == "agent" else None,
@@ -112,13 +110,13 @@ def step(
     return StepOutcome(**{**fields, **changes})
 
 
-def outcome(status: str, steps: list[StepOutcome], **changes: Any) -> dict[str, Any]:
+def outcome(status: str, steps: list[StepOutcome], **changes: Any) -> Any:
     counts: dict[str, int] = {}
     for one in steps:
         name = one.checkpoint_status or one.subagent_status
         counts[name] = counts.get(name, 0) + 1
     ready = counts.get("checkpoint_ready", 0)
-    fields: dict[str, Any] = {
+    fields: Any = {
         "run_id": RUN,
         "workflow": "release",
         "status": status,
@@ -136,9 +134,7 @@ def outcome(status: str, steps: list[StepOutcome], **changes: Any) -> dict[str, 
     return RunOutcome(**{**fields, **changes}).document()
 
 
-def release(
-    status: str, looks: dict[str, dict[str, Any]] | None = None, **changes: Any
-) -> dict[str, Any]:
+def release(status: str, looks: dict[str, Any] | None = None, **changes: Any) -> Any:
     """The 23-step sample with some steps standing differently; what depends on those that are not ready is held."""
     looks = looks or {}
     waves = waves_of(RELEASE)
@@ -147,7 +143,7 @@ def release(
     blocked: dict[str, str] = {}
     for place, (name, kind, after) in enumerate(RELEASE):
         holder = next((before for before in after if before in blocked), None)
-        own: dict[str, Any] = {
+        own: Any = {
             "kind": kind,
             "wave": wave[name],
             "elapsed_ms": 97 * (place + 1) ** 3,
@@ -170,7 +166,7 @@ def release(
     return outcome(status, steps, **changes)
 
 
-PARTIAL_LOOKS: dict[str, dict[str, Any]] = {
+PARTIAL_LOOKS: dict[str, Any] = {
     "refactor-widgets": {
         "status": "failed",
         "subagent_status": "timed_out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -242,7 +242,9 @@ def test_what_was_solved_stays_solved_while_other_files_are(ground: Ground) -> N
 
 def merged(ground: Ground, *layers: Layer, name: str = "m1", **said: Any) -> Any:
     order = ground.order(name, layers=layers, **said)
-    return ground.files.merge(order, lambda merging: {"merge": name, "roots": roots_of(merging)})
+    return ground.files.merge(
+        order, lambda merging: cast("Any", {"merge": name, "roots": roots_of(merging)})
+    )
 
 
 def roots_of(merging: Merging) -> list[dict[str, str]]:
@@ -261,7 +263,7 @@ def test_a_merge_keeps_what_the_user_wrote_meanwhile_and_its_undo_too(ground: Gr
     assert roots_of(merging)[0]["before"] == roots_of(merging)[0]["after"], "nothing twice"
     del again
     (ground.flow / "a.txt").write_text("A\n1\ntwo\n3\nfour\n")
-    ground.files.undo(ground.order("m3"), data, lambda _: {"merge": "m3"})
+    ground.files.undo(ground.order("m3"), data, lambda _: cast("Any", {"merge": "m3"}))
     assert (ground.flow / "a.txt").read_text() == "flow\n1\ntwo\n3\nfour\n"
 
 
@@ -335,7 +337,7 @@ def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
         assert "An export of a run has no trees" in told.value.fix
 
 
-def described(_: Merging) -> dict[str, Any]:
+def described(_: Merging) -> Any:
     return {}
 
 
@@ -363,7 +365,9 @@ def test_a_state_folder_without_its_trees_says_whose_changes_are_gone(
     assert (told.value.code, told.value.details["steps"]) == ("tree_missing", ["a"])
     entry = {"root": ".", "before": given.base["."], "after": left}
     with pytest.raises(Cannot) as told:
-        elsewhere.undo(MergeInput(RUN, "m2", (".",)), {"merge": "m1", "roots": [entry]}, described)
+        elsewhere.undo(
+            MergeInput(RUN, "m2", (".",)), cast("Any", {"merge": "m1", "roots": [entry]}), described
+        )
     assert (
         told.value.message == "What m1 changed is not in the store of trees. Nothing was changed."
     )

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,10 +51,10 @@ class Ground:
         files.drop(given)
         return Layer(step, 1, ".", given.base["."], taken.trees["."])
 
-    def merged(self, name: str, *layers: Layer) -> dict[str, Any]:
+    def merged(self, name: str, *layers: Layer) -> Any:
         """Bring changes back, as the log names it."""
 
-        def describe(merging: Merging) -> dict[str, Any]:
+        def describe(merging: Merging) -> Any:
             root = {"root": ".", "before": merging.before["."], "after": merging.after["."]}
             return {"merge": name, "roots": [root]}
 
@@ -64,9 +64,9 @@ class Ground:
         files.recorded(RUN, name)
         return done[0]
 
-    def undone(self, merge: dict[str, Any]) -> None:
+    def undone(self, merge: Any) -> None:
         files = self.files()
-        done = files.undo(MergeInput(RUN, "m9", (".",)), merge, lambda _: {})
+        done = files.undo(MergeInput(RUN, "m9", (".",)), merge, lambda _: cast("Any", {}))
         assert isinstance(done, tuple)
         files.recorded(RUN, "m9")
 
@@ -183,7 +183,7 @@ def killed(ground: Ground, layer: Layer) -> Path:
 
         sys.addaudithook(die)
         order = MergeInput(RUN, "m1", (".",), (layer,))
-        ground.files().merge(order, lambda _: {"merge": "m1"})
+        ground.files().merge(order, lambda _: cast("Any", {"merge": "m1"}))
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     assert os.WIFSIGNALED(status)
@@ -217,7 +217,10 @@ def test_over_half_a_merge_in_a_folder_that_was_moved_nothing_is_merged(
     staging = killed(ground, layer)
     ground.move(tmp_path / "moved")
     other = MergeInput("r-2", "m1", (".",), (layer,))
-    for ask in (ground.files().give, lambda order: ground.files().merge(order, lambda _: {})):
+    for ask in (
+        ground.files().give,
+        lambda order: ground.files().merge(order, lambda _: cast("Any", {})),
+    ):
         with pytest.raises(Cannot) as told:
             ask(other)
         assert told.value.code == "merge_unfinished"

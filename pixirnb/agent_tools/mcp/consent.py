@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as types
@@ -19,11 +18,12 @@ from pydantic import ValidationError
 
 from pixirnb.agent_tools.definitions import Tool
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.planning.digest import text_digest
 from pixirnb.planning.prompts.quoting import quote
 from pixirnb.views.basics.sanitize import plain
 
-Context = ServerRequestContext[dict[str, Any], Any]
+Context = ServerRequestContext[JsonObject, Any]
 
 _KEY: Final = "permission"
 _SHOWN: Final = 4_000
@@ -49,7 +49,7 @@ class Consent:
         self._open_questions: dict[str, str] = {}
 
     async def ask(
-        self, ctx: Context, tool: Tool, args: Mapping[str, Any], params: types.CallToolRequestParams
+        self, ctx: Context, tool: Tool, args: JsonMapping, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
         """Return None if it is allowed; else a result that makes the client ask and call again.
 
@@ -107,7 +107,7 @@ def _denied(tool: Tool, why: str) -> Cannot:
     )
 
 
-def _question(tool: Tool, args: Mapping[str, Any]) -> str:
+def _question(tool: Tool, args: JsonMapping) -> str:
     """Return the question, with the agent's own words below, marked: they are what is to be allowed, not advice."""
     arguments = json.dumps(args, ensure_ascii=False, indent=1, default=str)
     return f"Allow `{tool.name}` in pixirnb?\n\n{quote('the agent', plain(arguments, _SHOWN))}"

@@ -6,10 +6,9 @@ that continues alone ends with the server. Both are recorded, and such a run can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import anyio
 import mcp_types as types
@@ -26,6 +25,7 @@ from pixirnb.agent_tools.validate import validate_arguments
 from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import fold
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.processes.ancestry import asking_step
 from pixirnb.store.file_store import FileStore
 from pixirnb.system.version import release
@@ -65,7 +65,7 @@ class SurfaceServer:
 
     async def serve(self) -> None:
         """Serve until the client is gone."""
-        server: Server[dict[str, Any]] = Server(
+        server: Server[JsonObject] = Server(
             "pixirnb",
             version=release(),
             instructions=_INSTRUCTIONS,
@@ -98,7 +98,7 @@ class SurfaceServer:
     async def _called(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        args: Mapping[str, Any] = params.arguments or {}
+        args: JsonMapping = params.arguments or {}
         is_permitted = False
         try:
             tool = find_tool(params.name, self.tools)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.notebook.cells.step_source import parameter
@@ -35,7 +35,7 @@ def draft_bundle(
     }
 
 
-def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: Mapping[str, Any]) -> list[str]:
+def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) -> list[str]:
     """A line for each name the body uses that it will not see when it runs, and what makes it seen."""
     outputs = {parameter(step): step for step in draft.ids if step != cell.id}
     notes = []

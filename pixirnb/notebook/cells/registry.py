@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb import api
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.operations.resume_plan import called_sources
 from pixirnb.operations.run import Run
@@ -22,7 +22,7 @@ class RunRequest:
     """What a cell asks to be run."""
 
     workflow: Workflow
-    inputs: Mapping[str, Any]
+    inputs: JsonMapping
     workspace: Path
     state: Path
 

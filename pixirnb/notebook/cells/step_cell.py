@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.ids import is_step_id
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.cells.step_source import function, parameter, step_source
 from pixirnb.spec import limits
 from pixirnb.spec.policies import CHECK_KINDS
@@ -52,9 +53,9 @@ class StepCell:
     """Pinned: a function; line n of it is line n of the cell."""
     takes: frozenset[str]
     """The function's parameters."""
-    used: Mapping[str, Any]
+    used: JsonMapping
     """Values of the notebook, as they were when the cell was run."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonMapping = field(default_factory=dict)
     """Further keys of the step: time-out, sets, checks."""
     unseen: tuple[tuple[str, int], ...] = ()
     """Names its body uses that nobody gives it, each with its line of the cell."""
@@ -69,9 +70,7 @@ class StepCell:
         """The steps whose outputs the body uses, by the name it sees them under."""
         return {name: step for step in self.after if (name := parameter(step)) in self.takes}
 
-    def written(
-        self, inputs: Iterable[str], known: Collection[str] | None = None
-    ) -> dict[str, Any]:
+    def written(self, inputs: Iterable[str], known: Collection[str] | None = None) -> JsonObject:
         """The step in the spelling of a workflow. `inputs` are those its workflow declares.
 
         `known`: leave out what is said of other steps than these, to draw what there is so far.
@@ -90,14 +89,14 @@ class StepCell:
             **self.options,
         }
 
-    def given_inputs(self, inputs: Iterable[str]) -> dict[str, Any]:
+    def given_inputs(self, inputs: Iterable[str]) -> JsonObject:
         """The argument `inputs`, where the body uses it."""
         if INPUTS not in self.takes:
             return {}
         return {INPUTS: {name: f"{{{{ inputs.{name} }}}}" for name in inputs}}
 
 
-def step_cell(asked: Asked, body: str, notebook: Mapping[str, Any]) -> StepCell:
+def step_cell(asked: Asked, body: str, notebook: JsonMapping) -> StepCell:
     """Compile a cell. Raises InvalidArguments, InvalidSpec; what is wrong with an option's value its workflow will say."""
     _check_names(asked)
     offered = [INPUTS, *map(parameter, asked.after)]
@@ -121,7 +120,7 @@ def step_cell(asked: Asked, body: str, notebook: Mapping[str, Any]) -> StepCell:
     )
 
 
-def check(text: str) -> dict[str, Any]:
+def check(text: str) -> JsonObject:
     """One --verify: `KIND:ARGUMENT`, `:function` of the notebook, or a mapping as in a workflow. Raises InvalidArguments."""
     if text.startswith("{"):
         value = _yaml(text)
@@ -176,7 +175,7 @@ def _check_names(asked: Asked) -> None:
         seen[name] = what
 
 
-def _recorded(step: str, name: str, notebook: Mapping[str, Any]) -> Any:
+def _recorded(step: str, name: str, notebook: JsonMapping) -> Any:
     """A copy of a notebook's value, if it is plain data."""
     if name not in notebook or not name.isidentifier():
         raise InvalidArguments(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.step_cell import INPUTS, StepCell
 from pixirnb.operations.run import Run
@@ -27,7 +28,7 @@ class Trial:
     """A step, ready to be run alone."""
 
     workflow: Workflow
-    inputs: Mapping[str, Any]
+    inputs: JsonMapping
     functions: Mapping[str, str]
 
 
@@ -36,8 +37,8 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
 
     Raises Cannot (`output_missing`), InvalidArguments (`input_missing`).
     """
-    header: dict[str, Any] = {} if draft.header is None else draft.header.canonical()
-    declared: dict[str, Any] = {}
+    header: JsonObject = {} if draft.header is None else draft.header.canonical()
+    declared: JsonObject = {}
     if INPUTS in cell.takes:
         declared = header.get("inputs", {})
     inputs = _inputs(draft, declared, last)
@@ -53,7 +54,7 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
         }
         step["call"] = f"{cell.call}_tried"
         functions = {step["call"]: _with_outputs(cell, source)}
-    kept: dict[str, Any] = {key: header[key] for key in _KEPT if key in header}
+    kept: JsonObject = {key: header[key] for key in _KEPT if key in header}
     mapping = {
         **kept,
         "name": _name(cell),
@@ -69,7 +70,7 @@ def _name(cell: StepCell) -> str:
     return name if len(name) <= _NAME_LENGTH else f"try-{cell.id}"[:_NAME_LENGTH]
 
 
-def _inputs(draft: WorkflowDraft, declared: Mapping[str, Any], last: Run | None) -> dict[str, Any]:
+def _inputs(draft: WorkflowDraft, declared: JsonMapping, last: Run | None) -> JsonObject:
     """What the last run was given, where the workflow still declares it; else the defaults."""
     given = {} if last is None else last.state.inputs
     inputs = {name: given[name] for name in declared if name in given}

@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, ParamSpec, TypeVar
@@ -19,6 +19,7 @@ from pixirnb import api
 from pixirnb.errors import PixirnbError
 from pixirnb.history.file_state import open_seams
 from pixirnb.ids import is_run_id
+from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.run import Run
@@ -57,9 +58,7 @@ def _kept(call: Callable[P, Sequence[T]]) -> Callable[P, Sequence[T]]:
 class Neighbourhood:
     """The Surroundings of a notebook's cells."""
 
-    def __init__(
-        self, names: Mapping[str, Any], hidden: Mapping[str, Any], folder: str = ""
-    ) -> None:
+    def __init__(self, names: JsonMapping, hidden: JsonMapping, folder: str = "") -> None:
         """`names` are the notebook's globals, `hidden` those that are IPython's own."""
         self._names, self._hidden, self._folder = names, hidden, folder
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
+from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.commands import MagicCommand, magic
 from pixirnb.notebook.completion.complete import complete
 from pixirnb.notebook.completion.kernel_context import Neighbourhood
@@ -62,7 +63,7 @@ def forget(shell: Any) -> None:
 
 def _matcher(shell: Any) -> Any:
     @context_matcher(identifier=IDENTIFIER, priority=_FIRST)
-    def pixirnb(context: CompletionContext) -> dict[str, Any]:
+    def pixirnb(context: CompletionContext) -> JsonObject:
         above = context.full_text.split("\n")[: context.cursor_line]
         offset = sum(len(row) + 1 for row in above) + context.cursor_position
         world = Neighbourhood(shell.user_ns, shell.user_ns_hidden)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.notebook.completion.tokens import MARK
 from pixirnb.spec.steps import KIND_KEYS
@@ -16,7 +17,7 @@ class Outline:
     """Reads a sketch's value; answers are empty where it says nothing of the kind."""
 
     value: Any
-    steps: dict[str, dict[str, Any]]
+    steps: dict[str, JsonObject]
     """The steps that have an id, by it, in order."""
 
     @classmethod

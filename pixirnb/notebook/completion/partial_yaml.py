@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.flow_style import Brackets, InBrackets, closed_on_line
 from pixirnb.notebook.completion.tokens import MARK, Place, Quote, unquote
 
@@ -214,7 +215,7 @@ class _Reader:
             return True
         if not (top.is_open and column > top.indent):
             return False
-        box: dict[str, Any] = {}
+        box: JsonObject = {}
         top.box[top.key] = box
         self.frames.append(_Frame(column, box, None))
         return True

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pixirnb.json_types import JsonMapping
+
 
 def is_attended(shell: Any) -> bool:
     """Whether the cell that runs now was sent by a front-end that could ask a person. False where there is no kernel."""
@@ -19,7 +21,7 @@ def is_attended(shell: Any) -> bool:
     return isinstance(content, Mapping) and content.get("allow_stdin") is True
 
 
-def _request(shell: Any) -> Mapping[str, Any]:
+def _request(shell: Any) -> JsonMapping:
     """The message that carried the cell; empty where neither shell nor kernel knows it, as in kernels of another make."""
     for keeper in (shell, shell.kernel):
         told = getattr(keeper, "get_parent", None)

@@ -9,13 +9,14 @@ import json
 import keyword
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from IPython.core.error import UsageError
 from IPython.utils.text import DollarFormatter
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.kernel.async_cell import AWAITED
 
 STATUSES: Final = (
@@ -54,12 +55,12 @@ class Stay:
                 raise UsageError(f"--expect {status}: a run ends as {', '.join(STATUSES)}.")
 
 
-def words(line: str, namespace: Mapping[str, Any]) -> list[str]:
+def words(line: str, namespace: JsonMapping) -> list[str]:
     """The line's words, expanded. Raises UsageError for a quote that is not closed."""
     return [_expanded(word, namespace) for word in plain_words(line)]
 
 
-def fill_placeholders(line: str, namespace: Mapping[str, Any]) -> list[str]:
+def fill_placeholders(line: str, namespace: JsonMapping) -> list[str]:
     """The same, where every `{name}` or `{name.attribute}` that is a whole word must stand for something.
 
     Raises UsageError for one that does not.
@@ -115,7 +116,7 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
     return stay, rest
 
 
-def _expanded(word: str, namespace: Mapping[str, Any]) -> str:
+def _expanded(word: str, namespace: JsonMapping) -> str:
     if not ("{" in word or "$" in word) or _is_json(word) or _is_json(word.partition("=")[2]):
         return word
     try:

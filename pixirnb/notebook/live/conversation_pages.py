@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import PageObject
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.notebook.live.snapshots import RunSnapshot
 from pixirnb.views.basics.sanitize import line
@@ -21,7 +20,7 @@ def conversation(
     since: int = 0,
     before: int | None = None,
     limit: int = PAGE,
-) -> dict[str, Any]:
+) -> PageObject:
     """A page of the conversation of an attempt, of the last one that has a session where none is named.
 
     Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) for an attempt without a session.
@@ -59,8 +58,8 @@ def conversation(
 
 
 def _document(
-    step: str, attempt: int, attempts: list[int], page: dict[str, Any], talk: Dialogue
-) -> dict[str, Any]:
+    step: str, attempt: int, attempts: list[int], page: PageObject, talk: Dialogue
+) -> PageObject:
     return {
         "step": step,
         "attempt": attempt,

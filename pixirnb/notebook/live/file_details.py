@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pixirnb.errors import InvalidArguments, PixirnbError
 from pixirnb.history.bundles import changes
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.merge_requests import MergeReport
+from pixirnb.json_types import JsonMapping, PageObject
+from pixirnb.machine.merge_requests import MergeReport, PreviewedChanges
 from pixirnb.notebook.live.snapshots import RunSnapshot
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.files.changes import changes_phrase, patch_text
@@ -20,7 +21,7 @@ from pixirnb.views.live.panel_files import patch_document
 _CLASHES = 50
 
 
-def patch_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
+def patch_of(seen: RunSnapshot, step: str) -> PageObject:
     """The patch of what a step changed, read. Raises InvalidArguments, LogDamaged (`blob_missing`)."""
     seen.plan_with(step)
     found = changes(seen.moment.run.steps.get(step) or StepState())
@@ -33,7 +34,7 @@ def patch_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
     }
 
 
-def conflict_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
+def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
     """Both sides of the files in conflict that a step waits for. Raises InvalidArguments."""
     seen.plan_with(step)
     state = seen.moment.run.steps.get(step) or StepState()
@@ -51,9 +52,11 @@ def conflict_of(seen: RunSnapshot, step: str) -> dict[str, Any]:
     return {"step": step, "files": files, "count": state.clash["count"]}
 
 
-def merge_document(report: MergeReport) -> dict[str, Any]:
+def merge_document(report: MergeReport) -> PageObject:
     """A merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
     told = report.document()
+    changes = cast("PreviewedChanges", report.changes)
+    text, cut = changes.get("patch_text"), changes.get("patch_cut")
     return {
         "status": report.status,
         "mark": merge_mark(told).document(),
@@ -61,8 +64,8 @@ def merge_document(report: MergeReport) -> dict[str, Any]:
         "steps": [line(step, 80) for step in report.steps],
         "phrase": changes_phrase(report.changes),
         "patch": patch_document(
-            rename_files(parse_patch(report.changes.get("patch_text") or ""), report.changes),
-            report.changes.get("patch_cut") or 0,
+            rename_files(parse_patch(text or ""), report.changes),
+            cut or 0,
         ),
         "between": [side_name(side) for side in report.between],
         # What is taken back has no sides: a person puts the files right.
@@ -78,7 +81,7 @@ def merge_document(report: MergeReport) -> dict[str, Any]:
     }
 
 
-def sides_said(message: Mapping[str, Any]) -> Any:
+def sides_said(message: JsonMapping) -> Any:
     """Whose version counts, as the message says it: a name, names by path, or nothing. Raises InvalidArguments."""
     sides = message.get("sides")
     if sides is None or isinstance(sides, str):

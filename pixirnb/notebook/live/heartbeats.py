@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.engine.broadcast import (
     STEP_HEARTBEAT,
@@ -14,6 +14,7 @@ from pixirnb.engine.broadcast import (
     STEP_STALLED,
     Live,
 )
+from pixirnb.json_types import PageObject
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.live.tape import Tape
 
@@ -70,7 +71,7 @@ class Pulses:
                 sign.note = line(news.data.get("message") or "", 120)
                 self._is_new = True
 
-    def told(self, tape: Tape) -> dict[str, Any] | None:
+    def told(self, tape: Tape) -> PageObject | None:
         """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}` where there is something to tell."""
         gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
         for place in gone:

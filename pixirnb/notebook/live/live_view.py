@@ -18,6 +18,7 @@ from IPython.display import DisplayHandle, display
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
+from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.heartbeats import Pulses, now_ms
@@ -62,12 +63,12 @@ class LiveView:
         self._closed = threading.Event()
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
-        self._asked: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
         self._transcripts = Transcripts()
         self._transcripts.join(self._source.said)
         self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
-        self._past: list[dict[str, Any]] = []
+        self._past: list[PageObject] = []
         """Its acts before the last edit of its workflow."""
         self._take(self._source.poll())
         self.widget: RunWidget = RunWidget(
@@ -200,14 +201,14 @@ class LiveView:
 
     # --- documents ----------------------------------------------------------------------------------------------
 
-    def _scene(self) -> dict[str, Any]:
+    def _scene(self) -> PageObject:
         return scene(self.run.id, self.run.compiled(), self.run.plan.document())
 
-    def _head(self) -> dict[str, Any]:
+    def _head(self) -> PageObject:
         live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
         return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
 
-    def _picture(self) -> dict[str, Any]:
+    def _picture(self) -> PageObject:
         """What the file keeps; hidden while the live view stands beneath it."""
         outcome = self.run.outcome.document()
         edges = edges_of(self.run.compiled())

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import conflict_of, merge_document, patch_of, sides_said
 from pixirnb.notebook.live.session_followers import Transcripts
@@ -65,7 +66,7 @@ class Inquiries:
         self._readings = Readings()
         self._transcripts = transcripts or Transcripts()
         self._lock = threading.Lock()
-        self._asks: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        self._asks: dict[str, Callable[[JsonMapping], JsonObject]] = {
             "step": self._step,
             "output": self._output,
             "value": self._value,
@@ -77,7 +78,7 @@ class Inquiries:
             "forecast": self._forecast,
             "events": self._events,
         }
-        self._wishes: dict[str, Callable[[Mapping[str, Any]], Run]] = {
+        self._wishes: dict[str, Callable[[JsonMapping], Run]] = {
             "cancel": self._cancel,
             "drain": self._drain,
             "checkpoint": self._checkpoint,
@@ -87,11 +88,11 @@ class Inquiries:
             "resume": self._resume,
             "merge": self._merge,
         }
-        self._merged: dict[str, Any] | None = None
+        self._merged: JsonObject | None = None
 
-    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, message: JsonMapping) -> JsonObject:
         """The answer to one message, plain JSON. Never raises."""
-        replied: dict[str, Any] = {"re": None, "ok": True}
+        replied: JsonObject = {"re": None, "ok": True}
         try:
             replied["re"] = _id_of(message)
             with self._lock:
@@ -119,7 +120,7 @@ class Inquiries:
         if found.is_live_here:
             self.run = found
 
-    def _answered(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _answered(self, message: JsonMapping) -> JsonObject:
         if not isinstance(message, Mapping):
             raise _unreadable("it is no object")
         ask, wish = message.get("ask"), message.get("do")
@@ -131,7 +132,7 @@ class Inquiries:
 
     # --- asks ---------------------------------------------------------------------------------------------------
 
-    def _step(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _step(self, message: JsonMapping) -> JsonObject:
         step, seen = _name(message, "step"), self._readings.at(self.run, _place(message, "at"))
         plan = seen.plan_with(step)
         return panel(
@@ -146,16 +147,16 @@ class Inquiries:
             secrets=secret_values(os.environ),
         )
 
-    def _output(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _output(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _place(message, "at"))
         return seen.output(_name(message, "step"), _place(message, "attempt"))
 
-    def _value(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _value(self, message: JsonMapping) -> JsonObject:
         step, is_click = _name(message, "step"), _flag(message, "load", default=False)
         seen = self._readings.at(self.run, None)
         return {"step": step, **seen.value(step, load=is_click)}
 
-    def _session(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _session(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _place(message, "at"))
         return conversation(
             seen,
@@ -167,20 +168,20 @@ class Inquiries:
             limit=_place(message, "limit") or PAGE,
         )
 
-    def _changes(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _changes(self, message: JsonMapping) -> JsonObject:
         return patch_of(self._readings.at(self.run, _place(message, "at")), _name(message, "step"))
 
-    def _conflict(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _conflict(self, message: JsonMapping) -> JsonObject:
         return conflict_of(
             self._readings.at(self.run, _place(message, "at")), _name(message, "step")
         )
 
-    def _preview(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _preview(self, message: JsonMapping) -> JsonObject:
         steps, undo = _names(message, "steps"), _flag(message, "undo", default=False)
         report = self.run.merge(*steps, preview=True, undo=undo, sides=sides_said(message))
         return merge_document(report)
 
-    def _controls(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _controls(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _place(message, "at"))
         return controls(
             seen.outcome().document(),
@@ -190,11 +191,11 @@ class Inquiries:
             folder=str(self.run.folder),
         )
 
-    def _forecast(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _forecast(self, message: JsonMapping) -> JsonObject:
         choice = _choice(message)
         return forecast_document(self.run.id, api.plan_resume(self.run.folder, **choice), choice)
 
-    def _events(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _events(self, message: JsonMapping) -> JsonObject:
         first, limit = _place(message, "from"), _place(message, "limit")
         events = self._readings.at(self.run, None).events
         return log_document(
@@ -203,9 +204,7 @@ class Inquiries:
 
     # --- wishes -------------------------------------------------------------------------------------------------
 
-    def _done(
-        self, wish: Callable[[Mapping[str, Any]], Run], message: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _done(self, wish: Callable[[JsonMapping], Run], message: JsonMapping) -> JsonObject:
         driven, before = self.run.live, self.run.state.seq
         after = wish(message)
         is_new = after.id != self.run.id
@@ -229,20 +228,20 @@ class Inquiries:
             "is_new": is_new,
         }
 
-    def _cancel(self, message: Mapping[str, Any]) -> Run:
+    def _cancel(self, message: JsonMapping) -> Run:
         step = None if message.get("step") is None else _name(message, "step")
         self.run.cancel(step)
         return self.run
 
-    def _drain(self, _message: Mapping[str, Any]) -> Run:
+    def _drain(self, _message: JsonMapping) -> Run:
         self.run.cancel(drain=True)
         return self.run
 
-    def _checkpoint(self, message: Mapping[str, Any]) -> Run:
+    def _checkpoint(self, message: JsonMapping) -> Run:
         self.run.checkpoint(_name(message, "name"), _text(message, "note"))
         return self.run
 
-    def _decide(self, message: Mapping[str, Any]) -> Run:
+    def _decide(self, message: JsonMapping) -> Run:
         value = message.get("value")
         if len(json.dumps(value)) > TEXT_LIMIT:
             raise _unreadable("its `value` is too long")
@@ -255,15 +254,15 @@ class Inquiries:
             attended=True,
         )
 
-    def _approve(self, message: Mapping[str, Any]) -> Run:
+    def _approve(self, message: JsonMapping) -> Run:
         return self.run.approve(
             _name(message, "request"), note=_text(message, "note"), attended=True
         )
 
-    def _deny(self, message: Mapping[str, Any]) -> Run:
+    def _deny(self, message: JsonMapping) -> Run:
         return self.run.deny(_name(message, "request"), note=_text(message, "note"), attended=True)
 
-    def _merge(self, message: Mapping[str, Any]) -> Run:
+    def _merge(self, message: JsonMapping) -> Run:
         report = self.run.merge(
             *_names(message, "steps"),
             undo=_flag(message, "undo", default=False),
@@ -272,7 +271,7 @@ class Inquiries:
         self._merged = merge_document(report)
         return self.run
 
-    def _resume(self, message: Mapping[str, Any]) -> Run:
+    def _resume(self, message: JsonMapping) -> Run:
         return api.resume(self.run.folder, **_choice(message), attended=True)
 
 
@@ -284,21 +283,21 @@ def _id_of(message: Any) -> int | str | None:
     return asked if isinstance(asked, str) and _ID.fullmatch(asked) else None
 
 
-def _name(message: Mapping[str, Any], key: str) -> str:
+def _name(message: JsonMapping, key: str) -> str:
     found = message.get(key)
     if not isinstance(found, str) or not 0 < len(found) <= NAME_LIMIT:
         raise _unreadable(f"its `{key}` is no name")
     return found
 
 
-def _names(message: Mapping[str, Any], key: str) -> list[str]:
+def _names(message: JsonMapping, key: str) -> list[str]:
     found = message.get(key, [])
     if not isinstance(found, list) or len(found) > NAMES or len({*map(type, found), str}) > 1:
         raise _unreadable(f"its `{key}` are no names")
     return found
 
 
-def _text(message: Mapping[str, Any], key: str) -> str:
+def _text(message: JsonMapping, key: str) -> str:
     found = message.get(key)
     if found is None:
         return ""
@@ -307,7 +306,7 @@ def _text(message: Mapping[str, Any], key: str) -> str:
     return found
 
 
-def _place(message: Mapping[str, Any], key: str) -> int | None:
+def _place(message: JsonMapping, key: str) -> int | None:
     """A sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
     found = message.get(key)
     if found is None:
@@ -317,14 +316,14 @@ def _place(message: Mapping[str, Any], key: str) -> int | None:
     return max(found, 1)
 
 
-def _flag(message: Mapping[str, Any], key: str, *, default: bool) -> bool:
+def _flag(message: JsonMapping, key: str, *, default: bool) -> bool:
     found = message.get(key, default)
     if not isinstance(found, bool):
         raise _unreadable(f"its `{key}` is neither true nor false")
     return found
 
 
-def _choice(message: Mapping[str, Any]) -> dict[str, Any]:
+def _choice(message: JsonMapping) -> JsonObject:
     """What a resume is asked to take up, by the names `api.resume` has for it."""
     return {
         name: _name(message, key) for key, name in _CHOICE.items() if message.get(key) is not None
@@ -339,7 +338,7 @@ def _unreadable(why: str) -> InvalidArguments:
     )
 
 
-def _told(error: PixirnbError) -> dict[str, Any]:
+def _told(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document = dict(error.document()["error"])
     document["message"] = plain(document["message"], 2_000)

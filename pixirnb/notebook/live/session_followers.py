@@ -14,13 +14,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.engine.agent_text import LooseText
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live
 from pixirnb.errors import LogDamaged, StateUnusable
 from pixirnb.history.events import Event
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import PageObject
 from pixirnb.operations.run import Run
 from pixirnb.store.log_follower import LogFollower
 from pixirnb.views.basics.sanitize import plain
@@ -130,7 +131,7 @@ class Transcripts:
             return followed.dialogue, followed.damage
         return _as_it_stood(followed.events, until), ""
 
-    def saying(self, name: str) -> dict[str, Any] | None:
+    def saying(self, name: str) -> PageObject | None:
         """`{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
         with self._lock:
             heard = self._heard.get(name)

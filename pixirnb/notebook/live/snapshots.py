@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Final
 
 from pixirnb import value_codec
 from pixirnb.engine.step_outputs import Outputs
@@ -21,6 +21,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, StoredValue
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.live.value_previews import rich_preview
 from pixirnb.operations.first_event import read_started, require_beginning
@@ -76,13 +77,13 @@ class RunSnapshot:
             )
         return plan
 
-    def output(self, step: str, attempt: int | None) -> dict[str, Any]:
+    def output(self, step: str, attempt: int | None) -> PageObject:
         """The end of what an attempt printed, the last one where none is named. Raises InvalidArguments, StateUnusable."""
         self.plan_with(step)
         state = self.moment.run.steps.get(step) or StepState()
         number = state.attempt if attempt is None else attempt
         is_open = number == state.attempt and state.stage in {"scheduled", "running"}
-        shown: dict[str, Any] = {"step": step, "attempt": number, "is_running": is_open}
+        shown: PageObject = {"step": step, "attempt": number, "is_running": is_open}
         if number < 1 or number > state.attempt:
             nothing = "It has not been tried yet." if number < 1 else "That attempt had not begun."
             empty = {"segments": [], "bytes": 0, "shown": 0, "cut": 0}
@@ -90,7 +91,8 @@ class RunSnapshot:
         tail, size = self._tail(attempt_name(step, number), LIMIT)
         seen = render_ansi(tail.decode("utf-8", errors="replace"))
         made = [each for each in self.moment.tries.of(step) if each.attempt == number]
-        log = ((made[-1].ended or {}).get("output_log") if made else None) or {}
+        ended = made[-1].ended if made else None
+        log: JsonMapping = {} if ended is None else {**(ended.get("output_log") or {})}
         if not size:
             sentence = "It has printed nothing yet." if is_open else "It printed nothing."
         elif is_open and self.moment.is_past:
@@ -118,11 +120,11 @@ class RunSnapshot:
         except PixirnbError:
             return ""  # the panel says how the step stands, also where its folder is gone
 
-    def value(self, step: str, *, load: bool) -> dict[str, Any]:
+    def value(self, step: str, *, load: bool) -> PageObject:
         """A preview of what a step left. `load`: a person asked for it, whatever it takes. Raises as `Run.value`."""
         self.plan_with(step)
         state = self.moment.run.steps.get(step) or StepState()
-        stored = cast("StoredValue", stored_output(state))
+        stored = stored_output(state)
         known = stored_preview(stored)
         if "blob" not in stored:
             return known

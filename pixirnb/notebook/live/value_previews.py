@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from pixirnb.json_types import PageObject
 from pixirnb.views.live.value_preview import (
     COLUMNS,
     ROWS,
@@ -32,7 +33,7 @@ _MEASURED: Final = 10_000_000
 """Numbers up to which an array is measured as a whole."""
 
 
-def rich_preview(value: Any) -> dict[str, Any]:
+def rich_preview(value: Any) -> PageObject:
     """The best preview of a value. Never raises, whatever its class does."""
     if type(value) in _PLAIN and _tried(_is_json, value):
         return value_preview(value)
@@ -58,7 +59,7 @@ def _tried(look: Callable[[Any], Any], value: Any) -> Any:
         return None
 
 
-def _frame(value: Any) -> dict[str, Any] | None:
+def _frame(value: Any) -> PageObject | None:
     pandas, arrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if arrow is not None and isinstance(value, arrow.Table):
         types = [str(kind) for kind in value.schema.types]
@@ -80,13 +81,13 @@ def _frame(value: Any) -> dict[str, Any] | None:
 
 def _table(
     heads: Sequence[str], rows: list[list[Any]], types: list[str], size: tuple[int, int]
-) -> dict[str, Any]:
+) -> PageObject:
     cells = [[_cell(cell) for cell in row] for row in rows]
     count = {"row_count": size[0], "column_count": size[1]}
     return table_preview("frame", heads, cells, **count, types=types[:COLUMNS])
 
 
-def _array(value: Any) -> dict[str, Any] | None:
+def _array(value: Any) -> PageObject | None:
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray | numpy.generic):
         return None
@@ -111,7 +112,7 @@ def _array(value: Any) -> dict[str, Any] | None:
     )
 
 
-def _figure(value: Any) -> dict[str, Any] | None:
+def _figure(value: Any) -> PageObject | None:
     figures = sys.modules.get("matplotlib.figure")
     if figures is None or not isinstance(value, figures.Figure):
         return None
@@ -124,7 +125,7 @@ def _figure(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def _picture(value: Any) -> dict[str, Any] | None:
+def _picture(value: Any) -> PageObject | None:
     """What an object draws itself as, where that is PNG. Its HTML and SVG are code to a browser, and are not asked for."""
     drawn = getattr(value, "_repr_png_", lambda: None)()
     if isinstance(drawn, tuple):
@@ -136,7 +137,7 @@ def _picture(value: Any) -> dict[str, Any] | None:
     return _image(drawn)
 
 
-def _image(png: bytes) -> dict[str, Any]:
+def _image(png: bytes) -> PageObject:
     data = base64.b64encode(png).decode("ascii")
     return preview("image", mime="image/png", data=data, bytes=len(png))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
+from pixirnb.json_types import PageObject
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
@@ -19,9 +19,9 @@ def is_edit(event: Event) -> bool:
     return event.kind == "run_resumed" and event.data.get("spec") is not None
 
 
-def past_acts(run_id: str, events: Sequence[Event]) -> list[dict[str, Any]]:
+def past_acts(run_id: str, events: Sequence[Event]) -> list[PageObject]:
     """The acts before the last: `{until, scene, tape}` each, `until` being how many events it ends with."""
-    acts: list[dict[str, Any]] = []
+    acts: list[PageObject] = []
     for place, event in enumerate(events):
         if place == 0 or not is_edit(event):
             continue

@@ -18,6 +18,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
 
 
@@ -27,7 +28,7 @@ class Failed(Exception):
 
     kind: str
     message: str
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
 
 
 class Channel:
@@ -39,7 +40,7 @@ class Channel:
         self._answers = os.fdopen(answers, "rb", closefd=False)
         self._lock = threading.Lock()
         self._question_count = 0
-        self._waiting: dict[int, tuple[threading.Event, list[dict[str, Any]]]] = {}
+        self._waiting: dict[int, tuple[threading.Event, list[JsonObject]]] = {}
         self._is_over = False
         threading.Thread(target=self._listen, name="answers", daemon=True).start()
 
@@ -57,7 +58,7 @@ class Channel:
         """Show progress; it is never kept."""
         self._frames.write("progress", fraction=fraction, message=message)
 
-    def report(self, data: dict[str, Any]) -> None:
+    def report(self, data: JsonObject) -> None:
         """Send the agent's structured report on its checkpoint."""
         self._frames.write("checkpoint", data=data)
 
@@ -65,9 +66,9 @@ class Channel:
         """Return when all logged events are on disk. Raises Failed."""
         self.ask("commit", {})
 
-    def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, question: str, data: JsonObject) -> JsonObject:
         """Return the engine's answer. Blocks. Raises Failed if it refuses (`{"error": …}`), or is gone."""
-        answered, slot = threading.Event(), []  # type: tuple[threading.Event, list[dict[str, Any]]]
+        answered, slot = threading.Event(), []  # type: tuple[threading.Event, list[JsonObject]]
         with self._lock:
             if self._is_over:
                 raise Failed("lost", "the engine is gone.")
@@ -119,7 +120,7 @@ PROGRAMS: Final = {
 }
 
 
-def run_agent(header: dict[str, Any], tail: bytes, report: int, answers: int) -> int:
+def run_agent(header: JsonObject, tail: bytes, report: int, answers: int) -> int:
     """Run the program that `header` names; `tail` is the work, as JSON. Returns the exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv[:] = [f"pixirnb-{header['program']}"]

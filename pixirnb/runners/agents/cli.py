@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents import child_output
 from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_command
@@ -22,7 +23,7 @@ LINE_LIMIT: Final = 16 * 1024 * 1024
 """Maximum number of bytes of a JSON line; a longer one is passed on as noise."""
 
 
-def run(work: dict[str, Any], line: Channel) -> None:
+def run(work: JsonObject, line: Channel) -> None:
     """Perform the work. Raises Failed: `exit`, `crash`, `agent_failed`, and the errors of `commands.prepare_command`."""
     with prepare_command(work) as command:
         if command.agent["output"] == "json-lines":
@@ -32,7 +33,7 @@ def run(work: dict[str, Any], line: Channel) -> None:
             _conclude(code, command)
 
 
-def _read_lines(command: AgentCommand, work: dict[str, Any], line: Channel) -> None:
+def _read_lines(command: AgentCommand, work: JsonObject, line: Channel) -> None:
     transcript = Transcript(command.agent["lines"], model=work["session"]["model"])
     reader = Lines(lambda text: _take(text, transcript, line))
     code = _followed(command, work, reader.feed)
@@ -77,7 +78,7 @@ def _conclude(code: int, command: AgentCommand, message: str = "") -> None:
     raise failed
 
 
-def _followed(command: AgentCommand, work: dict[str, Any], take: Callable[[bytes], None]) -> int:
+def _followed(command: AgentCommand, work: JsonObject, take: Callable[[bytes], None]) -> int:
     """Run the command and pass on its standard output as it comes. Returns its exit code."""
     with (command.task or Path(os.devnull)).open("rb") as task:
         process = start_process(command, work, stdin=task, stdout=subprocess.PIPE)
@@ -85,9 +86,7 @@ def _followed(command: AgentCommand, work: dict[str, Any], take: Callable[[bytes
     return child_output.follow(process, process.stdout.fileno(), take)
 
 
-def start_process(
-    command: AgentCommand, work: dict[str, Any], **pipes: Any
-) -> subprocess.Popen[bytes]:
+def start_process(command: AgentCommand, work: JsonObject, **pipes: Any) -> subprocess.Popen[bytes]:
     """Start the agent's process, leader of its own group, in the step's folder. Raises Failed (`spawn_failed`)."""
     try:
         return subprocess.Popen(

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.flags import extra_arguments, modal_of
 from pixirnb.sessions.permissions import Limits
@@ -39,7 +40,7 @@ class AgentCommand:
     """A command whose program exists."""
 
     argv: list[str]
-    agent: dict[str, Any]
+    agent: JsonObject
     """Its preset, as plain data: see `runners.agents.presets.Preset`."""
     permission: str = "auto"
     """The permission mode of this work."""
@@ -55,7 +56,7 @@ class AgentCommand:
 
 
 @contextmanager
-def prepare_command(work: dict[str, Any], *, takes_prompt: bool = True) -> Iterator[AgentCommand]:
+def prepare_command(work: JsonObject, *, takes_prompt: bool = True) -> Iterator[AgentCommand]:
     """Prepare the command of `work`; the prompt's file exists until the block ends.
 
     `takes_prompt`: the prompt is passed at the start.
@@ -143,7 +144,7 @@ def ended_badly(code: int, name: str) -> Failed | None:
     return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
 
 
-def _template(agent: dict[str, Any], session: dict[str, Any], modal: tuple[str, ...]) -> list[str]:
+def _template(agent: JsonObject, session: JsonObject, modal: tuple[str, ...]) -> list[str]:
     words = list(agent["argv"])
     if session["model"]:
         words += agent["model"]
@@ -169,7 +170,7 @@ _MEND: Final = {
 """Fixes for a program that cannot be found, by whether it is named by a path."""
 
 
-def _program(word: str, agent: dict[str, Any]) -> str:
+def _program(word: str, agent: JsonObject) -> str:
     path = shutil.which(word)
     if path is None:
         where = "is not there, or cannot be run" if os.sep in word else "is not on PATH"

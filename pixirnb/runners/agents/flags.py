@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.tools.confinement import other_roots
 
@@ -22,7 +23,7 @@ TOOLS_NAME: Final = "pixirnb"
 _PLACEHOLDER: Final = re.compile(r"\{(folder|server|program|args)\}")
 
 
-def modal_of(agent: Mapping[str, Any], permission: str) -> tuple[str, ...]:
+def modal_of(agent: JsonMapping, permission: str) -> tuple[str, ...]:
     """Return the arguments of an agent's table for a permission mode.
 
     An ACP agent without modes in its table is expected to offer a mode named like the permission; an argv without a
@@ -49,7 +50,7 @@ def modal_of(agent: Mapping[str, Any], permission: str) -> tuple[str, ...]:
     )
 
 
-def extra_arguments(work: Mapping[str, Any]) -> list[str]:
+def extra_arguments(work: JsonMapping) -> list[str]:
     """Return arguments to add after its argv; empty if its table has none."""
     agent = work["command"]
     words: list[str] = []
@@ -70,7 +71,7 @@ def extra_arguments(work: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def tool_server(work: Mapping[str, Any]) -> list[str] | None:
+def tool_server(work: JsonMapping) -> list[str] | None:
     """Return None if the run offers no tools, has no store, or the extra `mcp` is not installed."""
     if not work.get("surface") or not work.get("state") or find_spec("mcp") is None:
         return None

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import cut
 
 OUTPUT_LIMIT: Final = 16 * 1024
@@ -56,7 +57,7 @@ class Wrong:
 class Transcript:
     """Converts an agent's lines to `(kind, data)` of session events; undecided ones are delayed."""
 
-    rules: Sequence[dict[str, Any]]
+    rules: Sequence[JsonObject]
     model: str | None = None
     wrong: Wrong | None = None
     """The failure that the agent reported."""
@@ -69,7 +70,7 @@ class Transcript:
     """Calls without a result: id to name."""
     _seen: set[str] = field(default_factory=set)
 
-    def take(self, line: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    def take(self, line: JsonObject) -> Iterator[tuple[str, JsonObject | str]]:
         """Yield the events of one line; `("say", text)` is text to show as it comes."""
         if line.get("type") == "error":
             self.error = truncate_output(_error_text(line), 2000)
@@ -77,7 +78,7 @@ class Transcript:
             for item in _applicable(rule, line):
                 yield from self._apply(rule, item)
 
-    def end(self, *, is_clean: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    def end(self, *, is_clean: bool) -> Iterator[tuple[str, JsonObject]]:
         """Yield the delayed events. A clean end makes the last message final, and closes open calls."""
         yield from self._whole()
         held, self._held = self._held, None
@@ -91,7 +92,7 @@ class Transcript:
         if held is not None:
             yield "assistant_message", self._message(held, final=True)
 
-    def _apply(self, rule: dict[str, Any], item: Any) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    def _apply(self, rule: JsonObject, item: Any) -> Iterator[tuple[str, JsonObject | str]]:
         kind = rule["kind"]
         match kind:
             case "delta":
@@ -128,7 +129,7 @@ class Transcript:
                     rule.get("error_kind", "agent_failed"), truncate_output(message_text, 2000)
                 )
 
-    def _say(self, text: str, *, is_final: bool) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    def _say(self, text: str, *, is_final: bool) -> Iterator[tuple[str, JsonObject | str]]:
         yield from self._whole()
         if not text or (is_final and self._held == text):
             return
@@ -136,14 +137,14 @@ class Transcript:
         self._held = text
         yield "say", text + "\n"
 
-    def _whole(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _whole(self) -> Iterator[tuple[str, JsonObject]]:
         """Join pieces to the held message."""
         if self._pieces:
             text, self._pieces = "".join(self._pieces), []
             yield from self._release()
             self._held = text
 
-    def _release(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _release(self) -> Iterator[tuple[str, JsonObject]]:
         """Release the held message as an intermediate one."""
         if self._pieces:
             text, self._pieces = "".join(self._pieces), []
@@ -152,10 +153,10 @@ class Transcript:
             held, self._held = self._held, None
             yield "assistant_message", self._message(held, final=False)
 
-    def _message(self, text: str, *, final: bool) -> dict[str, Any]:
+    def _message(self, text: str, *, final: bool) -> JsonObject:
         return {"text": text, "partial": False, "final": final, "model": self.model}
 
-    def _call(self, rule: dict[str, Any], item: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _call(self, rule: JsonObject, item: Any) -> Iterator[tuple[str, JsonObject]]:
         call_id = as_text(find(item, rule["call_id"])) or f"call-{len(self._seen) + 1}"
         if call_id in self._seen:
             return
@@ -165,7 +166,7 @@ class Transcript:
         args = bounded_args(find(item, rule.get("args", "")))
         yield "tool_call", {"call_id": call_id, "name": name, "args": args}
 
-    def _result(self, rule: dict[str, Any], item: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _result(self, rule: JsonObject, item: Any) -> Iterator[tuple[str, JsonObject]]:
         call_id = as_text(find(item, rule["call_id"]))
         if call_id not in self._seen:
             yield from self._call(rule, item)
@@ -173,7 +174,7 @@ class Transcript:
             return
         has_failed = bool(rule.get("failed")) and _matches(rule["failed"], item)
         output = truncate_output(as_text(find(item, rule["output"])))
-        data: dict[str, Any] = {"call_id": call_id, "ok": not has_failed, "output": output}
+        data: JsonObject = {"call_id": call_id, "ok": not has_failed, "output": output}
         if has_failed:
             data["error"] = {
                 "kind": "tool_failed",
@@ -229,7 +230,7 @@ def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _error_text(line: dict[str, Any]) -> str:
+def _error_text(line: JsonObject) -> str:
     """Return the text of a line of type `error`, from any of the usual keys."""
     paths = ("message", "error.message", "error.data.message", "error", "data.message")
     return next((text for path in paths if (text := as_text(find(line, path)))), "")
@@ -246,7 +247,7 @@ def bounded_args(args: Any) -> Any:
     return args if len(text) <= ARGS_LIMIT else {"cut": truncate_output(text)}
 
 
-def orphan(call_id: str, name: str) -> dict[str, Any]:
+def orphan(call_id: str, name: str) -> JsonObject:
     """Return a result for a call whose agent ended its turn without one."""
     return {
         "call_id": call_id,
@@ -261,7 +262,7 @@ def orphan(call_id: str, name: str) -> dict[str, Any]:
     }
 
 
-def _applicable(rule: dict[str, Any], line: dict[str, Any]) -> Iterable[Any]:
+def _applicable(rule: JsonObject, line: JsonObject) -> Iterable[Any]:
     if not _matches(rule["match"], line):
         return []
     if "each" not in rule:
@@ -272,7 +273,7 @@ def _applicable(rule: dict[str, Any], line: dict[str, Any]) -> Iterable[Any]:
     return [item for item in items if _matches(rule.get("where", {}), item)]
 
 
-def _matches(conditions: dict[str, Any], item: Any) -> bool:
+def _matches(conditions: JsonObject, item: Any) -> bool:
     """Return whether the conditions hold; `false` also matches a missing key, because agents omit those."""
     return all(
         (not find(item, path)) if value is False else find(item, path) == value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.channel import Failed
 
 
@@ -22,12 +23,12 @@ class GrantChannel(Protocol):
 class Asks(GrantChannel, Protocol):
     """The part of a `Channel` needed to ask a person."""
 
-    def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, question: str, data: JsonObject) -> JsonObject:
         """Return the engine's answer. Blocks. Raises Failed if it is gone."""
         ...
 
 
-def refusal_of(line: Asks, requested: dict[str, Any]) -> str | None:
+def refusal_of(line: Asks, requested: JsonObject) -> str | None:
     """Ask a person and wait: return None if allowed, else the sentence that it is not.
 
     `asked`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
@@ -55,11 +56,11 @@ def refusal_of(line: Asks, requested: dict[str, Any]) -> str | None:
 class Grants:
     """The earlier approvals of one attempt."""
 
-    def __init__(self, work: Mapping[str, Any], line: GrantChannel) -> None:
+    def __init__(self, work: JsonMapping, line: GrantChannel) -> None:
         """Read the approvals of `work`, a program's input in `runners.agents`; its `granted` has `{request_id, by,
         note}` by digest.
         """
-        self._known: Mapping[str, dict[str, Any]] = work.get("granted") or {}
+        self._known: Mapping[str, JsonObject] = work.get("granted") or {}
         self._is_asking = work["session"].get("permission_mode") == "ask"
         self._line = line
 

@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import wrong_rule
 from pixirnb.spec.agent_commands import find_misplaced
 from pixirnb.system.plain_files import open_plain
@@ -63,7 +64,7 @@ class Preset:
     """Arguments after all others."""
     output: Literal["text", "json-lines"] = "text"
     """Format of standard output."""
-    lines: tuple[dict[str, Any], ...] = ()
+    lines: tuple[JsonObject, ...] = ()
     """Rules for JSON lines: see `agents.json_lines`."""
     env: tuple[str, ...] = ()
     """Variables it usually needs; the spec's `pass_env` decides about passing them."""
@@ -72,7 +73,7 @@ class Preset:
     hello_s: float = HELLO_S
     """Seconds it may take for its first answer."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Return the preset as plain data, for the agent's process."""
         return asdict(self)
 
@@ -170,7 +171,7 @@ def _built_in() -> dict[tuple[RunnerName, str], Preset]:
     }
 
 
-def _user_data(path: Path) -> dict[str, Any] | None:
+def _user_data(path: Path) -> JsonObject | None:
     """Return the user's file as data; None if there is none. It names programs to run, so it must belong to the user."""
     try:
         with open_plain(path) as file:
@@ -186,8 +187,8 @@ def _user_data(path: Path) -> dict[str, Any] | None:
         raise _invalid(path, str(error)) from error
 
 
-def _tables(data: dict[str, Any], path: Path) -> list[tuple[RunnerName, str, dict[str, Any]]]:
-    entries: list[tuple[RunnerName, str, dict[str, Any]]] = []
+def _tables(data: JsonObject, path: Path) -> list[tuple[RunnerName, str, JsonObject]]:
+    entries: list[tuple[RunnerName, str, JsonObject]] = []
     for runner, tables in data.items():
         if runner not in RUNNERS or not isinstance(tables, dict):
             raise _invalid(
@@ -201,7 +202,7 @@ def _tables(data: dict[str, Any], path: Path) -> list[tuple[RunnerName, str, dic
 
 
 def _preset(
-    runner: RunnerName, name: str, keys: dict[str, Any], path: Path, base: Preset | None
+    runner: RunnerName, name: str, keys: JsonObject, path: Path, base: Preset | None
 ) -> Preset:
     """Return a table as a preset, on top of `base`. Raises Cannot (`agents_file_invalid`)."""
     where = f"[{runner}.{name}]"
@@ -210,7 +211,7 @@ def _preset(
         raise _invalid(
             path, f"{where} has no key {unknown[0]!r}: there are {', '.join(sorted(allowed))}"
         )
-    changed: dict[str, Any] = {}
+    changed: JsonObject = {}
     for key, value in keys.items():
         match key:
             case "argv" | "model" | "last" | "env" | "folders" | "roots" | "tools":
@@ -277,7 +278,7 @@ def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]
     return value
 
 
-def _rules(value: object, where: str, path: Path) -> tuple[dict[str, Any], ...]:
+def _rules(value: object, where: str, path: Path) -> tuple[JsonObject, ...]:
     if not isinstance(value, list):
         raise _invalid(path, f"{where} lines are a list of tables")
     for number, rule in enumerate(value):

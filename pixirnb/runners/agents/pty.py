@@ -12,8 +12,9 @@ import os
 import struct
 import termios
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents import child_output
 from pixirnb.runners.agents.channel import Channel
 from pixirnb.runners.agents.cli import start_process, write_out
@@ -27,7 +28,7 @@ MESSAGE_LIMIT: Final = 4 * 1024 * 1024
 """Maximum number of characters of the message: the last ones."""
 
 
-def run(work: dict[str, Any], line: Channel) -> None:
+def run(work: JsonObject, line: Channel) -> None:
     """Perform the work. Raises Failed: `exit`, `crash`, and the errors of `commands.prepare_command`."""
     os.environ.setdefault("TERM", "xterm-256color")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import anyio.to_thread
 
 from pixirnb.errors import Cannot, InternalError
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import AgentWork, Ended, RunnerEvent, ScriptedWork
 from pixirnb.runners.agents import presets
@@ -60,7 +60,7 @@ class AgentRunner:
         return words.explained(ended)
 
 
-async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:
+async def _command(job: Job, work: AgentWork) -> JsonObject | None:
     """Return the command of a coding agent; None for a model. Raises Cannot. Runs where the user's own table is readable."""
     if work.runner not in presets.RUNNERS:
         return None
@@ -69,7 +69,7 @@ async def _command(job: Job, work: AgentWork) -> dict[str, Any] | None:
     return preset.document()
 
 
-def _program_input(job: Job, work: AgentWork, command: dict[str, Any] | None) -> bytes:
+def _program_input(job: Job, work: AgentWork, command: JsonObject | None) -> bytes:
     """Return the input of the program, as JSON."""
     data = {
         "prompt": work.prompt,
@@ -89,7 +89,7 @@ def _program_input(job: Job, work: AgentWork, command: dict[str, Any] | None) ->
     return json.dumps(data).encode()
 
 
-def _result(frame: dict[str, Any], _: object) -> Ended:
+def _result(frame: JsonObject, _: object) -> Ended:
     if frame["frame"] == "value":
         return Ended("completed")
     return Ended(

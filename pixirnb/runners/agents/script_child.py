@@ -10,8 +10,8 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
 
 
@@ -22,7 +22,7 @@ class _Over(Exception):
         self.code = code
 
 
-def run_script(header: dict[str, Any], report: int) -> int:
+def run_script(header: JsonObject, report: int) -> int:
     """Perform `header["actions"]`; returns the exit code. An empty script repeats its task and declares nothing."""
     frames = FrameWriter(report)
     voice = _Voice(frames)
@@ -70,7 +70,7 @@ class _Voice:
             self._tell(is_final=is_final)
         self._is_final = self._is_final and is_final
 
-    def report(self, data: dict[str, Any]) -> None:
+    def report(self, data: JsonObject) -> None:
         """Log the text so far as a message, then a report."""
         self.pause(is_final=True)
         self._summary = str(data.get("summary") or "")
@@ -88,7 +88,7 @@ class _Voice:
         self._is_heard, self._is_final = True, is_final
 
 
-def _perform(action: dict[str, Any], frames: FrameWriter, voice: _Voice) -> None:
+def _perform(action: JsonObject, frames: FrameWriter, voice: _Voice) -> None:
     match action:
         case {"say": text}:
             voice.say(str(text))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pixirnb.errors import InternalError
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, ScriptedWork
 from pixirnb.runners.processes import attempt_process
@@ -36,7 +35,7 @@ class ScriptedRunner:
         )
 
 
-def _timed(action: dict[str, Any]) -> dict[str, Any]:
+def _timed(action: JsonObject) -> JsonObject:
     return (
         {**action, "sleep": parse_duration(action["sleep"], allow_zero=True)}
         if "sleep" in action
@@ -44,7 +43,7 @@ def _timed(action: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _result(frame: dict[str, Any], _: object) -> Ended:
+def _result(frame: JsonObject, _: object) -> Ended:
     if frame["frame"] == "value":
         return Ended("completed")
     return Ended(

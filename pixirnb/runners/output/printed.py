@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from pixirnb.json_types import JsonObject
 from pixirnb.spec.limits import OFFERED_BYTES
 
 SEARCHED_BYTES: Final = 64 * 1024 * 1024
@@ -94,7 +95,7 @@ def first_match(pattern: str, printed: dict[str, str]) -> str | None:
 
 
 def json_problems(
-    printed: dict[str, str], schema: dict[str, Any] | None = None, model: str | None = None
+    printed: dict[str, str], schema: JsonObject | None = None, model: str | None = None
 ) -> list[str]:
     """Return why a text is not JSON, or does not match; empty if it does. Sentences."""
     from pixirnb.runners.user_models import problems

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import anyio
 import anyio.abc
@@ -23,6 +23,7 @@ import anyio.to_thread
 
 from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, Started, StopReason
 from pixirnb.runners.processes import orphans, process_tree, reaper
@@ -47,7 +48,7 @@ _OPEN_QUESTIONS: Final = 64
 _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
 """Seconds beyond the grace that a reaper may take before the tree is ended without it."""
 
-Result = Callable[[dict[str, Any], bytes | BlobDraft], Ended]
+Result = Callable[[JsonObject, bytes | BlobDraft], Ended]
 """Function that makes the result; may block."""
 
 
@@ -55,7 +56,7 @@ Result = Callable[[dict[str, Any], bytes | BlobDraft], Ended]
 class SpawnRequest:
     """A request to the reaper: `exec` an argv, or call one of our functions (`script`, `python`)."""
 
-    header: dict[str, Any]
+    header: JsonObject
     tail: bytes = b""
     result: Result | None = None
     """Turns the function's last frame (`value` or `error`) into an end; None for an exec'ed argv."""
@@ -103,10 +104,10 @@ class _Attempt:
     """Reason why the report pipe is not read any more."""
     is_requested: bool = False
     pid: int | None = None
-    exited: dict[str, Any] | None = None
+    exited: JsonObject | None = None
     """The reaper's last message; empty when it died without one; None while it lives."""
-    spawn_failure: dict[str, Any] | None = None
-    result: tuple[dict[str, Any], bytes | BlobDraft] | None = None
+    spawn_failure: JsonObject | None = None
+    result: tuple[JsonObject, bytes | BlobDraft] | None = None
     drafts: list[BlobDraft] = field(default_factory=list)
     stop_reason: StopReason | None = None
     answering: anyio.Lock = field(default_factory=anyio.Lock)
@@ -206,7 +207,7 @@ class _Attempt:
             message = await self._next_message()
             self._take_in({} if message is None else message)
 
-    def _take_in(self, message: dict[str, Any]) -> None:
+    def _take_in(self, message: JsonObject) -> None:
         if "started" in message:
             self.pid = message["started"]
         elif "spawn_failed" in message:
@@ -225,7 +226,7 @@ class _Attempt:
         for line in lines:
             self._take_in(json.loads(line))
 
-    async def _next_message(self) -> dict[str, Any] | None:
+    async def _next_message(self) -> JsonObject | None:
         assert self.control is not None
         while b"\n" not in self.heard:
             try:
@@ -239,7 +240,7 @@ class _Attempt:
                 return None
             self.heard += words
         line, _, self.heard = self.heard.partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
+        message: JsonObject = json.loads(line)
         return message
 
     async def _watch_stop(self, scope: anyio.CancelScope) -> None:
@@ -250,7 +251,7 @@ class _Attempt:
         # Not requested yet, or no answer: closing our ends is enough, a late reaper then starts nothing.
         scope.cancel()
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _tell(self, message: JsonObject) -> None:
         assert self.control is not None
         try:
             self.control.send(json.dumps(message).encode() + b"\n")
@@ -302,7 +303,7 @@ class _Attempt:
         except (KeyError, TypeError):
             self.unread = Garbled()
 
-    def _handle_frame(self, frame: dict[str, Any], data: bytes | Sink) -> None:
+    def _handle_frame(self, frame: JsonObject, data: bytes | Sink) -> None:
         match frame.get("frame"):
             case "progress":
                 self.job.emit(Progress(fraction_of(frame["fraction"]), str(frame["message"])))
@@ -324,12 +325,12 @@ class _Attempt:
         self.drafts.append(self.job.draft())
         return self.drafts[-1]
 
-    def _ask(self, frame: dict[str, Any]) -> None:
+    def _ask(self, frame: JsonObject) -> None:
         # Questions after the end, out of a drained pipe, have no waiting asker.
         if self.group is not None and self.exited is None:
             self.group.start_soon(self._answer, frame)
 
-    async def _answer(self, frame: dict[str, Any]) -> None:
+    async def _answer(self, frame: JsonObject) -> None:
         assert self.job.ask is not None
         self.open_questions += 1
         try:
@@ -348,7 +349,7 @@ class _Attempt:
                 except BrokenPipeError:
                     return  # it is gone: whoever listens finds out why
 
-    async def _read(self, read: Result, frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
+    async def _read(self, read: Result, frame: JsonObject, data: bytes | BlobDraft) -> Ended:
         if isinstance(data, bytes):
             return read(frame, data)
         return await anyio.to_thread.run_sync(read, frame, data)
@@ -356,12 +357,12 @@ class _Attempt:
     async def _judge(self) -> Ended:
         """Return the end of the work, once the whole tree is gone."""
         exited = self.exited or {}
-        facts: dict[str, Any] = {
+        facts: JsonObject = {
             "exit_code": exited.get("code"),
             "signal": exited.get("signal"),
             "strays": exited.get("strays", 0),
         }
-        details: dict[str, Any] = {}
+        details: JsonObject = {}
         if survivors := exited.get("survivors"):
             details["survivors"] = survivors
         if not exited and self.is_requested and self.spawn_failure is None:

@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended
 
@@ -22,7 +23,7 @@ def refusal(raised: Exception) -> OSError | None:
     return raised if isinstance(raised, OSError) else None
 
 
-def spawn_failed(failure: dict[str, Any], job: Job) -> Ended:
+def spawn_failed(failure: JsonObject, job: Job) -> Ended:
     """Return the end of an attempt that could not be started."""
     match failure["spawn_failed"]:
         case "cwd":
@@ -41,13 +42,13 @@ def spawn_failed(failure: dict[str, Any], job: Job) -> Ended:
     )
 
 
-def _reason(failure: dict[str, Any]) -> str:
+def _reason(failure: JsonObject) -> str:
     number, command = failure["errno"], failure.get("command")
     reason = os.strerror(number) if number is not None else failure["reason"]
     return f"{command}: {reason}" if command else reason
 
 
-def by_status(facts: dict[str, Any], details: dict[str, Any], *, is_function: bool) -> Ended:
+def by_status(facts: JsonObject, details: JsonObject, *, is_function: bool) -> Ended:
     """Return an end described by its exit status only."""
     if facts["signal"] is not None:
         name = _signal_name(facts["signal"])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.output.mask import Mask, secret_values
 
 LINE_LIMIT: Final = 1024 * 1024
@@ -67,15 +68,15 @@ class FrameReader:
         """Start with an empty buffer; `sink` makes a destination for a large payload."""
         self._sink = sink
         self._pending = bytearray()
-        self._header: dict[str, Any] | None = None
+        self._header: JsonObject | None = None
         self._left = 0
         """Number of bytes of the frame that are still to come."""
         self._into: Sink | None = None
 
-    def feed(self, chunk: bytes) -> list[tuple[dict[str, Any], bytes | Sink]]:
+    def feed(self, chunk: bytes) -> list[tuple[JsonObject, bytes | Sink]]:
         """Add a chunk; return the frames completed by it, each with its bytes. Raises Garbled, and the errors of a sink."""
         self._pending += chunk
-        complete: list[tuple[dict[str, Any], bytes | Sink]] = []
+        complete: list[tuple[JsonObject, bytes | Sink]] = []
         while True:
             if self._header is None and not self._begin():
                 return complete
@@ -133,7 +134,7 @@ def _own_mask() -> Mask:
     return Mask(secret_values(os.environ))
 
 
-def _shortened(fields: dict[str, Any], size: int) -> dict[str, Any]:
+def _shortened(fields: JsonObject, size: int) -> JsonObject:
     """Return a frame shortened to fit a line. An agent's report loses its output rather than have it altered."""
     data = fields.get("data")
     if isinstance(data, dict) and "checkpoint_status" in data:
@@ -145,7 +146,7 @@ def _shortened(fields: dict[str, Any], size: int) -> dict[str, Any]:
         kept = {key: value for key, value in data.items() if key != "output"}
         fields = {**fields, "data": {**kept, "limitations": limitations}}
     for limit, items in ((TEXT_LIMIT, None), (4_000, _ITEMS), (200, 10)):
-        shorter: dict[str, Any] = _cut_all(fields, limit, items)
+        shorter: JsonObject = _cut_all(fields, limit, items)
         if len(json.dumps(shorter)) < LINE_LIMIT:
             return shorter
     return {**dict.fromkeys(fields), "left_out": size}

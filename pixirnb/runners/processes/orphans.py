@@ -11,13 +11,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import psutil
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.runners.processes import process_tree as trees
 from pixirnb.runners.processes.ancestry import tag_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
@@ -28,7 +29,7 @@ _CLOCK_TOLERANCE_S: Final = 5.0
 """Tolerance for start times of processes: they are computed from the boot time, which moves when the clock is set."""
 
 
-def find_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """Return ids of living processes that belong to any step of `run_id`, oldest first, without this process.
 
     `owners`: the processes that drove the run, each with its start time `at`: processes of a living one are no
@@ -37,7 +38,7 @@ def find_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) 
     return _find(_of_run(run_id, owners))
 
 
-def end_strays(run_id: str, owners: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
+def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """SIGKILL every process that `find_strays` returns until none is left (at most 3 s); return the ended ones."""
     return _end(_of_run(run_id, owners))
 
@@ -60,7 +61,7 @@ def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending
     return replace(ending, left=(*ending.left, *ended), killed=(*ending.killed, *ended))
 
 
-def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable[[int], bool]:
+def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int], bool]:
     living = [each for each in owners or () if _lives_elsewhere(each)]
     gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
     is_marked = process_marks.of_run(run_id, gone)
@@ -75,7 +76,7 @@ def _of_run(run_id: str, owners: Sequence[Mapping[str, Any]] | None) -> Callable
     return is_of_run
 
 
-def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
+def _lives_elsewhere(owner: JsonMapping) -> bool:
     """Return whether an owner is another living process of this machine, and not a later one with its id."""
     pid = owner.get("pid")
     if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
@@ -87,7 +88,7 @@ def _lives_elsewhere(owner: Mapping[str, Any]) -> bool:
         return False
 
 
-def _is_below(pid: int, owners: Sequence[Mapping[str, Any]]) -> bool:
+def _is_below(pid: int, owners: Sequence[JsonMapping]) -> bool:
     """Return whether a process descends from one of these owners."""
     try:
         above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()

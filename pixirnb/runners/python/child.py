@@ -14,11 +14,12 @@ import types
 from typing import Any
 
 from pixirnb import value_codec
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
 from pixirnb.runners.python import functions, progress
 
 
-def run_function(header: dict[str, Any], arguments: bytes, report: int) -> int:
+def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
     """Call the function in `header` with the pickled `arguments`. Returns the exit code: 0 with a value, 1 without."""
     _look_like_a_program()
     frames = FrameWriter(report)

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
+
 TRACEBACK_LINES: Final = 20
 LINE_LIMIT: Final = 4_000
 """Maximum number of characters of a traceback line."""
@@ -36,7 +38,7 @@ class Failure:
 
     kind: str
     message: str
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
 
 
 class FunctionMissing(Exception):
@@ -53,7 +55,7 @@ def add_to_path(folders: Iterable[str]) -> None:
 
 def call(
     target: str,
-    arguments: dict[str, Any],
+    arguments: JsonObject,
     source: str | None,
     *,
     may_nest: bool = False,
@@ -136,7 +138,7 @@ def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     filename = f"<{head.rpartition('# ')[2]}>" if is_cell else f"<step function {name}>"
     # So that a traceback shows the author's lines, though there is no file.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {
+    namespace: JsonObject = {
         "__name__": "__pixirnb_step__",
         "__builtins__": __builtins__,
         # In a kernel it would ask the person in the middle of other work, and record nothing.

@@ -16,7 +16,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -25,6 +25,7 @@ from pixirnb import value_codec
 from pixirnb.errors import InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.ids import attempt_name, attempt_tag
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
 from pixirnb.runners.processes import attempt_process as attempt
@@ -155,7 +156,7 @@ class _Thread:
         assert reason is not None
         end = partial(end_children, self.children, self.job.grace_s, is_last=False)
         ending = await anyio.to_thread.run_sync(end)
-        facts: dict[str, Any] = {"reason": reason, **_details(ending)}
+        facts: JsonObject = {"reason": reason, **_details(ending)}
         if ending.left and self.ended is None:
             self.returned = anyio.CancelScope()
             with self.returned, anyio.move_on_after(_RETURN_S):
@@ -212,11 +213,11 @@ class _Thread:
             self.returned.cancel()
 
 
-def _details(ending: Ending) -> dict[str, Any]:
+def _details(ending: Ending) -> JsonObject:
     return {"survivors": list(ending.survivors)} if ending.survivors else {}
 
 
-def _of_process(frame: dict[str, Any], data: bytes | BlobDraft) -> Ended:
+def _of_process(frame: JsonObject, data: bytes | BlobDraft) -> Ended:
     if frame["frame"] == "value":
         return _completed(frame["stored"], data if frame["has_data"] else None)
     return _failed(functions.Failure(frame["kind"], frame["message"], frame["details"]))

@@ -77,7 +77,7 @@ def coding_agent(
         "depth": 0,
         "continues": None,
     }
-    known = {digest: dict(ALLOWED) for digest in granted}
+    known: Any = {digest: dict(ALLOWED) for digest in granted}
     return AgentWork(runner, prompt, prompt, [], session, granted=known)
 
 

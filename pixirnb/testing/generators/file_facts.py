@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 
 NO_BLOB = "b2:" + "0" * 64
 """Names a blob that no store has."""
@@ -54,7 +54,7 @@ def captured(
     roots: Sequence[str] = (".",),
 ) -> EventDraft:
     """What an isolated attempt began from and left."""
-    data: dict[str, Any] = {
+    data: Any = {
         "step": step,
         "attempt": attempt,
         "roots": [
@@ -84,7 +84,7 @@ def merged(
     solved: Sequence[str] = (),
 ) -> EventDraft:
     """Changes were brought back, or (`undoes`) taken out again."""
-    data: dict[str, Any] = {
+    data: Any = {
         "merge": merge,
         "step": step,
         "by": by,
@@ -123,7 +123,7 @@ def conflicted(
     between: Sequence[str] = ("workspace", "types"),
 ) -> EventDraft:
     """A merge was not done."""
-    data = {
+    data: Any = {
         "step": step,
         "attempt": attempt,
         "steps": list(steps),
@@ -145,13 +145,26 @@ def seam(
     note: str = "",
 ) -> EventDraft:
     """A seam opens."""
-    data = {"id": name, "reason": reason, "between": list(between), "note": note}
-    return EventDraft("seam_opened", {**data, **paths(*files)})
+    data: Any = {
+        "id": name,
+        "reason": reason,
+        "between": list(between),
+        "note": note,
+        **paths(*files),
+    }
+    return EventDraft("seam_opened", data)
 
 
 def resolved(
     name: str, note: str, *, by: str = "ada", step: str | None = None, merge: str | None = None
 ) -> EventDraft:
     """A seam is resolved."""
-    data = {"id": name, "by": by, "step": step, "merge": merge, "note": note, "request_id": None}
+    data: Any = {
+        "id": name,
+        "by": by,
+        "step": step,
+        "merge": merge,
+        "note": note,
+        "request_id": None,
+    }
     return EventDraft("seam_resolved", data)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pixirnb.history.events import Event, EventDraft, ResumeStep
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
@@ -73,7 +74,7 @@ def run_resumed(
     plan: Plan, run: RunState, entries: list[ResumeStep], selection: Selection, inputs: Any = None
 ) -> EventDraft:
     """The fact of a resume by `entries`."""
-    data: dict[str, Any] = {
+    data: Any = {
         "owner": {"host": "here", "pid": 2, "instance": "j"},
         "flags": selection.flags(),
         "steps": entries,
@@ -179,10 +180,10 @@ class Rehearsal:
         facts: list[EventDraft] = []
         if checks is not None:
             seen = [{"check": {"n": n}, "passed": p, "evidence": {}} for n, p in enumerate(checks)]
-            record = {"step": step, "attempt": attempt, "checks": seen}
+            record: Any = {"step": step, "attempt": attempt, "checks": seen}
             facts.append(EventDraft("verification_recorded", record))
         kind = error or {"timed_out": "timeout", "completed": None}.get(status, status)
-        ended: dict[str, Any] = {
+        ended: Any = {
             "step": step,
             "attempt": attempt,
             "status": status,
@@ -201,18 +202,16 @@ class Rehearsal:
 
     def decision(self, step: str, verdict: str = "accept", value: Any = None) -> EventDraft:
         """The fact of such a word, for `resume`."""
-        return EventDraft(
-            "decision_recorded",
-            {
-                "step": step,
-                "attempt": self.state(step).attempt,
-                "verdict": verdict,
-                "value": value,
-                "note": "",
-                "by": "ada",
-                "request_id": "q",
-            },
-        )
+        data: Any = {
+            "step": step,
+            "attempt": self.state(step).attempt,
+            "verdict": verdict,
+            "value": value,
+            "note": "",
+            "by": "ada",
+            "request_id": "q",
+        }
+        return EventDraft("decision_recorded", data)
 
     def stop(self, how: RunStop) -> Rehearsal:
         """The operator ends the run."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
 from pixirnb.planning.report import PlanReport
 from pixirnb.verbs.smoke.scenarios import Scenario
@@ -24,7 +25,7 @@ class Proof:
     passed: bool
     evidence: Any
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Return `{check, passed, evidence}`."""
         return {"check": self.check, "passed": self.passed, "evidence": self.evidence}
 

@@ -9,19 +9,21 @@ Offline they are performed by the scripted agent, in about two seconds each.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
+
+from pixirnb.json_types import JsonObject
 
 Scenario = Literal["micro_parallel", "dependency", "writer_controlled"]
 SCENARIOS: Final[tuple[Scenario, ...]] = get_args(Scenario)
 
-Agent = dict[str, Any]
-Script = dict[str, list[list[dict[str, Any]]]]
+Agent = JsonObject
+Script = dict[str, list[list[JsonObject]]]
 
 _WORD: Final = "quince-4711"
 """Word that the dependency passes on: no model could guess it."""
 
 
-def workflow(scenario: Scenario, agent: Agent | None, *, timeout: str) -> dict[str, Any]:
+def workflow(scenario: Scenario, agent: Agent | None, *, timeout: str) -> JsonObject:
     """Return the scenario's workflow. `agent`: performs it; None: a script."""
     steps, script = _OF[scenario]
     worker = {"runner": "scripted", "script": script} if agent is None else dict(agent)
@@ -35,16 +37,16 @@ def workflow(scenario: Scenario, agent: Agent | None, *, timeout: str) -> dict[s
     }
 
 
-def _report(summary: str) -> dict[str, Any]:
+def _report(summary: str) -> JsonObject:
     return {"report": {"checkpoint_status": "checkpoint_ready", "summary": summary}}
 
 
-def _reader(step: str, subject: str) -> dict[str, Any]:
+def _reader(step: str, subject: str) -> JsonObject:
     task = f"Say in one short sentence what {subject} is good for. Read and change no files."
     return {"id": step, "task": task, "posture": "read_only"}
 
 
-def _writer(step: str) -> dict[str, Any]:
+def _writer(step: str) -> JsonObject:
     path = f"shared/{step}.txt"
     return {
         "id": step,
@@ -54,12 +56,12 @@ def _writer(step: str) -> dict[str, Any]:
     }
 
 
-def _writing(step: str) -> list[list[dict[str, Any]]]:
+def _writing(step: str) -> list[list[JsonObject]]:
     path = f"shared/{step}.txt"
     return [[{"sleep": "300ms"}, {"write": path, "text": f"{step}\n"}, _report(f"Wrote {path}.")]]
 
 
-_OF: Final[dict[Scenario, tuple[list[dict[str, Any]], Script]]] = {
+_OF: Final[dict[Scenario, tuple[list[JsonObject], Script]]] = {
     "micro_parallel": (
         [_reader("left", "a checkpoint"), _reader("right", "an append-only log")],
         {

@@ -12,13 +12,14 @@ import re
 import secrets
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.engine.services import SystemClock
 from pixirnb.errors import EXIT_COMPLETED, EXIT_FAILED, InvalidArguments, InvalidSpec, PixirnbError
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
 from pixirnb.spec.durations import parse_duration
@@ -82,7 +83,7 @@ def add(app: App) -> None:
         worker = _agent(model, agent, pass_env or [], is_real=real)
         limit = _limit(timeout, "5m" if real else "1m")
         chosen = [name for name in SCENARIOS if scenario is None or name in scenario]
-        document: dict[str, Any] = {
+        document: JsonObject = {
             "ok": True,
             "mode": "real" if real else "offline",
             "dry_run": dry_run,
@@ -174,7 +175,7 @@ def _require_sound(worker: Agent | None, limit: str) -> None:
         raise InvalidArguments(f"{wrong.message}.", f"{wrong.fix}.", wrong.code) from error
 
 
-def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> dict[str, Any]:
+def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> JsonObject:
     """Return a scenario as it would be run."""
     plan = api.plan(workflow(scenario, worker, timeout=timeout))
     proofs = prove_plan(scenario, plan)
@@ -188,7 +189,7 @@ def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> dict[st
 
 def _performed(
     scenario: Scenario, worker: Agent | None, timeout: str, store: FileStore, folder: Path
-) -> dict[str, Any]:
+) -> JsonObject:
     """Run a scenario to its end, and return the proofs of its logs."""
     folder_of_run = folder / scenario
     folder_of_run.mkdir(mode=0o700)
@@ -215,8 +216,8 @@ def _performed(
 
 
 def _entry(
-    scenario: Scenario, status: str, checks: list[dict[str, Any]], *, is_ok: bool = True
-) -> dict[str, Any]:
+    scenario: Scenario, status: str, checks: list[JsonObject], *, is_ok: bool = True
+) -> JsonObject:
     return {
         "scenario": scenario,
         "ok": is_ok and all(check["passed"] for check in checks),
@@ -234,7 +235,7 @@ def _sessions(run: Run) -> list[str]:
     return [str(run.folder / "sessions" / f"{name}.jsonl") for name in names]
 
 
-def _error(run: Run, outcome: RunOutcome) -> dict[str, Any] | None:
+def _error(run: Run, outcome: RunOutcome) -> JsonObject | None:
     """Return the first error to fix, with its fix; None for a run that completed."""
     if outcome.ok:
         return None
@@ -265,12 +266,12 @@ def _folder(store: FileStore) -> Path:
     return folder
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
+def _write(path: Path, document: JsonObject) -> None:
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     path.chmod(0o600)
 
 
-def _exit_code(document: dict[str, Any]) -> int:
+def _exit_code(document: JsonObject) -> int:
     """Return 0 if all was proven, else the code of the worst run; a completed run without its proof has failed."""
     if document["ok"]:
         return EXIT_COMPLETED

@@ -6,8 +6,9 @@ Every function takes run data as it is and escapes it here or through `markup`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.machine.next_actions import NextAction
 from pixirnb.views.basics.icons import icon
 from pixirnb.views.basics.markup import code, prose, text
 from pixirnb.views.basics.phrases import action_phrase, place_phrase
@@ -106,7 +107,7 @@ def disclosure(summary: str, content: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
 
 
-def actions(entries: Sequence[Mapping[str, Any]], clashing: Collection[str] = ()) -> str:
+def actions(entries: Sequence[NextAction], clashing: Collection[str] = ()) -> str:
     """What to do next, each with the cell to run. `clashing`: the steps that wait for a conflict to be solved."""
     if not entries:
         return ""
@@ -117,7 +118,7 @@ def actions(entries: Sequence[Mapping[str, Any]], clashing: Collection[str] = ()
     return f"<h4>Next</h4><ul>{rows}{_more(len(entries) - _ACTIONS)}</ul>"
 
 
-def problems(title: str, entries: Sequence[Mapping[str, Any]], mark: Mark = WARNING) -> str:
+def problems(title: str, entries: Sequence[Mapping[str, object]], mark: Mark = WARNING) -> str:
     """Warnings or mistakes: where, what, and what to do."""
     if not entries:
         return ""
@@ -129,7 +130,7 @@ def problems(title: str, entries: Sequence[Mapping[str, Any]], mark: Mark = WARN
     return f"<h4>{text(title)}</h4><ul>{rows}{_more(len(entries) - limit)}</ul>"
 
 
-def _problem(entry: Mapping[str, Any]) -> str:
+def _problem(entry: Mapping[str, object]) -> str:
     place = place_phrase(entry)
     where = f'<span class="pixirnb-mute">{text(place)}</span> ' if place else ""
     fix = f" → {prose(entry['fix'], 300)}" if entry.get("fix") else ""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pixirnb.history.agent_events import WANTED
 from pixirnb.history.file_events import CONFLICT
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.show_value import shown
@@ -110,12 +111,12 @@ def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
     return _phrase(_ACTIONS, action, "action")
 
 
-def clashing(outcome: Mapping[str, Any]) -> frozenset[str]:
+def clashing(outcome: RunDocument) -> frozenset[str]:
     """The steps of an outcome document that wait for a conflict to be solved."""
     return frozenset(
         str(step.get("step_id"))
         for step in outcome.get("steps") or ()
-        if isinstance(step.get("error"), Mapping) and step["error"].get("kind") == CONFLICT
+        if (error := step.get("error")) is not None and error["kind"] == CONFLICT
     )
 
 
@@ -132,7 +133,7 @@ def error_phrase(error: Any, limit: int = 300) -> str:
     return f"{kind}: {message}" if kind and message else kind or message
 
 
-def why(step: Mapping[str, Any], limit: int = 300) -> str:
+def why(step: StepDocument, limit: int = 300) -> str:
     """What a reader of a step outcome asks first: its error, what holds it, the question, or what it did."""
     if step.get("held_by") is not None:
         return held_phrase(step["held_by"], attempt=step.get("attempt"))
@@ -150,9 +151,10 @@ def why(step: Mapping[str, Any], limit: int = 300) -> str:
     return " · ".join(part for part in (accepted_phrase(step), told) if part)
 
 
-def accepted_phrase(step: Mapping[str, Any]) -> str:
+def accepted_phrase(step: StepDocument) -> str:
     """`accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
-    limits = (step.get("checkpoint") or {}).get("known_limitations")
+    made = step.get("checkpoint")
+    limits: object = None if made is None else made.get("known_limitations")
     for limit in limits if isinstance(limits, list) else ():
         found = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
         if found is not None:
@@ -162,7 +164,7 @@ def accepted_phrase(step: Mapping[str, Any]) -> str:
     return ""
 
 
-def place_phrase(problem: Mapping[str, Any]) -> str:
+def place_phrase(problem: Mapping[str, object]) -> str:
     """`line 17, steps[0].timeout` of a problem; empty for the whole document."""
     at = problem.get("line")
     parts = [f"line {at}"] if isinstance(at, int) else []
@@ -173,33 +175,34 @@ def place_phrase(problem: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _asked(step: Mapping[str, Any]) -> str:
+def _asked(step: StepDocument) -> str:
     """`approve REQUEST`, of a step that runs and whose agent waits for a person."""
     offered = step.get("next_actions") if step.get("checkpoint_status") is None else None
-    for each in offered if isinstance(offered, list) else ():
-        if isinstance(each, Mapping) and each.get("action") == "approve_request":
-            return line(str(each.get("cell")).removeprefix("%pixir "), 200)
+    for each in offered or ():
+        if each["action"] == "approve_request":
+            return line(each["cell"].removeprefix("%pixir "), 200)
     return ""
 
 
-def _said(step: Mapping[str, Any]) -> str:
+def _said(step: StepDocument) -> str:
     """Of a step that is told to be decided: that a word on it is recorded, where nothing is left to do but to go on."""
-    offered = step.get("next_actions")
-    actions = offered if isinstance(offered, list) else []
-    names = [each.get("action") for each in actions if isinstance(each, Mapping)]
+    names = [each["action"] for each in step.get("next_actions") or ()]
     if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
         return ""
-    error = step["error"]
-    is_leave = isinstance(error, Mapping) and error.get("kind") == WANTED
+    error = step.get("error")
+    is_leave = error is not None and error["kind"] == WANTED
     return f"{'what it asked for is allowed' if is_leave else 'a word on it is recorded'}: resume the run"
 
 
-def _left(step: Mapping[str, Any]) -> str:
+def _left(step: StepDocument) -> str:
     """What a step left that does not sum itself up: a person's answer, or the type of a value that lies beside the log."""
-    produced = (step.get("checkpoint") or {}).get("produced") or {}
+    made = step.get("checkpoint")
+    if made is None:
+        return ""
+    produced = made["produced"]
     if produced.get("blob"):
-        return str(produced.get("type") or "")
-    value = produced.get("value")
+        return produced.get("type") or ""
+    value = produced["value"]
     return "" if value is None else shown(value)
 
 

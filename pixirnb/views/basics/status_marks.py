@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line
 
 
@@ -93,7 +94,14 @@ def run_mark(status: Any) -> Mark:
     return _look(_RUN, status)
 
 
-def step_mark(step: Mapping[str, Any]) -> Mark:
+class StepLook(StepDocument, total=False):
+    """How a step looks to the fold, before there is an outcome of it."""
+
+    stage: str
+    asks: bool
+
+
+def step_mark(step: StepDocument) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
     `retry`, `recheck`, `starting` and the requests to approve of the document, or `stage` and `asks` where the fold itself is
@@ -124,21 +132,20 @@ def step_mark(step: Mapping[str, Any]) -> Mark:
 
 def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
     """The look of a step's folded state, the same as of its outcome in a run that is live, or at rest."""
-    mark = step_mark(
-        {
-            "checkpoint_status": state.checkpoint_status,
-            "subagent_status": state.subagent_status,
-            "attempt": state.attempt,
-            "stage": state.stage,
-            "recheck": state.stage == "idle" and state.recheck,
-            "asks": bool(state.open_requests),
-        }
-    )
+    look: StepLook = {
+        "checkpoint_status": state.checkpoint_status,
+        "subagent_status": state.subagent_status,
+        "attempt": state.attempt,
+        "stage": state.stage,
+        "recheck": state.stage == "idle" and state.recheck,
+        "asks": bool(state.open_requests),
+    }
+    mark = step_mark(look)
     # Of one that was starting the start may have been lost with the process: what was intended may have begun.
     return mark if is_live else _STEP.get(_AT_REST.get(mark.key, ""), mark)
 
 
-def in_view(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def in_view(steps: Iterable[StepDocument]) -> list[StepDocument]:
     """The step outcomes a reader looks for: all but the ready and the not started, those merely held last."""
     marked = [(step_mark(step).key, step) for step in steps]
     loud = [pair for pair in marked if pair[0] not in QUIET]
@@ -150,7 +157,7 @@ def count_mark(name: str, *, run_status: Any = "running") -> Mark:
     return LOST if name == "running" != run_status else _look(_STEP, name)
 
 
-def at_rest(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def at_rest(document: RunDocument) -> RunDocument:
     """The outcome document, where a run that is over has no step that looks as if it still ran, or would try again."""
     steps = document.get("steps") or []
     if document.get("status") == "running":
@@ -158,7 +165,7 @@ def at_rest(document: Mapping[str, Any]) -> Mapping[str, Any]:
     looks = [_AT_REST.get(step_mark(step).key) for step in steps]
     if not any(looks):
         return document
-    told = [
+    told: list[StepDocument] = [
         {**step, "subagent_status": look} if look else step
         for step, look in zip(steps, looks, strict=True)
     ]
@@ -174,14 +181,9 @@ def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
     return sorted(counts.items(), key=lambda pair: (order.get(pair[0].key, 99), pair[0].word))
 
 
-def _asks(step: Mapping[str, Any]) -> bool:
+def _asks(step: StepDocument) -> bool:
     """Whether its agent asks for a permission, and a person can give it."""
-    actions = step.get("next_actions")
-    if not isinstance(actions, list):
-        return False
-    return any(
-        isinstance(each, Mapping) and each.get("action") == "approve_request" for each in actions
-    )
+    return any(each["action"] == "approve_request" for each in step.get("next_actions") or ())
 
 
 def _look(table: Mapping[str, Mark], status: Any) -> Mark:

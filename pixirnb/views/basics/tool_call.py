@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
 
@@ -18,7 +19,7 @@ _TELLING: Final = (
 """Arguments that tell best what a call is about, in this order."""
 
 
-def asked_for(tool: Any, args: Any) -> dict[str, Any]:
+def asked_for(tool: Any, args: Any) -> JsonObject:
     """What a tool is, or would be, used for: `{name, about, given: [{name, text, cut}], given_cut}`."""
     pairs = [("", args)] if args is not None else []
     if isinstance(args, Mapping):
@@ -34,7 +35,7 @@ def asked_for(tool: Any, args: Any) -> dict[str, Any]:
     }
 
 
-def _argument(name: Any, value: Any) -> dict[str, Any]:
+def _argument(name: Any, value: Any) -> JsonObject:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = value[0]  # one path, mostly
     text = value if isinstance(value, str) else shown(value, limit=2 * _ARGUMENT)

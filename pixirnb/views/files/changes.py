@@ -1,7 +1,5 @@
 """What steps changed apart from the user's files, as documents: what `diff` answers, and what a panel shows of it.
 
-    diff_document(plan, run, of, read) -> {run_id, of, changes: [entry], merges, sentence}
-
 An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can
 be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
 """
@@ -10,11 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict, cast
 
-from pixirnb.history.file_state import last_merge
+from pixirnb.history.bundles import BundleChanges
+from pixirnb.history.file_events import Changes, FileChange, PathList
+from pixirnb.history.file_state import DoneMerge, last_merge
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.merge_requests import PreviewedChanges
 from pixirnb.machine.next_actions import mergeable
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line, plural, spell_out
@@ -35,18 +36,63 @@ _LIST_ROOM: Final = 256 * 1024 * 1024
 
 Beginning = Callable[[str, int], tuple[bytes, int]]
 """The first bytes of a blob, and how many it has."""
-_NONE: Final[Mapping[str, Any]] = {"patch": None, "files": [], "count": 0, "more": None}
+_NONE: Final[Changes] = {"patch": None, "files": [], "count": 0, "more": None}
+
+
+class ChangeEntry(TypedDict):
+    """What one step or merge changed."""
+
+    step: str | None
+    merge: str | None
+    attempt: int | None
+    checkpoint_status: str | None
+    merged_by: str | None
+    is_mergeable: bool
+    built_on: list[str]
+    outside: PathList | None
+    left_behind: PathList | None
+    changes: Changes
+    patch_text: NotRequired[str | None]
+    patch_cut: NotRequired[int]
+    """Bytes of the patch that are left out."""
+
+
+class MergeEntry(TypedDict):
+    """A merge of the run."""
+
+    merge: str
+    step: str | None
+    by: str
+    steps: list[str]
+    undoes: str | None
+    undone: bool
+    is_last: bool
+    files: int
+    phrase: str
+
+
+class DiffDocument(TypedDict):
+    """What `diff` answers."""
+
+    run_id: str
+    of: str | None
+    changes: list[ChangeEntry]
+    merges: list[MergeEntry]
+    sentence: str
+
+
+SomeChanges = Changes | BundleChanges | PreviewedChanges
 
 
 def diff_document(
     plan: Plan, run: RunState, of: str | None, read: Beginning, *, with_patch: bool = True
-) -> dict[str, Any]:
+) -> DiffDocument:
     """What one step or merge (`of`) changed, or every isolated step that left changes. Without patches all files are listed.
 
     Raises KeyError where `of` is neither a step of the plan nor a merge of the run.
     """
     ready = set(mergeable(plan, run))
-    entries: list[dict[str, Any]] = []
+    entries: list[ChangeEntry] = []
     for step in plan.steps:
         state = run.steps.get(step.id) or StepState()
         found = _of_step(step.id, state, is_mergeable=step.id in ready)
@@ -80,18 +126,18 @@ def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
     return data.decode("utf-8", "replace"), size - len(data)
 
 
-def _whole_list(blob: str, read: Beginning) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(read(blob, _LIST_ROOM)[0])
+def _whole_list(blob: str, read: Beginning) -> list[FileChange]:
+    found: list[FileChange] = json.loads(read(blob, _LIST_ROOM)[0])
     return found
 
 
-def _is_about(merge: Mapping[str, Any], of: str) -> bool:
+def _is_about(merge: MergeEntry, of: str) -> bool:
     """Whether a merge, told as `merge_documents` tells it, is that one, took it back, or brought or was done by that step."""
     return of in (merge["merge"], merge["undoes"], merge["step"], *merge["steps"])
 
 
-def merge_documents(run: RunState) -> list[dict[str, Any]]:
-    """Every merge of the run, oldest first: `{merge, step, by, steps, undoes, undone, is_last, files, phrase}`."""
+def merge_documents(run: RunState) -> list[MergeEntry]:
+    """Every merge of the run, oldest first."""
     last = last_merge(run.merges)
     return [
         {
@@ -109,22 +155,28 @@ def merge_documents(run: RunState) -> list[dict[str, Any]]:
     ]
 
 
-def count_of(changes: Mapping[str, Any]) -> int:
+def count_of(changes: SomeChanges) -> int:
     """How many files; bundles of old logs have no count."""
     return int(changes.get("count", len(changes.get("files") or ())))
 
 
-def lines_of(changes: Mapping[str, Any]) -> tuple[int, int]:
+def files_of(changes: SomeChanges) -> list[FileChange]:
+    """The files that are named."""
+    listed: list[Any] = changes.get("files") or []
+    return [cast("FileChange", file) for file in listed if isinstance(file, Mapping)]
+
+
+def lines_of(changes: SomeChanges) -> tuple[int, int]:
     """Lines added and deleted; of the files that are named, where the log does not say those of all."""
     if _has_totals(changes):
-        return _lines(changes, "added"), _lines(changes, "deleted")
-    files = [file for file in changes.get("files") or () if isinstance(file, Mapping)]
+        return changes.get("added", 0), changes.get("deleted", 0)
+    files = files_of(changes)
     return sum(_lines(file, "added") for file in files), sum(
         _lines(file, "deleted") for file in files
     )
 
 
-def changes_phrase(changes: Mapping[str, Any]) -> str:
+def changes_phrase(changes: SomeChanges) -> str:
     """`3 files, +10 -2`; `and more` in old logs, which do not say the lines of more files than they name."""
     count = count_of(changes)
     if not count:
@@ -135,16 +187,16 @@ def changes_phrase(changes: Mapping[str, Any]) -> str:
     return f"{plural(count, 'file')}, +{added:,} -{deleted:,}{more}"
 
 
-def _has_totals(changes: Mapping[str, Any]) -> bool:
+def _has_totals(changes: SomeChanges) -> bool:
     return all(isinstance(changes.get(key), int) for key in ("added", "deleted"))
 
 
-def _lines(file: Mapping[str, Any], key: str) -> int:
+def _lines(file: FileChange, key: str) -> int:
     count = file.get(key)
     return count if isinstance(count, int) else 0
 
 
-def stat_row(file: Mapping[str, Any]) -> list[str]:
+def stat_row(file: FileChange) -> list[str]:
     """`[sign, path, lines, mode]` of a FileChange."""
     sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
     is_text = file.get("added") is not None or file.get("deleted") is not None
@@ -164,12 +216,11 @@ def mode_phrase(mode: Any) -> str:
     return f"{after}, was {before}"
 
 
-def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, Any] | None:
+def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> ChangeEntry | None:
     captured = state.captured
     event = state.brought or captured
     if event is None:
         return None
-    known = captured or {}
     return {
         "step": name,
         "merge": None if state.brought is None else state.brought["merge"],
@@ -177,14 +228,14 @@ def _of_step(name: str, state: StepState, *, is_mergeable: bool) -> dict[str, An
         "checkpoint_status": state.checkpoint_status,
         "merged_by": state.merged_by,
         "is_mergeable": is_mergeable,
-        "built_on": list(known.get("built_on") or ()),
-        "outside": known.get("outside"),
-        "left_behind": known.get("left_behind"),
+        "built_on": list(state.built_on),
+        "outside": None if captured is None else captured.get("outside"),
+        "left_behind": None if captured is None else captured.get("left_behind"),
         "changes": {**_NONE, **event["changes"]},
     }
 
 
-def _of_merge(merge: Mapping[str, Any]) -> dict[str, Any]:
+def _of_merge(merge: DoneMerge) -> ChangeEntry:
     return {
         "step": merge["step"],
         "merge": merge["merge"],

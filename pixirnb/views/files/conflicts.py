@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_events import CONFLICT, ConflictedFile, ConflictSide
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.merge_requests import ReportedConflict
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 
 MINE: Final = "workspace"
@@ -104,7 +105,32 @@ def side_name(name: Any) -> str:
     return "your files" if name == MINE else line(name, 80)
 
 
-def clash_sentence(between: Sequence[Any], files: Sequence[Mapping[str, Any]], count: int) -> str:
+Conflict = ConflictedFile | ReportedConflict
+
+
+class SideName(TypedDict):
+    """A side of a conflict, and what it is called."""
+
+    name: str
+    words: str
+
+
+class ShownConflict(TypedDict):
+    """A file in conflict as views show it."""
+
+    path: str
+    value: str
+    """The path as it is."""
+    kind: str
+    words: str
+    sides: list[SideName]
+    pieces: list[dict[str, list[str]]]
+    """`both`, or `ours` and `theirs`: lines."""
+    cut: int
+    """Characters that are not shown."""
+
+
+def clash_sentence(between: Sequence[Any], files: Sequence[Conflict], count: int) -> str:
     """`Your files and types changed src/a.py in different ways.`; of several files their number."""
     names = " and ".join(side_name(side) for side in between)
     who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two sides"
@@ -112,7 +138,7 @@ def clash_sentence(between: Sequence[Any], files: Sequence[Mapping[str, Any]], c
     return f"{who} changed {path or plural(count, 'file')} in different ways."
 
 
-def sides_phrase(conflict: Mapping[str, Any]) -> str:
+def sides_phrase(conflict: Conflict) -> str:
     """`your files: 1,204 bytes · types: not there`; empty where that tells nobody anything."""
     stands = [(side_name(side.get("name")), _stands(side)) for side in _sides(conflict)]
     if len({what for _, what in stands}) == 1 and not any(
@@ -122,8 +148,8 @@ def sides_phrase(conflict: Mapping[str, Any]) -> str:
     return " · ".join(f"{name}: {what}" for name, what in stands)
 
 
-def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[str, Any]:
-    """One file in conflict for a view: `{path, value, kind, words, sides, pieces, cut}`; texts cleaned."""
+def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
+    """One file in conflict for a view; texts cleaned."""
     shown = (marked or "")[:TEXT_ROOM]
     cut = len(marked or "") - len(shown)
     return {
@@ -145,7 +171,7 @@ def conflict_document(conflict: Mapping[str, Any], marked: str | None) -> dict[s
     }
 
 
-def conflict_rows(document: Mapping[str, Any], room: int) -> Iterator[str]:
+def conflict_rows(document: ShownConflict, room: int) -> Iterator[str]:
     """Both sides of one file, for a terminal: at most `room` rows."""
     names = [side["words"] for side in document["sides"]] or ["one side", "the other"]
     rows: list[str] = []
@@ -190,12 +216,11 @@ def _is_marker(row: str, sign: str) -> bool:
     return row == sign * 7 or row.startswith(sign * 7 + " ")
 
 
-def _sides(conflict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    sides = conflict.get("sides")
-    return [side for side in sides if isinstance(side, Mapping)] if isinstance(sides, list) else []
+def _sides(conflict: Conflict) -> list[ConflictSide]:
+    return conflict.get("sides") or []
 
 
-def _stands(side: Mapping[str, Any]) -> str:
+def _stands(side: ConflictSide) -> str:
     if side.get("mode") is None:
         return "not there"
     size, mode = side.get("bytes"), str(side["mode"])
@@ -206,4 +231,4 @@ def _stands(side: Mapping[str, Any]) -> str:
 
 def is_clashing(state: StepState) -> bool:
     """Whether a conflict is what a step waits for."""
-    return state.clash is not None and (state.error or {}).get("kind") == CONFLICT
+    return state.clash is not None and state.error_kind == CONFLICT

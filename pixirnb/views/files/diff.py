@@ -9,7 +9,7 @@ say so; the blob has the whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from pixirnb.views.basics.html_cards import card, table
 from pixirnb.views.basics.markup import code, prose, text, verbatim
@@ -17,7 +17,17 @@ from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import count_mark
 from pixirnb.views.basics.text_table import ROWS
 from pixirnb.views.basics.text_table import table as lined
-from pixirnb.views.files.changes import MODES, changes_phrase, count_of, mode_phrase, stat_row
+from pixirnb.views.files.changes import (
+    MODES,
+    ChangeEntry,
+    DiffDocument,
+    MergeEntry,
+    SomeChanges,
+    changes_phrase,
+    count_of,
+    mode_phrase,
+    stat_row,
+)
 from pixirnb.views.files.patch_parser import Hunk, PatchedFile, parse_patch, rename_files
 from pixirnb.wording import join_names
 
@@ -36,14 +46,24 @@ _PAINT: Final[Mapping[str, str]] = {
 _SIGN: Final[Mapping[str, str]] = {"both": " ", "added": "+", "deleted": "-", "remark": "\\"}
 
 
+class PatchEntry(TypedDict):
+    """Changes of a run, and their patch as far as it can be shown."""
+
+    run_id: str | None
+    changes: SomeChanges
+    patch_text: str | None
+    patch_cut: int | None
+    """Bytes that are left out."""
+
+
 class Diff:
     """What steps of a run changed. `print` it, or let a cell show it."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: DiffDocument) -> None:
         """`document` is that of `views.files.changes.diff_document`."""
-        self._document = dict(document)
+        self._document = document.copy()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DiffDocument:
         """Its JSON, as `diff --json` prints it."""
         return self._document
 
@@ -58,7 +78,7 @@ class Diff:
         return f"<Diff {self._document['run_id']}: {plural(files, 'file')}>"
 
 
-def diff_text(document: Mapping[str, Any], *, is_painted: bool = False) -> str:
+def diff_text(document: DiffDocument, *, is_painted: bool = False) -> str:
     """A diff document for a terminal; escape sequences only with `is_painted`, and only ours."""
     rows: list[str] = []
     room = LINES
@@ -67,8 +87,7 @@ def diff_text(document: Mapping[str, Any], *, is_painted: bool = False) -> str:
             rows.append("")
         rows.append(_painted(_headline(entry), "head", is_painted=is_painted))
         rows += [f"  {each}" for each in _asides(entry)]
-        of_run = {**entry, "run_id": document.get("run_id")}
-        shown, room = entry_lines(of_run, room, is_painted=is_painted)
+        shown, room = entry_lines(_of_run(entry, document), room, is_painted=is_painted)
         rows += shown
     if not rows:
         rows.append(line(document.get("sentence") or "No changes."))
@@ -78,14 +97,14 @@ def diff_text(document: Mapping[str, Any], *, is_painted: bool = False) -> str:
     return "\n".join(rows)
 
 
-def diff_html(document: Mapping[str, Any]) -> str:
+def diff_html(document: DiffDocument) -> str:
     """A diff document for a notebook: a card, each file folded."""
     parts: list[str] = []
     room = LINES
     for entry in document.get("changes") or []:
         parts.append(f"<h4>{text(_headline(entry), 400)}</h4>")
         parts += [f'<p class="pixirnb-mute">{prose(each)}</p>' for each in _asides(entry)]
-        shown, room = entry_html({**entry, "run_id": document.get("run_id")}, room)
+        shown, room = entry_html(_of_run(entry, document), room)
         parts.append(shown)
     if not parts:
         parts.append(f"<p>{prose(document.get('sentence') or 'No changes.')}</p>")
@@ -97,12 +116,21 @@ def diff_html(document: Mapping[str, Any]) -> str:
     return card(*parts)
 
 
+def _of_run(entry: ChangeEntry, document: DiffDocument) -> PatchEntry:
+    return {
+        "run_id": document["run_id"],
+        "changes": entry["changes"],
+        "patch_text": entry.get("patch_text"),
+        "patch_cut": entry.get("patch_cut"),
+    }
+
+
 def change_sign(file: PatchedFile) -> str:
     """One letter for what became of a file."""
     return {"added": "A", "deleted": "D"}.get(file.change, "M")
 
 
-def _headline(entry: Mapping[str, Any]) -> str:
+def _headline(entry: ChangeEntry) -> str:
     name = line(entry.get("step") or entry.get("merge") or "", 80)
     told = [name, changes_phrase(entry["changes"])]
     if entry.get("merge") is not None:
@@ -117,7 +145,7 @@ def _headline(entry: Mapping[str, Any]) -> str:
     return " · ".join(part for part in told if part)
 
 
-def _asides(entry: Mapping[str, Any]) -> Iterator[str]:
+def _asides(entry: ChangeEntry) -> Iterator[str]:
     built_on = entry.get("built_on") or []
     if built_on:
         word = "Brought" if entry.get("merge") is not None else "Began with"
@@ -137,8 +165,8 @@ def _named(paths: Sequence[object], count: int) -> str:
     )
 
 
-def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tuple[list[str], int]:
-    """The files of an entry and its patch, `{changes, patch_text, patch_cut}`, and the lines of `room` that are left."""
+def entry_lines(entry: PatchEntry, room: int, *, is_painted: bool) -> tuple[list[str], int]:
+    """The files of an entry and its patch, and the lines of `room` that are left."""
     changes = entry["changes"]
     files = changes.get("files") or []
     rows = lined(
@@ -147,9 +175,10 @@ def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tup
     hidden = count_of(changes) - len(files)
     if hidden > 0:
         rows.append(f"  {_hidden(hidden, entry)}")
-    if entry.get("patch_text") is None:
+    shown = entry["patch_text"]
+    if shown is None:
         return rows, room
-    patch = rename_files(parse_patch(entry["patch_text"], lines=max(room, 0)), changes)
+    patch = rename_files(parse_patch(shown, lines=max(room, 0)), changes)
     for file in patch.files:
         rows += ["", _painted(_file_head(file), "head", is_painted=is_painted)]
         for hunk in file.hunks:
@@ -164,16 +193,17 @@ def entry_lines(entry: Mapping[str, Any], room: int, *, is_painted: bool) -> tup
     return rows, room
 
 
-def entry_html(entry: Mapping[str, Any], room: int) -> tuple[str, int]:
+def entry_html(entry: PatchEntry, room: int) -> tuple[str, int]:
     """The same as markup, each file folded."""
     changes = entry["changes"]
     files = changes.get("files") or []
-    if entry.get("patch_text") is None:
+    shown = entry["patch_text"]
+    if shown is None:
         rows = [[text(cell, _PATH + 20) for cell in stat_row(file)] for file in files[:ROWS]]
         hidden = count_of(changes) - len(rows)
         more = f'<p class="pixirnb-mute">{prose(_hidden(hidden, entry))}</p>' if hidden > 0 else ""
         return table(["", "", "", ""], rows) + more, room
-    patch = rename_files(parse_patch(entry["patch_text"], lines=max(room, 0)), changes)
+    patch = rename_files(parse_patch(shown, lines=max(room, 0)), changes)
     parts = []
     for file in patch.files:
         body = "".join(_hunk_html(hunk) for hunk in file.hunks)
@@ -224,7 +254,7 @@ def _hunk_head(hunk: Hunk) -> str:
     return f"── {hunk_words(hunk)} ──"
 
 
-def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -> str:
+def _left_out(entry: PatchEntry, cut: int, files: int, *, is_cut: bool) -> str:
     more = entry.get("patch_cut") or 0
     told = [plural(cut, "line")] if cut else []
     told += [plural(files, "file")] if files else []
@@ -237,14 +267,14 @@ def _left_out(entry: Mapping[str, Any], cut: int, files: int, *, is_cut: bool) -
     return f"Not shown: {', '.join(told)}.{where}"
 
 
-def _hidden(count: int, entry: Mapping[str, Any]) -> str:
+def _hidden(count: int, entry: PatchEntry) -> str:
     run_id = line(entry.get("run_id") or "RUN", 60)
     return (
         f"and {plural(count, 'file')} more: `pixirnb diff {run_id} --stat` in a terminal lists all"
     )
 
 
-def _merge_row(merge: Mapping[str, Any]) -> list[str]:
+def _merge_row(merge: MergeEntry) -> list[str]:
     steps = ", ".join(line(step, 80) for step in merge.get("steps") or [])
     undone = "taken back" if merge.get("undone") else ""
     what = f"takes back {line(merge['undoes'], 20)}" if merge.get("undoes") else steps

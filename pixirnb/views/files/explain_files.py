@@ -63,12 +63,12 @@ def _left(state: StepState) -> str:
 
 
 def _given(state: StepState) -> str:
-    built_on = (state.captured or {}).get("built_on") or []
+    built_on = state.built_on
     return f"The copy began with the changes of {_names(built_on)}." if built_on else ""
 
 
 def _outside(state: StepState) -> str:
-    outside = (state.captured or {}).get("outside")
+    outside = None if state.captured is None else state.captured.get("outside")
     if not outside:
         return ""
     return f"Outside its `write_set` it changed {_paths(outside['paths'], outside['count'])}."

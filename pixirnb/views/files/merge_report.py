@@ -6,21 +6,23 @@ merge_text(document) | merge_html(document)      of `machine.merges.MergeReport.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final, cast
 
+from pixirnb.history.bundles import no_changes
+from pixirnb.machine.merge_requests import MergeDocument, PreviewedChanges, ReportedConflict
 from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.markup import code, text, verbatim
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import Mark
 from pixirnb.views.basics.text_table import table
-from pixirnb.views.files.changes import changes_phrase
+from pixirnb.views.files.changes import SomeChanges, changes_phrase
 from pixirnb.views.files.conflicts import (
     MINE,
     clash_sentence,
     conflict_document,
     conflict_rows,
 )
-from pixirnb.views.files.diff import entry_html, entry_lines
+from pixirnb.views.files.diff import PatchEntry, entry_html, entry_lines
 from pixirnb.wording import join_names
 
 PREVIEWED: Final = 400
@@ -44,7 +46,7 @@ _UNDOABLE: Final = Mark("planned", "can be taken back", "○", "idle")
 _PREVIEWED: Final = Mark("needs_orchestrator", "would conflict", "◆", "ask")
 
 
-def merge_mark(document: Mapping[str, Any]) -> Mark:
+def merge_mark(document: MergeDocument) -> Mark:
     """How a merge's report looks."""
     if document.get("status") == "conflict" and document.get("preview"):
         return _PREVIEWED
@@ -54,10 +56,10 @@ def merge_mark(document: Mapping[str, Any]) -> Mark:
     return known or Mark("unknown", line(document.get("status"), 40) or "unknown", "?", "idle")
 
 
-def merge_sentence(document: Mapping[str, Any]) -> str:
+def merge_sentence(document: MergeDocument) -> str:
     """What was brought where, in one sentence."""
     steps = _listed(document.get("steps") or [])
-    changes = document.get("changes") or {}
+    changes = document.get("changes") or no_changes()
     told = changes_phrase(changes) + _leading_out(changes)
     match document.get("status"):
         case "merged":
@@ -81,7 +83,7 @@ def merge_sentence(document: Mapping[str, Any]) -> str:
             return ""
 
 
-def next_steps(document: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
+def next_steps(document: MergeDocument, command: str) -> list[tuple[str, str]]:
     """What to do next: commands, and what each does."""
     named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
     base = f"{command} merge {line(document.get('run_id'), 60)}"
@@ -105,12 +107,12 @@ def next_steps(document: Mapping[str, Any], command: str) -> list[tuple[str, str
             return []
 
 
-def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
+def merge_text(document: MergeDocument, *, command: str = "%pixir") -> str:
     """A merge's report for a terminal."""
     mark = merge_mark(document)
     lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
     lines.append(f"  {merge_sentence(document)}")
-    changes = document.get("changes") or {}
+    changes = document.get("changes") or no_changes()
     if changes.get("files"):
         entry = _entry(changes, document)
         lines += ["", *entry_lines(entry, PREVIEWED, is_painted=False)[0]]
@@ -129,9 +131,9 @@ def merge_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
     return "\n".join(lines)
 
 
-def merge_html(document: Mapping[str, Any]) -> str:
+def merge_html(document: MergeDocument) -> str:
     """A merge's report for a notebook."""
-    changes = document.get("changes") or {}
+    changes = document.get("changes") or no_changes()
     entry = _entry(changes, document)
     brought = entry_html(entry, PREVIEWED)[0] if changes.get("files") else ""
     conflicts = document.get("conflicts") or []
@@ -151,12 +153,17 @@ def merge_html(document: Mapping[str, Any]) -> str:
     )
 
 
-def _entry(changes: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {key: changes.get(key) for key in ("patch_text", "patch_cut")}
-    return {"run_id": document.get("run_id"), "changes": changes, **shown}
+def _entry(changes: SomeChanges, document: MergeDocument) -> PatchEntry:
+    told = cast("PreviewedChanges", changes)
+    return {
+        "run_id": document.get("run_id"),
+        "changes": changes,
+        "patch_text": told.get("patch_text"),
+        "patch_cut": told.get("patch_cut"),
+    }
 
 
-def _aside(document: Mapping[str, Any]) -> str:
+def _aside(document: MergeDocument) -> str:
     told = []
     if unmatched := document.get("unmatched"):
         are = "is" if len(unmatched) == 1 else "are"
@@ -170,7 +177,7 @@ def _aside(document: Mapping[str, Any]) -> str:
     return " ".join(told)
 
 
-def _conflict_html(conflict: Mapping[str, Any]) -> str:
+def _conflict_html(conflict: ReportedConflict) -> str:
     shown = conflict_document(conflict, conflict.get("marked_text"))
     head = (
         f"<h4>{text(shown['path'], 320)}</h4>"
@@ -193,9 +200,11 @@ def _lines(rows: Sequence[str]) -> str:
     return f"<pre>{chr(10).join(verbatim(row) for row in rows)}</pre>"
 
 
-def _leading_out(changes: Mapping[str, Any]) -> str:
-    links = (changes.get("leads_out") or {}).get("paths")
-    return f"; with links that lead out of your folders: {_listed(links)}" if links else ""
+def _leading_out(changes: SomeChanges) -> str:
+    links = changes.get("leads_out")
+    if not links or not links["paths"]:
+        return ""
+    return f"; with links that lead out of your folders: {_listed(links['paths'])}"
 
 
 def _listed(steps: Sequence[object]) -> str:

@@ -13,7 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from pixirnb.history.file_events import FileChange
+from pixirnb.views.files.changes import SomeChanges
 
 LOOKED_AT: Final = 4 * 1024 * 1024
 """Characters of a patch that are read."""
@@ -133,7 +136,7 @@ def parse_patch(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
     )
 
 
-def rename_files(patch: Patch, changes: Mapping[str, Any]) -> Patch:
+def rename_files(patch: Patch, changes: SomeChanges) -> Patch:
     """The patch with its files called as `changes` (a Changes) calls them: `repos.NAME:PATH` in a repository, and counted as
     there: of a patch that is cut, what came after is counted as not shown.
 
@@ -144,9 +147,7 @@ def rename_files(patch: Patch, changes: Mapping[str, Any]) -> Patch:
     told = [replace(file, path=called.get(file.path, file.path)) for file in patch.files]
     times = Counter(file.path for file in told)
     # What is another kind of file now stands in a patch twice, deleted and made.
-    whole = [
-        _whole(each, known.get(each.path, {})) if times[each.path] == 1 else each for each in told
-    ]
+    whole = [_whole(each, known.get(each.path)) if times[each.path] == 1 else each for each in told]
     count = changes.get("count")
     missing = count - len(times) if told and isinstance(count, int) else 0
     return replace(
@@ -157,12 +158,12 @@ def rename_files(patch: Patch, changes: Mapping[str, Any]) -> Patch:
     )
 
 
-def _whole(file: PatchedFile, change: Mapping[str, Any]) -> PatchedFile:
+def _whole(file: PatchedFile, change: FileChange | None) -> PatchedFile:
     """The file with the lines that the log knows of, where it knows of more than the patch has."""
-    added, deleted = (
-        max(seen, said) if isinstance(said := change.get(key), int) else seen
-        for key, seen in (("added", file.added), ("deleted", file.deleted))
-    )
+    if change is None:
+        return file
+    added = max(file.added, change.get("added") or 0)
+    deleted = max(file.deleted, change.get("deleted") or 0)
     cut = file.cut + added - file.added + deleted - file.deleted
     return replace(file, added=added, deleted=deleted, cut=cut)
 

@@ -7,8 +7,10 @@ seam_documents(run, …)  for a live view: open ones first, each with its wish
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict, TypeVar
 
+from pixirnb.history.file_events import SeamOpened
+from pixirnb.history.file_state import Obligation, Seam
 from pixirnb.views.basics.sanitize import line, plain, spell_out
 from pixirnb.views.files.conflicts import side_name
 from pixirnb.wording import join_names
@@ -27,11 +29,31 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 
 
-def seam_phrase(seam: Mapping[str, Any]) -> str:
+SomeSeam = Seam | SeamOpened | Obligation
+_Known = TypeVar("_Known", Seam, Obligation)
+
+
+class ShownSeam(TypedDict):
+    """A seam as a live view shows it."""
+
+    seam: str
+    is_open: bool
+    reason: str
+    between: list[str]
+    paths: list[str]
+    paths_count: int
+    note: str
+    aside: str
+    by: str
+    resolution: str
+    wish: dict[str, str] | None
+
+
+def seam_phrase(seam: SomeSeam) -> str:
     """`types and api: both changed the same files, src/a.py`, of a `seam_opened`, of a folded seam or of an obligation."""
     between = _joined([side_name(side) for side in _list(seam.get("between"))[:_SIDES]])
-    reason = seam.get("reason")
-    why = _REASONS.get(reason, "") if isinstance(reason, str) else ""
+    reason = seam["reason"]
+    why = _REASONS.get(reason, "")
     paths = _list(seam.get("paths"))
     count = _count(seam, paths) if paths else 0
     files = join_names(
@@ -49,28 +71,28 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
-def open_first(seams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def open_first(seams: Sequence[_Known]) -> list[_Known]:
     """The same seams, those that are open first."""
     return sorted(seams, key=lambda seam: seam.get("state") != "open")
 
 
 def seam_documents(
-    seams: Sequence[Mapping[str, Any]], *, step: str | None = None, can_resolve: bool
-) -> list[dict[str, Any]]:
-    """Folded seams for a live view, of one step where it is named: `{seam, is_open, reason, between, paths, …, wish}`."""
+    seams: Sequence[Seam], *, step: str | None = None, can_resolve: bool
+) -> list[ShownSeam]:
+    """Folded seams for a live view, of one step where it is named."""
     found = [seam for seam in seams if step is None or step in _list(seam.get("between"))]
     return [_document(seam, can_resolve=can_resolve) for seam in open_first(found)[:LISTED]]
 
 
-def _document(seam: Mapping[str, Any], *, can_resolve: bool) -> dict[str, Any]:
+def _document(seam: Seam, *, can_resolve: bool) -> ShownSeam:
     is_open = seam.get("state") == "open"
     paths = _list(seam.get("paths"))
-    reason = seam.get("reason")
+    reason = seam["reason"]
     wish = {"do": "decide", "step": seam.get("id"), "verdict": "accept"}
     return {
         "seam": line(seam.get("id"), 40),
         "is_open": is_open,
-        "reason": _REASONS.get(reason, line(reason, 40)) if isinstance(reason, str) else "",
+        "reason": _REASONS.get(reason, line(reason, 40)),
         "between": [line(side, 80) for side in _list(seam.get("between"))[:LISTED]],
         "paths": [spell_out(str(path), 300) for path in paths[:LISTED]],
         "paths_count": _count(seam, paths),
@@ -86,6 +108,6 @@ def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _count(seam: Mapping[str, Any], paths: Sequence[Any]) -> int:
+def _count(seam: SomeSeam, paths: Sequence[Any]) -> int:
     count = seam.get("count")
     return max(count, len(paths)) if isinstance(count, int) else len(paths)

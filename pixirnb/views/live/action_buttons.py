@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import PageObject
+from pixirnb.machine.next_actions import NextAction
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.sanitize import line
 
-Message = dict[str, Any]
+Message = PageObject
 
 _LISTED: Final = 40
 _RESUMES: Final = frozenset({"retry_failed_steps", "resume_run"})
 
 
 def action_documents(
-    actions: Iterable[Mapping[str, Any]],
+    actions: Iterable[NextAction],
     *,
     is_live: bool,
     is_past: bool,
     clashing: Collection[str] = (),
-) -> list[dict[str, Any]]:
+) -> list[PageObject]:
     """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
 
     `clashing`: the steps that wait for a conflict to be solved.
@@ -48,7 +50,7 @@ def resume_forecast(**choice: str | None) -> Message:
     return {"ask": "forecast", **_named(choice)}
 
 
-def _wish(action: Mapping[str, Any], *, is_live: bool) -> Message | None:
+def _wish(action: NextAction, *, is_live: bool) -> Message | None:
     """None for what no button can do: an edit of the workflow, or a resume of a run that is under way."""
     name, step = action.get("action"), action.get("step")
     if name == "decide_step":
@@ -64,7 +66,7 @@ def _wish(action: Mapping[str, Any], *, is_live: bool) -> Message | None:
     return resume_wish(from_=step) if name == "rerun_step" else None
 
 
-def _forecast(action: Mapping[str, Any]) -> Message | None:
+def _forecast(action: NextAction) -> Message | None:
     name = action.get("action")
     if name in _RESUMES:
         return resume_forecast()

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from pixirnb.history.events import Event
+from pixirnb.history.events import AttemptEnded, CheckpointDecided, ErrorData, Event, RetryPlanned
 from pixirnb.history.validation import fits
+
+
+class FollowingRetry(RetryPlanned):
+    """A retry, and when and why it was planned."""
+
+    at: str
+    by: str | None
+    """Whose word was the reason, where it was a person's."""
 
 
 @dataclass(slots=True)
@@ -24,23 +32,22 @@ class Try:
     timeout_ms: int | None
     started_at: str | None = None
     ended_at: str | None = None
-    ended: dict[str, Any] | None = None
-    """Data of its `attempt_ended`."""
-    retry: dict[str, Any] | None = None
-    """Data of the `retry_planned` that followed; with `by` where a person's word was the reason."""
-    verdict: dict[str, Any] | None = None
-    """Data of the `checkpoint_decided` that followed."""
+    ended: AttemptEnded | None = None
+    retry: FollowingRetry | None = None
+    """What followed."""
+    verdict: CheckpointDecided | None = None
+    """What followed."""
     said_by: str | None = None
     """Who accepted it, when it was a person's turn."""
     is_lost: bool = False
     """It was under way when a later process took the run up."""
 
     @property
-    def error(self) -> dict[str, Any] | None:
+    def error(self) -> ErrorData | None:
         """Why it is not ready: of its verdict, of its retry, or of its end."""
         for said in (self.verdict, self.retry, self.ended):
-            if said is not None and said.get("error") is not None:
-                return dict(said["error"])
+            if said is not None and said["error"] is not None:
+                return said["error"]
         return None
 
 
@@ -60,7 +67,7 @@ class Tries:
 
     def take(self, event: Event) -> None:
         """Take one more event into account; one that has not the shape of its kind changes nothing."""
-        data = event.data
+        data: Any = event.data
         if event.kind not in _KINDS or not fits(event.kind, data):
             return
         match event.kind:
@@ -86,13 +93,13 @@ class Tries:
 
     def _follow(self, event: Event) -> None:
         """What is said of an attempt that was scheduled before."""
-        data = event.data
+        data: Any = event.data
         made = self._of.get(data["step"])
         if not made:
             return
         last = made[-1]
         if event.kind == "retry_planned":
-            last.retry = {**data, "at": event.at, "by": last.said_by}
+            last.retry = cast("FollowingRetry", {**data, "at": event.at, "by": last.said_by})
         elif event.kind == "decision_recorded":
             last.said_by = data["by"] if data["verdict"] == "accept" else None
         elif last.attempt == data["attempt"]:

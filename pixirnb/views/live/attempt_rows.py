@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.history.events import ErrorData
+from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import Mark, step_mark
 from pixirnb.views.live.attempt_history import Try
@@ -12,7 +14,7 @@ from pixirnb.views.live.attempt_history import Try
 _LISTED: Final = 100
 
 
-def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[dict[str, Any]]:
+def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]:
     """The last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
     shown = list(made[-_LISTED:])
     last = len(shown) - 1
@@ -21,11 +23,11 @@ def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[dict[str, A
     ]
 
 
-def error_document(error: Mapping[str, Any]) -> dict[str, str]:
+def error_document(error: ErrorData) -> dict[str, str]:
     """`{kind, message}` of an error."""
     return {
-        "kind": line(error.get("kind") or "error", 60),
-        "message": plain(error.get("message") or "", 2_000),
+        "kind": line(error["kind"] or "error", 60),
+        "message": plain(error["message"], 2_000),
     }
 
 
@@ -34,8 +36,9 @@ def count_of(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _document(made: Try, *, is_over: bool) -> dict[str, Any]:
-    ended, log = made.ended or {}, (made.ended or {}).get("output_log")
+def _document(made: Try, *, is_over: bool) -> PageObject:
+    ended: JsonMapping = {**made.ended} if made.ended is not None else {}
+    log = ended.get("output_log")
     status = _status(made, is_over=is_over)
     return {
         "attempt": made.attempt,
@@ -51,9 +54,9 @@ def _document(made: Try, *, is_over: bool) -> dict[str, Any]:
         "retry": None
         if made.retry is None
         else {
-            "class": line(made.retry.get("retry_class"), 40),
-            "delay_ms": made.retry.get("delay_ms"),
-            "by": line(made.retry["by"], 80) if made.retry.get("by") else None,
+            "class": line(made.retry["retry_class"], 40),
+            "delay_ms": made.retry["delay_ms"],
+            "by": line(made.retry["by"], 80) if made.retry["by"] else None,
         },
         "checkpoint_status": None if made.verdict is None else line(made.verdict["status"], 40),
         "exit_code": ended.get("exit_code"),

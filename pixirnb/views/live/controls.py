@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from pixirnb.history.events import Event
-from pixirnb.history.run_state import RunState
+from pixirnb.history.events import Event, ResumeStep, WarningRaised
+from pixirnb.history.run_state import RunState, SavedCheckpoint
+from pixirnb.json_types import PageObject
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.views.basics.phrases import clashing, reason_phrase
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
@@ -21,8 +23,8 @@ _LISTED: Final = 40
 
 
 def controls(
-    outcome: Mapping[str, Any], run: RunState, *, live: str, is_past: bool, folder: str
-) -> dict[str, Any]:
+    outcome: RunDocument, run: RunState, *, live: str, is_past: bool, folder: str
+) -> PageObject:
     """The run as its controls show it. `live`: `here`, `elsewhere` or empty; `folder`: where it lies."""
     status = outcome["status"]
     is_damaged = any(reason.get("code") == "log_damaged" for reason in outcome["reasons"])
@@ -65,8 +67,8 @@ def controls(
 
 
 def forecast_document(
-    run_id: str, entries: Iterable[Mapping[str, Any]], choice: Mapping[str, str | None]
-) -> dict[str, Any]:
+    run_id: str, entries: Iterable[ResumeStep], choice: Mapping[str, str | None]
+) -> PageObject:
     """What a resume would do, as `views.run.resume_preview` gathers it. `choice`: `from_`, `only`, `until`, `checkpoint`."""
     groups = forecast(entries)
     return {
@@ -93,7 +95,7 @@ def forecast_document(
     }
 
 
-def log_document(events: Sequence[Event], first: int, limit: int) -> dict[str, Any]:
+def log_document(events: Sequence[Event], first: int, limit: int) -> PageObject:
     """Events from the sequence number `first` on, a line each."""
     start = max(first, 1) - 1
     shown = events[start : start + limit]
@@ -116,11 +118,14 @@ def log_document(events: Sequence[Event], first: int, limit: int) -> dict[str, A
     }
 
 
-def _merges(run: RunState, *, can_undo: bool) -> list[dict[str, Any]]:
+def _merges(run: RunState, *, can_undo: bool) -> list[PageObject]:
     """Newest first; the last that stands has the wish that takes it back."""
     return [
         {
-            **{key: line(merge[key] or "", 80) for key in ("merge", "step", "by", "undoes")},
+            "merge": line(merge["merge"], 80),
+            "step": line(merge["step"] or "", 80),
+            "by": line(merge["by"], 80),
+            "undoes": line(merge["undoes"] or "", 80),
             "steps": [line(step, 80) for step in merge["steps"][:_LISTED]],
             "phrase": merge["phrase"],
             "undone": merge["undone"],
@@ -130,7 +135,7 @@ def _merges(run: RunState, *, can_undo: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _warning(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _warning(entry: WarningRaised) -> PageObject:
     step = entry.get("step")
     return {
         "code": line(entry.get("code"), 60),
@@ -139,7 +144,7 @@ def _warning(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _checkpoint(entry: Mapping[str, Any], *, can_fork: bool) -> dict[str, Any]:
+def _checkpoint(entry: SavedCheckpoint, *, can_fork: bool) -> PageObject:
     return {
         "name": line(entry.get("name"), 80),
         "seq": entry.get("seq"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from pixirnb.json_types import PageObject
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.views.basics.phrases import action_phrase, clashing, reason_phrase
 from pixirnb.views.basics.sanitize import line
 
 _LISTED = 12
 
 
-def heading(document: Mapping[str, Any], *, live: str, now_ms: int) -> dict[str, Any]:
+def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
     """From a `RunOutcome.document()`. `live`: `here`, `elsewhere` or empty; `now_ms`: since the run's first event."""
     return {
         "status": document["status"],

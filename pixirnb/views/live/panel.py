@@ -7,13 +7,15 @@ The same function for a run that is live and for any moment of its past. The key
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from pixirnb.history.bundles import bundle, stored_output
+from pixirnb.history.events import CheckResult
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import PageObject
 from pixirnb.machine.next_actions import step_actions
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask
@@ -59,7 +61,7 @@ def panel(
     damage: str = "",
     printed: str = "",
     secrets: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> PageObject:
     """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
     `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known.
 
@@ -72,7 +74,7 @@ def panel(
     headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
     if damage:
         why.insert(0, f"The log is damaged, and this is what it says up to there: {damage}")
-    artifacts = list((state.ended or {}).get("artifacts") or [])
+    artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
     offered = step_actions(run.run_id, step, state)
     can = {
         "rerun": not (is_live or is_past or damage) and run.started_at is not None,
@@ -148,14 +150,14 @@ def _word(step_id: str, verdict: str) -> dict[str, str]:
     return {"do": "decide", "step": step_id, "verdict": verdict}
 
 
-def _timeout(step: PlannedStep, state: StepState) -> dict[str, Any]:
+def _timeout(step: PlannedStep, state: StepState) -> PageObject:
     limit = state.timeout_ms if state.timeout_ms is not None else step.timeout_ms
     return {"ms": limit, "source": "" if limit is None else SOURCES.get(step.timeout_source, "")}
 
 
 def _neighbours(
     plan: Plan, run: RunState, places: Sequence[int], *, is_live: bool
-) -> list[dict[str, Any]]:
+) -> list[PageObject]:
     found = []
     for place in places[:_NEIGHBOURS]:
         name = plan.steps[place].id
@@ -166,20 +168,20 @@ def _neighbours(
 
 def _error(
     run: RunState, step: PlannedStep, state: StepState, mark: Mark, printed: str
-) -> dict[str, Any] | None:
+) -> PageObject | None:
     """Why the last attempt is not ready; what a hold covers is told in `left`."""
     error = state.error
     if state.stage == "retrying":
-        error = (state.retry or {}).get("error")
+        error = None if state.retry is None else state.retry["error"]
     if error is None or state.checkpoint_status in {"held", "checkpoint_ready"}:
         return None
-    if error.get("kind") == OUTSIDE and state.awaits_human:
+    if error["kind"] == OUTSIDE and state.awaits_human:
         return None  # the question says it, and the list of files
-    tail = render_ansi(printed or str((state.ended or {}).get("tail") or ""))
-    told = plain(error.get("message") or "", 2_000)
+    tail = render_ansi(printed or ("" if state.ended is None else state.ended.get("tail", "")))
+    told = plain(error["message"], 2_000)
     head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"
     last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
-    words = [head, *f"{line(error.get('kind'), 60)}: {told}".split("\n"), *last]
+    words = [head, *f"{line(error['kind'], 60)}: {told}".split("\n"), *last]
     copied = [f"# {line(each, 400)}".rstrip() for each in words]
     return {
         **error_document(error),
@@ -188,81 +190,80 @@ def _error(
     }
 
 
-def _left(state: StepState, tries: Tries, step_id: str) -> dict[str, Any] | None:
+def _left(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
     """What the last attempt of a step left that is held, or is to be done again."""
     made = tries.of(step_id)
     if not made or not (state.checkpoint_status == "held" or state.stage == "idle"):
         return None
     last = made[-1]
-    status = str((last.ended or {}).get("status") or "lost")
+    status = "lost" if last.ended is None else last.ended["status"]
     return {
         "attempt": last.attempt,
         "status": line(status, 40),
-        "summary": line((last.ended or {}).get("summary") or "", 2_000),
+        "summary": line("" if last.ended is None else last.ended["summary"], 2_000),
         "error": None if last.error is None else error_document(last.error),
     }
 
 
-def _check(check: Mapping[str, Any]) -> dict[str, Any]:
-    declared = check.get("check")
-    pairs = list(declared.items()) if isinstance(declared, Mapping) else []
+def _check(check: CheckResult) -> PageObject:
+    pairs = list(check["check"].items())
     name, argument = pairs[0] if pairs else ("check", "")
     return {
         "name": line(name, 40),
         "argument": plain(shown(argument, limit=600), 600),
-        "passed": check.get("passed") is True,
-        "saw": plain(shown(check.get("evidence"), limit=1_000), 1_000),
+        "passed": check["passed"],
+        "saw": plain(shown(check["evidence"], limit=1_000), 1_000),
     }
 
 
-def _bundle(step: PlannedStep, state: StepState) -> dict[str, Any] | None:
+def _bundle(step: PlannedStep, state: StepState) -> PageObject | None:
     made = bundle(step.id, state)
     if made is None:
         return None
-    payload = made["payload"] or {}
-    validation = payload.get("validation")
+    payload = made["payload"]
+    validation = None if payload is None else payload["validation"]
     return {
         "dependent_safe": made["dependent_safe"],
         "produced": made["produced"]["kind"],
         "validation": None
-        if not isinstance(validation, Mapping)
+        if validation is None
         else {
-            "passed": validation.get("passed") is True,
+            "passed": validation["passed"],
             "errors": [line(each, 300) for each in (validation.get("errors") or [])[:_CHECKS]],
         },
-        "schema_id": line(payload.get("schema_id") or "", 120),
-        "provenance": line(payload.get("provenance") or "", 40),
+        "schema_id": line("" if payload is None else payload["schema_id"] or "", 120),
+        "provenance": line("" if payload is None else payload["provenance"], 40),
         "files": len(made["changes"]["files"]),
     }
 
 
-def _holder(state: StepState) -> dict[str, Any] | None:
+def _holder(state: StepState) -> PageObject | None:
     if state.held_by is None:
         return None
     return {
-        "kind": line(state.held_by.get("kind"), 40),
-        "step": line(state.held_by["step"], 80) if state.held_by.get("step") else None,
+        "kind": line(state.held_by["kind"], 40),
+        "step": line(state.holder, 80) if state.holder else None,
         "sentence": held_phrase(state.held_by, attempt=state.attempt),
     }
 
 
-def _question(state: StepState, mask: Mask) -> dict[str, Any] | None:
+def _question(state: StepState, mask: Mask) -> PageObject | None:
     """What a person is, or was, asked: an open question, or whether something partial will do."""
     if state.request is None and state.decision is None and not state.awaits_human:
         return None
     said = state.decision
     if said is None and is_clashing(state):
         return None  # the conflict itself is shown, with the words that solve it
-    asked = state.request or {}
-    text = str(asked.get("question") or _UNASKED.get((state.error or {}).get("kind", ""), _ENOUGH))
+    asked = "" if state.request is None else state.request["question"]
+    text = asked or _UNASKED.get(state.error_kind or "", _ENOUGH)
     return {
         "text": plain(mask.text(text), 4_000),
         "choices": [
             {"text": line(shown(choice), 200), "value": choice}
-            for choice in (asked.get("choices") or [])[:_CHOICES]
+            for choice in state.choices[:_CHOICES]
         ],
         "is_open": state.awaits_human,
-        "takes_value": not (state.ended or {}).get("output"),
+        "takes_value": state.ended is None or not state.ended.get("output"),
         "said": None
         if said is None
         else {
@@ -275,7 +276,7 @@ def _question(state: StepState, mask: Mask) -> dict[str, Any] | None:
     }
 
 
-def _retry(state: StepState, tries: Tries, step_id: str) -> dict[str, Any] | None:
+def _retry(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
     if state.stage != "retrying" or state.retry is None:
         return None
     made = tries.of(step_id)
@@ -283,6 +284,6 @@ def _retry(state: StepState, tries: Tries, step_id: str) -> dict[str, Any] | Non
         "attempt": state.retry.get("attempt"),
         "class": line(state.retry.get("retry_class"), 40),
         "delay_ms": state.retry.get("delay_ms"),
-        "planned_at": ((made[-1].retry or {}) if made else {}).get("at"),
+        "planned_at": made[-1].retry["at"] if made and made[-1].retry is not None else None,
         "sentence": error_phrase(state.retry.get("error")),
     }

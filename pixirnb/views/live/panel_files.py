@@ -9,13 +9,15 @@ The keys stand in docs/reference/live-view.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pixirnb.history.bundles import changes
+from pixirnb.history.file_events import FileChange, PathList
 from pixirnb.history.file_state import last_merge
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import PageObject
 from pixirnb.machine.next_actions import mergeable
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line, plural, spell_out
@@ -36,20 +38,18 @@ _PATH: Final = 300
 _CLASHES: Final = 50
 
 
-def files_document(
-    plan: Plan, run: RunState, step_id: str, *, can_act: bool
-) -> dict[str, Any] | None:
+def files_document(plan: Plan, run: RunState, step_id: str, *, can_act: bool) -> PageObject | None:
     """What a step changed apart from the user's files, or brought into them; None where there is nothing to say of it."""
     state = run.steps.get(step_id) or StepState()
     if state.captured is None and state.brought is None:
         return None
-    found, captured = changes(state), state.captured or {}
+    found, captured = changes(state), state.captured
     merge = state.brought["merge"] if state.brought is not None else state.merged_by
     last = last_merge(run.merges)
     is_last = last is not None and last["merge"] == merge
     ready = mergeable(plan, run) if can_act else []
     # What it was given is part of what it left: both come back together, or neither.
-    together = [name for name in ready if name in (*captured.get("built_on", ()), step_id)]
+    together = [name for name in ready if name in (*state.built_on, step_id)]
     return {
         "phrase": changes_phrase(found),
         "count": count_of(found),
@@ -57,9 +57,9 @@ def files_document(
         "has_patch": found["patch"] is not None,
         "sentence": _standing(state, merge, is_mergeable=step_id in ready),
         "merge": None if merge is None else line(merge, 40),
-        "built_on": [line(name, 80) for name in captured.get("built_on", ())[:PATHS]],
-        "outside": _paths(captured.get("outside")),
-        "left_behind": _paths(captured.get("left_behind")),
+        "built_on": [line(name, 80) for name in state.built_on[:PATHS]],
+        "outside": _paths(None if captured is None else captured.get("outside")),
+        "left_behind": _paths(None if captured is None else captured.get("left_behind")),
         "wishes": {
             "merge": {"do": "merge", "steps": together} if step_id in together else None,
             "undo": {"do": "merge", "undo": True} if can_act and is_last else None,
@@ -67,7 +67,7 @@ def files_document(
     }
 
 
-def clash_document(state: StepState, *, step_id: str, can_act: bool) -> dict[str, Any] | None:
+def clash_document(state: StepState, *, step_id: str, can_act: bool) -> PageObject | None:
     """The conflict that holds a step up; None where none does."""
     clash = state.clash
     if clash is None or not is_clashing(state):
@@ -89,7 +89,7 @@ def clash_document(state: StepState, *, step_id: str, can_act: bool) -> dict[str
     }
 
 
-def patch_document(patch: Patch, left_out: int, blob: str | None = None) -> dict[str, Any]:
+def patch_document(patch: Patch, left_out: int, blob: str | None = None) -> PageObject:
     """A patch for the browser: `{files: [{path, sign, note, hunks: [{head, lines: [[kind, text], …]}]}], sentence}`."""
     cut = [plural(patch.cut, "line")] if patch.cut else []
     cut += [plural(patch.files_cut, "file")] if patch.files_cut else []
@@ -129,7 +129,7 @@ def _standing(state: StepState, merge: str | None, *, is_mergeable: bool) -> str
     return "Apart from your files; only what is ready can be merged."
 
 
-def _file(file: Mapping[str, Any]) -> dict[str, Any]:
+def _file(file: FileChange) -> PageObject:
     return {
         "path": spell_out(str(file.get("path")), _PATH),
         "change": line(file.get("change"), 20),
@@ -139,7 +139,7 @@ def _file(file: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _paths(listed: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _paths(listed: PathList | None) -> PageObject | None:
     if not listed:
         return None
     paths: Sequence[Any] = listed.get("paths") or []

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pixirnb.json_types import PageObject
 from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
 from pixirnb.views.basics.status_marks import RUN_MARKS, STEP_MARKS
 from pixirnb.views.live.tape import KINDS
@@ -45,7 +47,7 @@ _SAID: Final = {
 """What the browser says of an event; it fills the braces in from the entry of the tape."""
 
 
-def look() -> dict[str, Any]:
+def look() -> PageObject:
     """Words, symbols, tones and shapes, by the numbers a tape uses for them."""
 
     def told(mark: Any) -> dict[str, str]:
@@ -66,7 +68,7 @@ def look() -> dict[str, Any]:
     }
 
 
-def scene(run_id: str, plan: Plan, document: Mapping[str, Any]) -> dict[str, Any]:
+def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
     """The scene of a run of `plan`; `document` is its `PlanReport.document()`."""
     index = plan.index
     kinds = kinds_of(plan)
@@ -96,7 +98,7 @@ def scene(run_id: str, plan: Plan, document: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> dict[str, Any]:
+def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> PageObject:
     """`boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
     sheet = place_drawing(shown)
     stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]

@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import PageObject
 from pixirnb.machine.reference_values import ValueNotLoaded, value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask, secret_values
@@ -30,7 +31,7 @@ def mask_of(step: PlannedStep, run: RunState, secrets: Sequence[str]) -> Mask:
     return Mask([*secrets, *secret_values(given), *secret_values(step.spec.env)])
 
 
-def says(plan: Plan, step: PlannedStep, mask: Mask) -> dict[str, Any]:
+def says(plan: Plan, step: PlannedStep, mask: Mask) -> PageObject:
     """The step's own words: `{form, …, cut}`."""
     match step.spec:
         case ShellStep(run=str() as text):
@@ -61,7 +62,7 @@ def says(plan: Plan, step: PlannedStep, mask: Mask) -> dict[str, Any]:
             assert_never(step.spec)
 
 
-def list_inputs(run: RunState, references: Sequence[Reference], mask: Mask) -> list[dict[str, Any]]:
+def list_inputs(run: RunState, references: Sequence[Reference], mask: Mask) -> list[PageObject]:
     """Every reference once, with the value it stands for as the run knows it: `{name, from, form, text, cut}`."""
     asked = {reference.text: reference for reference in references}
     return [_given(run, reference, mask) for reference in list(asked.values())[:_LISTED]]
@@ -85,7 +86,7 @@ def agent_of(step: PlannedStep, mask: Mask) -> dict[str, str] | None:
     }
 
 
-def _text(form: str, text: str, mask: Mask) -> dict[str, Any]:
+def _text(form: str, text: str, mask: Mask) -> PageObject:
     return {"form": form, "text": plain(mask.text(text), _TEXT), "cut": max(0, len(text) - _TEXT)}
 
 
@@ -93,7 +94,7 @@ def _shown(value: Any, mask: Mask) -> str:
     return plain(mask.text(shown(value, limit=4 * _VALUE)), _VALUE)
 
 
-def _given(run: RunState, reference: Reference, mask: Mask) -> dict[str, Any]:
+def _given(run: RunState, reference: Reference, mask: Mask) -> PageObject:
     told = {"name": line(reference.text, 200), "from": _origin(reference), "text": "", "cut": 0}
     state = run.steps.get(reference.name) if reference.source == "step" else None
     if reference.source == "step" and (state is None or not _has_spoken(state)):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
-from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.agent_events import ASKED, DECIDED, SubagentEvent
 from pixirnb.history.events import Event, Kind
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
@@ -95,7 +95,7 @@ class Tape:
         place, state = self.plan.index.get(name), self.run.steps.get(name)
         if place is None or state is None:
             return
-        holder = (state.held_by or {}).get("step")
+        holder = state.holder
         look = (
             _PLACE.get(mark_of(state).key, _UNKNOWN),
             _number(state.attempt),
@@ -115,7 +115,7 @@ def mark_of(state: StepState) -> Mark:
 def elapsed_of(state: StepState) -> int:
     """How long its last attempt took, in ms; -1 where none has ended, or what it left no longer counts."""
     is_over = state.stage in {"ended", "settled"} and state.checkpoint_status != "held"
-    return _number((state.ended or {}).get("elapsed_ms")) if is_over else -1
+    return _number(state.ended["elapsed_ms"]) if is_over and state.ended is not None else -1
 
 
 def _touched(event: Event, step: Any, run: RunState) -> list[str]:
@@ -148,7 +148,7 @@ def _told(event: Event) -> list[Any]:
         case "decision_recorded":
             return [_number(data["attempt"]), int(data["verdict"] == "accept")]
         case "subagent_event":
-            return [_number(data["attempt"]), _news_of(data)]
+            return [_number(data["attempt"]), _news_of(cast("SubagentEvent", data))]
         case "run_resumed":
             actions = [entry["action"] for entry in data["steps"]]
             counts = [actions.count(action) for action in ("reuse", "rerun", "hold")]
@@ -165,7 +165,7 @@ def _told(event: Event) -> list[Any]:
             return []
 
 
-def _news_of(data: dict[str, Any]) -> int:
+def _news_of(data: SubagentEvent) -> int:
     if data["event"] == ASKED:
         return 0
     if data["event"] == DECIDED:

@@ -6,9 +6,11 @@ opens a blob or calls anything of a value's own: what the log itself holds is sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from pixirnb.history.events import StoredValue
+from pixirnb.json_types import PageObject
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import rows_of, shown
 
@@ -26,16 +28,16 @@ _SENTENCES: Final = {
 }
 
 
-def stored_preview(stored: Mapping[str, Any]) -> dict[str, Any]:
+def stored_preview(stored: StoredValue) -> PageObject:
     """What can be seen of a StoredValue without its blob."""
     form = stored.get("format")
-    about: dict[str, Any] = {"type": line(stored.get("type") or "", 120), "bytes": _count(stored)}
+    about: PageObject = {"type": line(stored.get("type") or "", 120), "bytes": _count(stored)}
     if form == "none":
         return preview("none", sentence="It left nothing.", **about)
     if "blob" not in stored:
         return {**value_preview(stored.get("value")), **about}
     if form in _FORMS:
-        known: dict[str, Any] = {}
+        known: PageObject = {}
         if form != "pickle":
             known = {"heads": [], "rows": [], "row_count": None, "column_count": None}
             known |= {"types": []} if form == "parquet" else {"shape": [], "dtype": "", "stats": []}
@@ -45,7 +47,7 @@ def stored_preview(stored: Mapping[str, Any]) -> dict[str, Any]:
     return preview("large", sentence=sentence, can_load=True, **about)
 
 
-def value_preview(value: Any) -> dict[str, Any]:
+def value_preview(value: Any) -> PageObject:
     """A value of plain data: a table where it is one, else text or JSON."""
     if isinstance(value, str):
         return text_preview("text", value)
@@ -56,7 +58,7 @@ def value_preview(value: Any) -> dict[str, Any]:
     return text_preview("json", shown(value, indent=2, limit=4 * TEXT))
 
 
-def text_preview(form: str, text: str, **about: Any) -> dict[str, Any]:
+def text_preview(form: str, text: str, **about: Any) -> PageObject:
     """A text, cut at its limit."""
     return preview(form, text=plain(text, TEXT), cut=max(0, len(text) - TEXT), **about)
 
@@ -69,7 +71,7 @@ def table_preview(
     row_count: int,
     column_count: int,
     **about: Any,
-) -> dict[str, Any]:
+) -> PageObject:
     """The first rows and columns of a table; its cells become text."""
     return preview(
         form,
@@ -81,11 +83,11 @@ def table_preview(
     )
 
 
-def preview(form: str, **about: Any) -> dict[str, Any]:
+def preview(form: str, **about: Any) -> PageObject:
     """A preview with what every one has."""
     return {"form": form, "type": "", "bytes": None, "sentence": "", "can_load": False, **about}
 
 
-def _count(stored: Mapping[str, Any]) -> int | None:
+def _count(stored: StoredValue) -> int | None:
     size = stored.get("bytes")
     return size if isinstance(size, int) and not isinstance(size, bool) else None

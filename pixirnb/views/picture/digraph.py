@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from pixirnb.machine.outcome import RunDocument
 
 if TYPE_CHECKING:  # networkx is imported when a graph is asked for, not with the views
     import networkx as nx
 
 
-def digraph(outcome: Mapping[str, Any], edges: Iterable[tuple[str, str]]) -> nx.DiGraph[str]:
+_Kept = Literal["kind", "wave", "attempt", "subagent_status", "checkpoint_status", "elapsed_ms"]
+
+
+def digraph(outcome: RunDocument, edges: Iterable[tuple[str, str]]) -> nx.DiGraph[str]:
     """A DiGraph of step ids, an arrow from each dependency to its dependents.
 
     Nodes carry `kind wave attempt subagent_status checkpoint_status elapsed_ms`; the graph carries `run_id workflow status`.
@@ -19,7 +24,14 @@ def digraph(outcome: Mapping[str, Any], edges: Iterable[tuple[str, str]]) -> nx.
     graph: nx.DiGraph[str] = nx.DiGraph(
         run_id=outcome["run_id"], workflow=outcome["workflow"], status=outcome["status"]
     )
-    kept = ("kind", "wave", "attempt", "subagent_status", "checkpoint_status", "elapsed_ms")
+    kept: tuple[_Kept, ...] = (
+        "kind",
+        "wave",
+        "attempt",
+        "subagent_status",
+        "checkpoint_status",
+        "elapsed_ms",
+    )
     for step in outcome["steps"]:
         graph.add_node(step["step_id"], **{name: step[name] for name in kept})
     graph.add_edges_from(edges)

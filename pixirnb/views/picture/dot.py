@@ -6,8 +6,10 @@ DOT has three languages within a quoted string: its own quotes, escapes such as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.machine.outcome import RunDocument
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, run_mark
@@ -26,8 +28,8 @@ _MEANT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 
 
 def dot(
-    plan: Mapping[str, Any] | None,
-    outcome: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None,
+    outcome: RunDocument | None = None,
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,

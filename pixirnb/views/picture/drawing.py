@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
@@ -34,7 +36,7 @@ class Node:
     kind: str | None = None
     attempt: int = 0
     elapsed_ms: int | None = None
-    outcome: Mapping[str, Any] | None = None
+    outcome: StepDocument | None = None
     """How the step stands, where it has spoken."""
     label: str = ""
     """What a box says that stands for several."""
@@ -75,8 +77,8 @@ def kinds_of(plan: Plan) -> dict[str, str]:
 
 
 def drawing(
-    plan: Mapping[str, Any] | None,
-    outcome: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None,
+    outcome: RunDocument | None = None,
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,
@@ -109,9 +111,9 @@ def drawing(
             outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
         )
-        holder = (step.get("held_by") or {}).get("step")
-        if holder:
-            holds.append((holder, step_id))
+        held_by = step.get("held_by")
+        if held_by is not None and held_by["step"]:
+            holds.append((held_by["step"], step_id))
     phases = [(p["name"], p["steps"]) for p in (plan or {}).get("phases") or [] if p["steps"]]
     return Drawing(
         workflow=str((outcome or plan or {}).get("workflow") or "workflow"),
@@ -174,7 +176,7 @@ def _moved(edges: Sequence[tuple[str, str]], stand_in: Mapping[str, str]) -> lis
     return list(dict.fromkeys((a, b) for a, b in moved if a != b))
 
 
-def _waves_of(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def _waves_of(steps: Sequence[StepDocument]) -> list[list[str]]:
     """Columns of an outcome without its plan: the waves its steps name, unnamed ones last."""
     named: dict[float, list[str]] = {}
     for step in steps:

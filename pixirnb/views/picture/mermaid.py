@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.machine.outcome import RunDocument
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import COLOURS
@@ -14,8 +16,8 @@ _PLAIN: Final = frozenset(" -_.,:/()+=!?…·✓✗◐◆▸■◷‖⊘⊖◌�
 
 
 def mermaid(
-    plan: Mapping[str, Any] | None,
-    outcome: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None,
+    outcome: RunDocument | None = None,
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,

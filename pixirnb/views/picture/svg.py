@@ -7,8 +7,9 @@ holds it; phases are light bands. Long workflows go on below (see lines.py), lar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from pixirnb.machine.outcome import RunDocument
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
@@ -21,8 +22,8 @@ from pixirnb.views.picture.wrap import Band
 
 
 def picture(
-    plan: Mapping[str, Any] | None,
-    outcome: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None,
+    outcome: RunDocument | None = None,
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,

@@ -7,9 +7,9 @@ Times are shown and never count as a difference: no two runs take equally long. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
@@ -21,7 +21,12 @@ from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
 from pixirnb.views.basics.text_table import table
 
-_OUTCOME_KEYS: Final = ("status", "attempt", "digest", "error")
+_OUTCOME_KEYS: Final[tuple[Literal["status", "attempt", "digest", "error"], ...]] = (
+    "status",
+    "attempt",
+    "digest",
+    "error",
+)
 """What of two step outcomes counts as a difference."""
 _SHOWN: Final = 120
 _SAME: Final = Mark("planned", "no difference", "=", "idle")
@@ -36,8 +41,76 @@ class ComparedRun:
     run: RunState
 
 
-def comparison(left: ComparedRun, right: ComparedRun) -> dict[str, Any]:
-    """`{left, right, same, workflow, inputs, steps}`: steps of the left in spec order, then those only the right has.
+class ComparedSide(TypedDict):
+    """One of the two runs."""
+
+    run_id: str
+    workflow: str
+    status: str
+    started_at: str | None
+    ended_at: str | None
+    elapsed_ms: int | None
+    counts: dict[str, int]
+
+
+class ChangedKey(TypedDict):
+    """A key of the workflow that differs."""
+
+    key: str
+    left: Any
+    right: Any
+
+
+class ChangedInput(TypedDict):
+    """An input that differs."""
+
+    input: str
+    left: Any
+    right: Any
+
+
+class ComparedWorkflow(TypedDict):
+    """Whether both pinned one workflow, and what differs around its steps."""
+
+    same: bool
+    changed: list[ChangedKey]
+    sources: list[str]
+    """Notebook functions."""
+
+
+class StepSide(TypedDict):
+    """How a step stands in one of the runs."""
+
+    status: str | None
+    subagent_status: str
+    attempt: int
+    elapsed_ms: int | None
+    digest: str | None
+    error: str | None
+
+
+class ComparedStep(TypedDict):
+    """A step in both runs."""
+
+    step_id: str
+    left: StepSide | None
+    right: StepSide | None
+    differs: list[str]
+
+
+class ComparisonDocument(TypedDict):
+    """What `compare` answers."""
+
+    left: ComparedSide
+    right: ComparedSide
+    same: bool
+    workflow: ComparedWorkflow
+    inputs: list[ChangedInput]
+    steps: list[ComparedStep]
+
+
+def comparison(left: ComparedRun, right: ComparedRun) -> ComparisonDocument:
+    """Steps of the left in spec order, then those only the right has.
 
     A step's `differs` names the keys of its definition that differ, then `status`, `attempt`, `digest` and `error`.
     """
@@ -54,10 +127,10 @@ def comparison(left: ComparedRun, right: ComparedRun) -> dict[str, Any]:
     }
 
 
-def comparison_text(document: Mapping[str, Any]) -> str:
+def comparison_text(document: ComparisonDocument) -> str:
     """A comparison, for terminals: the two runs, what was asked differently, the steps that differ."""
     mark = _SAME if document.get("same") else _OTHER
-    sides = [document.get("left") or {}, document.get("right") or {}]
+    sides = [document["left"], document["right"]]
     lines = [f"{mark.symbol} {mark.word} · {' · '.join(line(s.get('run_id'), 60) for s in sides)}"]
     rows = []
     for name, side in zip(("left", "right"), sides, strict=True):
@@ -85,10 +158,10 @@ def comparison_text(document: Mapping[str, Any]) -> str:
     return plain("\n".join(lines), 60_000)
 
 
-def comparison_html(document: Mapping[str, Any]) -> str:
+def comparison_html(document: ComparisonDocument) -> str:
     """A comparison, for notebooks."""
     mark = _SAME if document.get("same") else _OTHER
-    sides = [document.get("left") or {}, document.get("right") or {}]
+    sides = [document["left"], document["right"]]
     rows = [
         [
             text(name),
@@ -128,7 +201,7 @@ def comparison_html(document: Mapping[str, Any]) -> str:
 # --- the document ------------------------------------------------------------------------------------------------
 
 
-def _summary(side: ComparedRun) -> dict[str, Any]:
+def _summary(side: ComparedRun) -> ComparedSide:
     return {
         "run_id": side.outcome.run_id,
         "workflow": side.outcome.workflow,
@@ -140,9 +213,9 @@ def _summary(side: ComparedRun) -> dict[str, Any]:
     }
 
 
-def _workflow(left: RunState, right: RunState) -> dict[str, Any]:
+def _workflow(left: RunState, right: RunState) -> ComparedWorkflow:
     """Whether both pinned one workflow, and the keys around its steps that differ."""
-    changed = [
+    changed: list[ChangedKey] = [
         {"key": key, "left": left.spec.get(key), "right": right.spec.get(key)}
         for key in sorted({*left.spec, *right.spec})
         if key != "steps" and left.spec.get(key) != right.spec.get(key)
@@ -158,7 +231,7 @@ def _workflow(left: RunState, right: RunState) -> dict[str, Any]:
     }
 
 
-def _inputs(left: RunState, right: RunState) -> list[dict[str, Any]]:
+def _inputs(left: RunState, right: RunState) -> list[ChangedInput]:
     return [
         {"input": name, "left": left.inputs.get(name), "right": right.inputs.get(name)}
         for name in sorted({*left.inputs, *right.inputs})
@@ -167,13 +240,13 @@ def _inputs(left: RunState, right: RunState) -> list[dict[str, Any]]:
     ]
 
 
-def _steps(left: ComparedRun, right: ComparedRun) -> list[dict[str, Any]]:
+def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
     mine = {step.step_id: step for step in left.outcome.steps}
     theirs = {step.step_id: step for step in right.outcome.steps}
     asked = [
         {step["id"]: step for step in side.run.spec.get("steps", ())} for side in (left, right)
     ]
-    found = []
+    found: list[ComparedStep] = []
     for step_id in [*mine, *(other for other in theirs if other not in mine)]:
         sides = [
             _step(mine.get(step_id), left.run),
@@ -193,7 +266,7 @@ def _steps(left: ComparedRun, right: ComparedRun) -> list[dict[str, Any]]:
     return found
 
 
-def _step(step: StepOutcome | None, run: RunState) -> dict[str, Any] | None:
+def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
     if step is None:
         return None
     state = run.steps.get(step.step_id)
@@ -210,9 +283,9 @@ def _step(step: StepOutcome | None, run: RunState) -> dict[str, Any] | None:
 # --- how it looks ------------------------------------------------------------------------------------------------
 
 
-def _asked(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[object, object, object]]]]:
+def _asked(document: ComparisonDocument) -> list[tuple[str, list[tuple[object, object, object]]]]:
     """What was asked differently: a title, then name and both values of each difference."""
-    workflow = document.get("workflow") or {}
+    workflow = document["workflow"]
     told: dict[str, list[tuple[object, object, object]]] = {
         "the workflow": [_pair(entry, "key") for entry in workflow.get("changed") or []],
         "inputs": [_pair(entry, "input") for entry in document.get("inputs") or []],
@@ -223,7 +296,7 @@ def _asked(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[object, ob
     return [(what, pairs) for what, pairs in told.items() if pairs]
 
 
-def _pair(entry: Mapping[str, Any], name: str) -> tuple[object, object, object]:
+def _pair(entry: ChangedKey | ChangedInput, name: str) -> tuple[object, object, object]:
     return entry.get(name), entry.get("left"), entry.get("right")
 
 
@@ -231,13 +304,13 @@ def _brief(value: object) -> str:
     return "–" if value is None else line(shown(value), _SHOWN)
 
 
-def _names(step: Mapping[str, Any]) -> str:
+def _names(step: ComparedStep) -> str:
     names: Sequence[object] = step.get("differs") or []
     told = [line(name, 40).replace("_", " ") for name in names[:12]]
     return ", ".join("result" if name == "digest" else name for name in told)
 
 
-def _stand(side: Mapping[str, Any] | None) -> tuple[str, str]:
+def _stand(side: StepSide | None) -> tuple[str, str]:
     """How a step stands, and for how long it ran: a column each, because spans differ from run to run."""
     if side is None:
         return "–", ""
@@ -246,17 +319,23 @@ def _stand(side: Mapping[str, Any] | None) -> tuple[str, str]:
     return told, span(side.get("elapsed_ms"))
 
 
-def _cell(side: Mapping[str, Any] | None) -> str:
+def _cell(side: StepSide | None) -> str:
     if side is None:
         return "–"
     told = ", ".join(part for part in (_tries(side), span(side.get("elapsed_ms"))) if part)
     return f"{html_cards.status(_mark(side))} {text(told)}"
 
 
-def _mark(side: Mapping[str, Any]) -> Mark:
-    return step_mark({"checkpoint_status": side.get("status"), **side})
+def _mark(side: StepSide) -> Mark:
+    return step_mark(
+        {
+            "checkpoint_status": side["status"],
+            "subagent_status": side["subagent_status"],
+            "attempt": side["attempt"],
+        }
+    )
 
 
-def _tries(side: Mapping[str, Any]) -> str:
-    attempt = side.get("attempt")
-    return f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""
+def _tries(side: StepSide) -> str:
+    attempt = side["attempt"]
+    return f"try {attempt}" if attempt > 1 else ""

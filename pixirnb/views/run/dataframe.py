@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot
+from pixirnb.machine.outcome import RunDocument
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame is asked for
     import pandas as pd
@@ -22,7 +23,7 @@ FRAME_COLUMNS: Final = (
 )
 
 
-def frame(outcome: dict[str, Any]) -> pd.DataFrame:
+def frame(outcome: RunDocument) -> pd.DataFrame:
     """A row a step of an outcome's document; times in ms. Raises Cannot (`extra_missing`) where pandas is not there."""
     try:
         import pandas as pd

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pixirnb.history.agent_events import ASKED, DECIDED
-from pixirnb.history.events import Event
+from pixirnb.history.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointDecided,
+    CheckpointSaved,
+    DecisionRecorded,
+    DecisionRequested,
+    Event,
+    RetryPlanned,
+    RunFinished,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    StepHeld,
+    StepScheduled,
+    SubagentEvent,
+    VerificationRecorded,
+    WarningRaised,
+)
+from pixirnb.history.file_events import (
+    MergeApplied,
+    MergeConflicted,
+    SeamOpened,
+    SeamResolved,
+    WorkspaceCaptured,
+)
+from pixirnb.machine.outcome import StepDocument
 from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.basics.sanitize import line, plural
@@ -17,8 +43,6 @@ from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import side_name
 from pixirnb.views.files.seams import seam_phrase
 from pixirnb.wording import join_names
-
-Data = Mapping[str, Any]
 
 
 def event_line(event: Event) -> str:
@@ -40,11 +64,11 @@ def event_sentence(event: Event) -> str:
     return line(told, 400)
 
 
-def _started(data: Data) -> str:
+def _started(data: RunStarted) -> str:
     return f"▸ run {data['run_id']} of {data['workflow']} started in {data['workspace']}"
 
 
-def _resumed(data: Data) -> str:
+def _resumed(data: RunResumed) -> str:
     actions = [entry["action"] for entry in data["steps"]]
     counts = ", ".join(
         f"{actions.count(name):,} to {name}"
@@ -54,63 +78,68 @@ def _resumed(data: Data) -> str:
     return f"▸ run resumed: {counts or 'nothing to do'}"
 
 
-def _forked(data: Data) -> str:
+def _forked(data: RunForked) -> str:
     return f"▸ forked from {data['run_id']} at its checkpoint {data['checkpoint']}: all above happened there"
 
 
-def _scheduled(data: Data) -> str:
+def _scheduled(data: StepScheduled) -> str:
     limit = span(data.get("timeout_ms"))
     return f"○ {data['step']}: attempt {data['attempt']} scheduled" + (
         f", time-out {limit}" if limit else ""
     )
 
 
-def _attempt_started(data: Data) -> str:
+def _attempt_started(data: AttemptStarted) -> str:
     return f"▸ {data['step']}: attempt {data['attempt']} started"
 
 
-def _attempt_ended(data: Data) -> str:
+def _attempt_ended(data: AttemptEnded) -> str:
     why = error_phrase(data.get("error")) or line(data.get("summary") or "", 200)
     status = "ended" if data["status"] == "completed" else str(data["status"]).replace("_", " ")
     told = f"· {data['step']}: attempt {data['attempt']} {status} after {span(data['elapsed_ms'])}"
     return f"{told}: {why}" if why else told
 
 
-def _verified(data: Data) -> str:
+def _verified(data: VerificationRecorded) -> str:
     passed = sum(check["passed"] is True for check in data["checks"])
     return f"· {data['step']}: {passed} of {plural(len(data['checks']), 'check')} passed"
 
 
-def _retry(data: Data) -> str:
+def _retry(data: RetryPlanned) -> str:
     why = error_phrase(data.get("error")) or f"retry class {data['retry_class']}"
     return f"↻ {data['step']}: attempt {data['attempt']} in {span(data['delay_ms'])}, after {why}"
 
 
-def _decided(data: Data) -> str:
-    mark = step_mark({**data, "checkpoint_status": data["status"]})
+def _decided(data: CheckpointDecided) -> str:
+    look: StepDocument = {
+        "checkpoint_status": data["status"],
+        "subagent_status": data["subagent_status"],
+        "attempt": data["attempt"],
+    }
+    mark = step_mark(look)
     how = ", reused" if data.get("reused") else ""
     why = error_phrase(data.get("error"))
     return f"{mark.symbol} {data['step']}: {mark.word}{how}" + (f": {why}" if why else "")
 
 
-def _held(data: Data) -> str:
+def _held(data: StepHeld) -> str:
     return f"‖ {data['step']}: held, {held_phrase(data['held_by'])}"
 
 
-def _asked(data: Data) -> str:
+def _asked(data: DecisionRequested) -> str:
     return f"◆ {data['step']}: needs a decision: {data['question']}"
 
 
-def _answered(data: Data) -> str:
+def _answered(data: DecisionRecorded) -> str:
     note = f": {data['note']}" if data.get("note") else ""
     return f"◆ {data['step']}: {data['verdict']}ed by {data['by']}{note}"
 
 
-def _saved(data: Data) -> str:
+def _saved(data: CheckpointSaved) -> str:
     return f"⚑ checkpoint {data['name']} saved ({data['reason']}), {len(data['ready']):,} ready"
 
 
-def _subagent(data: Data) -> str:
+def _subagent(data: SubagentEvent) -> str:
     step = data["step"]
     if data["event"] == ASKED:
         used = asked_for(data["tool"], data.get("args"))
@@ -128,25 +157,25 @@ def _subagent(data: Data) -> str:
     return f"{told}: its turn {turn}"
 
 
-def _warned(data: Data) -> str:
+def _warned(data: WarningRaised) -> str:
     step = f"{data['step']}: " if data.get("step") else ""
     return f"! {step}{data['message']} [{data['code']}]"
 
 
-def _finished(data: Data) -> str:
+def _finished(data: RunFinished) -> str:
     mark: Mark = run_mark(data["status"])
     reasons = "; ".join(reason_phrase(reason) for reason in data["reasons"][:6])
     told = f"{mark.symbol} run {mark.word} after {span(data['elapsed_ms'])}"
     return f"{told}: {reasons}" if reasons else told
 
 
-def _captured(data: Data) -> str:
+def _captured(data: WorkspaceCaptured) -> str:
     told = f"± {data['step']}: attempt {data['attempt']} left {changes_phrase(data['changes'])}"
     outside = data.get("outside")
     return f"{told}; {plural(outside['count'], 'file')} outside its write_set" if outside else told
 
 
-def _merged(data: Data) -> str:
+def _merged(data: MergeApplied) -> str:
     who = data["step"] or data["by"]
     brought = f"changes of {_listed(data['steps'])} brought back"
     what = f"{data['undoes']} taken back" if data.get("undoes") else brought
@@ -155,18 +184,18 @@ def _merged(data: Data) -> str:
     return f"⊕ {data['merge']} by {who}: {what}: {changes_phrase(data['changes'])}{how}"
 
 
-def _conflicted(data: Data) -> str:
+def _conflicted(data: MergeConflicted) -> str:
     who = f"{data['step']}: " if data["step"] else ""
     between = " and ".join(side_name(side) for side in data["between"])
     files = _listed([file["path"] for file in data["files"]], data["count"])
     return f"◆ {who}not merged: {between} changed {files} in different ways"
 
 
-def _seam_opened(data: Data) -> str:
+def _seam_opened(data: SeamOpened) -> str:
     return f"◇ seam {data['id']} opened: {seam_phrase(data)}"
 
 
-def _seam_resolved(data: Data) -> str:
+def _seam_resolved(data: SeamResolved) -> str:
     who = data.get("step") or data.get("merge") or data["by"]
     return f"◇ seam {data['id']} resolved by {who}: {data['note']}"
 
@@ -175,7 +204,7 @@ def _listed(names: Sequence[object], count: int | None = None) -> str:
     return join_names(names, 4, lambda name: line(name, 80), count=count, group=",")
 
 
-_TELLERS: Final[dict[str, Callable[[Data], str]]] = {
+_TELLERS: Final[dict[str, Callable[[Any], str]]] = {
     "run_started": _started,
     "run_resumed": _resumed,
     "run_forked": _forked,

@@ -5,8 +5,9 @@ Reads the plan for what should have happened and the fold for what did; decides 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.history.events import CheckResult
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -79,7 +80,7 @@ def _standing(
     if status == "needs_orchestrator":
         return f"{name} waits for {waits_for_files(step, run, state) or 'a person to decide'}."
     if status == "checkpoint_ready":
-        took = span((state.ended or {}).get("elapsed_ms"))
+        took = span(None if state.ended is None else state.ended["elapsed_ms"])
         how = (
             f" by attempt {state.attempt}" + (f" after {took}" if took else "")
             if state.ended
@@ -166,7 +167,7 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 
 def _held(step: PlannedStep, state: StepState) -> str:
     held = held_phrase(state.held_by, attempt=state.attempt)
-    if (state.held_by or {}).get("kind") == "when":
+    if state.hold == "when":
         written = getattr(step.spec, "when", None)
         return f"{held}: {line(written, 200)}" if written else held
     return held
@@ -191,7 +192,7 @@ def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 
 def _taken_up(state: StepState) -> str:
-    by = (state.decision or {}).get("by")
+    by = None if state.decision is None else state.decision["by"]
     if state.reason == "decided" and by:
         return f"{line(by, 80)} had decided it"
     return resume_phrase(state.reason)
@@ -199,9 +200,9 @@ def _taken_up(state: StepState) -> str:
 
 def _tries(state: StepState) -> list[str]:
     """Earlier attempts that were not ready."""
-    earlier = [entry for entry in state.errors if entry.get("attempt") != state.attempt]
+    earlier = [entry for entry in state.errors if entry["attempt"] != state.attempt]
     told = [
-        f"Attempt {entry.get('attempt')} ended as {error_phrase(entry, 200)}."
+        f"Attempt {entry['attempt']} ended as {error_phrase(entry, 200)}."
         for entry in earlier[-_LISTED:]
     ]
     hidden = len(earlier) - len(told)
@@ -213,16 +214,15 @@ def _tries(state: StepState) -> list[str]:
 def _checks(state: StepState) -> list[str]:
     if not state.checks:
         return []
-    broken = [check for check in state.checks if check.get("passed") is not True]
+    broken = [check for check in state.checks if not check["passed"]]
     if not broken:
         return [f"All of its {plural(len(state.checks), 'check')} passed."]
     names = [_check_name(check) for check in broken]
     return [f"{len(broken)} of {plural(len(state.checks), 'check')} did not pass: {_names(names)}."]
 
 
-def _check_name(check: dict[str, Any]) -> str:
-    declared = check.get("check")
-    return next(iter(declared), "check") if isinstance(declared, dict) else "check"
+def _check_name(check: CheckResult) -> str:
+    return next(iter(check["check"]), "check")
 
 
 def _question(state: StepState, *, with_files: bool) -> str:
@@ -231,7 +231,7 @@ def _question(state: StepState, *, with_files: bool) -> str:
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
         return f"{line(decision.get('by') or 'A person', 80)} said {line(decision.get('verdict'), 20)}{note}."
     is_open = state.awaits_human and not state.open_requests
-    if not with_files and (state.error or {}).get("kind") in {CONFLICT, OUTSIDE}:
+    if not with_files and state.error_kind in {CONFLICT, OUTSIDE}:
         return ""
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"The question is: {line(state.request.get('question'), 600)}"
@@ -260,7 +260,7 @@ def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
     held = [
         plan.steps[i].id
         for i in step.dependents
-        if ((run.steps.get(plan.steps[i].id) or StepState()).held_by or {}).get("step") == step.id
+        if (run.steps.get(plan.steps[i].id) or StepState()).holder == step.id
     ]
     return f"It holds {_names(held)}." if held else ""
 

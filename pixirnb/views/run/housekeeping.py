@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment
 from pixirnb.views.basics.markup import code, text
@@ -29,7 +30,7 @@ _SEVERITY: Final = {
 _SIZES: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def diagnosis_text(document: Mapping[str, Any]) -> str:
+def diagnosis_text(document: DiagnosisDocument) -> str:
     """What was found, each with what to do; of many runs, those with findings alone."""
     runs = document.get("runs")
     if runs is None:
@@ -43,15 +44,15 @@ def diagnosis_text(document: Mapping[str, Any]) -> str:
     return plain("\n".join(lines), 60_000)
 
 
-def diagnosis_html(document: Mapping[str, Any]) -> str:
+def diagnosis_html(document: DiagnosisDocument) -> str:
     """The same as cards: one for a run, one table for many."""
     runs = document.get("runs")
-    entries: Sequence[Mapping[str, Any]] = [document] if runs is None else runs
+    entries: Sequence[DiagnosisDocument] = [document] if runs is None else runs
     rows = []
     for run in entries:
         for finding in run.get("findings") or []:
-            action = finding.get("next_action") or {}
-            cell = code(action.get("cell") or "", 200) if action else ""
+            action = finding["next_action"]
+            cell = code(action["cell"], 200) if action else ""
             row = [html_cards.status(_severity(finding)), text(finding.get("message"), 600), cell]
             rows.append([code(run.get("run_id"), 60), *row] if runs is not None else row)
     heads = ["", "found", "what to do"]
@@ -134,7 +135,7 @@ def _pruned(document: Mapping[str, Any]) -> str:
     return f"{plural(count, 'run')} removed ({freed}), {kept:,} kept."
 
 
-def _diagnosed(document: Mapping[str, Any]) -> list[str]:
+def _diagnosed(document: DiagnosisDocument) -> list[str]:
     mark = _look(document.get("status"))
     lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
     for finding in document.get("findings") or []:
@@ -152,5 +153,5 @@ def _look(status: Any) -> Mark:
     return known or Mark("unknown", line(status, 40) or "unknown", "?", "idle")
 
 
-def _severity(finding: Mapping[str, Any]) -> Mark:
+def _severity(finding: FindingDocument) -> Mark:
     return _SEVERITY["blocked" if finding.get("severity") == "blocked" else "warning"]

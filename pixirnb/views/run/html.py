@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pixirnb.errors import ErrorBody, ErrorDocument
+from pixirnb.history.bundles import CheckpointBundle, Produced, no_changes
+from pixirnb.history.file_state import Obligation
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.delegations import Delegation
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.html_cards import (
@@ -39,7 +45,7 @@ from pixirnb.views.basics.status_marks import (
     step_mark,
     tally,
 )
-from pixirnb.views.files.changes import changes_phrase, count_of, stat_row
+from pixirnb.views.files.changes import changes_phrase, count_of, files_of, stat_row
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.picture.svg import picture
@@ -52,7 +58,7 @@ _SMALL = 8
 
 
 def plan_html(
-    document: Mapping[str, Any],
+    document: PlanDocument,
     edges: Edges = (),
     *,
     kinds: Mapping[str, str] | None = None,
@@ -95,15 +101,15 @@ def plan_html(
 
 
 def outcome_html(
-    document: Mapping[str, Any],
+    document: RunDocument,
     edges: Edges = (),
     *,
-    plan: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None = None,
 ) -> str:
     """A `RunOutcome.document()`, live or ended. `plan` adds phases and steps that have not spoken."""
     document = at_rest(document)
     mark = run_mark(document.get("status"))
-    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    steps: Sequence[StepDocument] = document.get("steps") or []
     counts = tally(step_mark(step) for step in steps)
     reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
     trouble = in_view(steps)
@@ -130,7 +136,7 @@ def outcome_html(
     )
 
 
-def resume_html(document: Mapping[str, Any]) -> str:
+def resume_html(document: JsonMapping) -> str:
     """A resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
     groups = forecast(steps)
@@ -161,7 +167,7 @@ def resume_html(document: Mapping[str, Any]) -> str:
     )
 
 
-def runs_html(document: Mapping[str, Any]) -> str:
+def runs_html(document: JsonMapping) -> str:
     """The runs of a state folder, newest first."""
     runs = document.get("runs") or []
     if not runs:
@@ -180,7 +186,7 @@ def runs_html(document: Mapping[str, Any]) -> str:
     return card(table(["status", "run", "workflow", "steps", "started", "ended"], rows))
 
 
-def error_html(document: Mapping[str, Any]) -> str:
+def error_html(document: ErrorDocument) -> str:
     """An error document: what did not happen, and what to do."""
     error = document.get("error") or {}
     where = place_phrase(error)
@@ -193,14 +199,13 @@ def error_html(document: Mapping[str, Any]) -> str:
     )
 
 
-def _told(error: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+def _told(error: ErrorBody, key: str) -> list[JsonMapping]:
     """What the details of an error list under a key: mistakes of a workflow, or warnings beside them."""
-    details = error.get("details")
-    listed = details.get(key) if isinstance(details, Mapping) else None
+    listed = (error.get("details") or {}).get(key)
     return [entry for entry in listed or [] if isinstance(entry, Mapping)]
 
 
-def bundle_html(document: Mapping[str, Any], reason: str = "") -> str:
+def bundle_html(document: CheckpointBundle, reason: str = "") -> str:
     """A Checkpoint Bundle: what a step produced, what shows that it is right, what it is not.
 
     `reason`: why it is not safe to build on, where it is not.
@@ -234,8 +239,8 @@ def bundle_html(document: Mapping[str, Any], reason: str = "") -> str:
     limits = "".join(
         f"<li>{text(entry, 600)}</li>" for entry in document.get("known_limitations") or []
     )
-    changed = document.get("changes") or {}
-    listed = [f for f in changed.get("files") or [] if isinstance(f, Mapping)]
+    changed = document.get("changes") or no_changes()
+    listed = files_of(changed)
     return card(
         top(mark, document.get("step_id") or "step", right=text(", ".join(by), 80)),
         f"<p>{prose(reason, 600)}</p>" if reason and not safe else "",
@@ -252,10 +257,10 @@ def bundle_html(document: Mapping[str, Any], reason: str = "") -> str:
     )
 
 
-def step_html(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> str:
+def step_html(document: StepDocument, sentences: Sequence[str] = ()) -> str:
     """A step that left no bundle: how it stands, and `sentences` that say why, or the one reason where there are none."""
     attempt, took = document.get("attempt") or 0, span(document.get("elapsed_ms"))
-    aside = [f"attempt {attempt}"] if isinstance(attempt, int) and attempt else []
+    aside = [f"attempt {attempt}"] if attempt else []
     told = [words for words in (sentences or [why(document)]) if words]
     return card(
         top(
@@ -280,7 +285,7 @@ def _value(value: object) -> str:
     return f"<pre>{block(shown(value, indent=2))}</pre>"
 
 
-def _elsewhere(produced: Mapping[str, Any]) -> str:
+def _elsewhere(produced: Produced) -> str:
     if not produced.get("blob"):
         return ""
     form = produced.get("type") or produced.get("format") or "text"
@@ -289,7 +294,7 @@ def _elsewhere(produced: Mapping[str, Any]) -> str:
     return f'<p class="pixirnb-mute">{text(form, 80)}{many}, stored beside the log</p>'
 
 
-def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
+def _steps_table(steps: Sequence[StepDocument]) -> str:
     rows = []
     for step in steps[:ROWS]:
         attempt = step.get("attempt") or 0
@@ -297,7 +302,7 @@ def _steps_table(steps: Sequence[Mapping[str, Any]]) -> str:
             [
                 code(step["step_id"], 80),
                 status(step_mark(step)),
-                f"{attempt}" if isinstance(attempt, int) and attempt else "",
+                f"{attempt}" if attempt else "",
                 span(step.get("elapsed_ms")),
                 text(why(step)),
             ]
@@ -318,7 +323,7 @@ def _reasons(reasons: Sequence[str]) -> str:
     return f"<p>{text('; '.join(reasons[:6]) + more, 600)}.</p>"
 
 
-def _seams(seams: Sequence[Mapping[str, Any]]) -> str:
+def _seams(seams: Sequence[Obligation]) -> str:
     rows = [
         [code(seam.get("id"), 60), text(seam.get("state") or "", 40), text(seam_phrase(seam), 400)]
         for seam in open_first(seams)
@@ -326,7 +331,7 @@ def _seams(seams: Sequence[Mapping[str, Any]]) -> str:
     return f"<h4>Seams</h4>{table(['seam', 'state', 'between, and why'], rows)}" if rows else ""
 
 
-def _counts(counts: Mapping[str, Any], run_status: Any) -> str:
+def _counts(counts: Mapping[str, int], run_status: Any) -> str:
     marked = ((count_mark(name, run_status=run_status), count) for name, count in counts.items())
     return " ".join(
         f'<span class="pixirnb-nowrap pixirnb-{mark.tone}">{icon(mark, 12)} {text(count, 12)}</span>'
@@ -334,7 +339,7 @@ def _counts(counts: Mapping[str, Any], run_status: Any) -> str:
     )
 
 
-def _plan_sentence(document: Mapping[str, Any]) -> str:
+def _plan_sentence(document: PlanDocument) -> str:
     waves = document.get("waves") or []
     parts = [
         f"{plural(sum(len(wave) for wave in waves), 'step')} in {plural(len(waves), 'wave')}",

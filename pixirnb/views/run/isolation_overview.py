@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.planning.report import PlanDocument, RepoDocument
 from pixirnb.planning.resolved_step import Resolver
 from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow
@@ -43,7 +44,7 @@ def copies(workflow: Workflow) -> Copies:
     )
 
 
-def copies_lines(found: Copies, document: Mapping[str, Any]) -> list[str]:
+def copies_lines(found: Copies, document: PlanDocument) -> list[str]:
     """For a terminal; `document` is that of the plan."""
     rows = [
         f"  {' '.join(filter(None, (line(step, 64), what)))}: "
@@ -56,7 +57,7 @@ def copies_lines(found: Copies, document: Mapping[str, Any]) -> list[str]:
     return rows
 
 
-def copies_html(found: Copies, document: Mapping[str, Any]) -> str:
+def copies_html(found: Copies, document: PlanDocument) -> str:
     """The same as markup."""
     told = "".join(
         f'<p class="pixirnb-mute">{_head(step, what)}: '
@@ -88,18 +89,17 @@ def _more(names: Sequence[str]) -> str:
     return f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
 
 
-def _repos(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _repos(document: PlanDocument) -> list[tuple[str, str, str]]:
     repos = document.get("repos")
     if not isinstance(repos, Mapping):
         return []
     return [
         (line(name, 64), line(repo.get("path"), 200), _state(repo))
         for name, repo in list(repos.items())[:100]
-        if isinstance(repo, Mapping)
     ]
 
 
-def _state(repo: Mapping[str, Any]) -> str:
+def _state(repo: RepoDocument) -> str:
     """What was found there; empty where nobody looked: a plan with a folder that is not there is not valid."""
     if not repo.get("exists"):
         return ""

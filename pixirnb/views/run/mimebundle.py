@@ -7,14 +7,15 @@ views teach them how to display themselves; whoever has such a value from `pixir
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, Literal, assert_never, cast
 
+from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.machine.diagnosis import Diagnosis
-from pixirnb.machine.merge_requests import MergeReport
-from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.merge_requests import MergeDocument, MergeReport
+from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
 from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.report import PlanReport, report
+from pixirnb.planning.report import PlanDocument, PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.html_cards import card
 from pixirnb.views.basics.markup import prose
@@ -50,7 +51,7 @@ def mimebundle(
     document: Any,
     edges: Edges = (),
     *,
-    plan: Mapping[str, Any] | None = None,
+    plan: PlanDocument | None = None,
     kinds: Mapping[str, str] | None = None,
     delegations: Sequence[Delegation] = (),
     prompts: Mapping[str, str] | None = None,
@@ -102,7 +103,7 @@ def mimebundle(
 class Bundle(dict[str, Any]):
     """A Checkpoint Bundle: a dict that shows itself."""
 
-    def __init__(self, document: Mapping[str, Any], reason: str = "") -> None:
+    def __init__(self, document: CheckpointBundle, reason: str = "") -> None:
         """`reason`: why it is not safe to build on, where it is not."""
         super().__init__(document)
         self._reason = reason
@@ -111,10 +112,10 @@ class Bundle(dict[str, Any]):
         return mimebundle("bundle", dict(self), reason=self._reason)
 
     def __repr__(self) -> str:
-        return text.bundle_text(self, self._reason)
+        return text.bundle_text(cast("CheckpointBundle", self), self._reason)
 
 
-def unsafe_reason(step: Mapping[str, Any]) -> str:
+def unsafe_reason(step: StepDocument) -> str:
     """Why a `StepOutcome.document()` is nothing to build on yet; empty where it is ready."""
     if step.get("checkpoint_status") == "checkpoint_ready":
         return ""
@@ -146,7 +147,7 @@ def prompts_of(planned: PlanReport, found: Sequence[Delegation]) -> dict[str, st
     return planned.prompts(each.step for each in found[:PROMPTS])
 
 
-def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> dict[str, str]:
+def step_bundle(document: StepDocument, sentences: Sequence[str] = ()) -> dict[str, str]:
     """A `StepOutcome.document()`: how it stands, `sentences` that say why, and its evidence where it left any."""
     checkpoint = document.get("checkpoint")
     standing = "\n".join(text.steps_lines([document]))
@@ -162,7 +163,7 @@ def step_bundle(document: Mapping[str, Any], sentences: Sequence[str] = ()) -> d
     }
 
 
-def merge_bundle(document: Mapping[str, Any]) -> dict[str, str]:
+def merge_bundle(document: MergeDocument) -> dict[str, str]:
     """A `MergeReport.document()`."""
     return {"text/plain": merge_text(document), "text/html": merge_html(document)}
 

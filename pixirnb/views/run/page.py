@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.machine.outcome import RunDocument
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.run.html import outcome_html
@@ -14,7 +15,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """Should escaping ever fail: a browser that opens the file still runs and loads nothing."""
 
 
-def page(outcome: Mapping[str, Any], edges: Edges, plan: Mapping[str, Any] | None = None) -> str:
+def page(outcome: RunDocument, edges: Edges, plan: PlanDocument | None = None) -> str:
     """The page of a `RunOutcome.document()`, its plan beside it where there is one."""
     title = f"{text(outcome.get('workflow') or 'workflow', 80)} · {text(outcome.get('run_id') or '', 60)}"
     return (

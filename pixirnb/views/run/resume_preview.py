@@ -6,10 +6,11 @@ what is kept, what runs for certain, and what runs only if a result before it tu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.history.events import ResumeStep
 from pixirnb.views.basics.phrases import resume_phrase
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import Mark
@@ -55,7 +56,7 @@ class _Open:
     steps: list[str] = field(default_factory=list)
 
 
-def forecast(entries: Iterable[Mapping[str, Any]]) -> list[tuple[Mark, list[Row]]]:
+def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
     found: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
     for entry in entries:
@@ -85,8 +86,8 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     return f"Nothing has run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
-def _mark(entry: Mapping[str, Any]) -> Mark:
-    action = entry.get("action")
+def _mark(entry: ResumeStep) -> Mark:
+    action: object = entry.get("action")
     known = _ACTIONS.get(action) if isinstance(action, str) else None
     if known is None:
         return Mark("unknown", line(action, 20) or "unknown", "?", "idle")

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.errors import ErrorDocument
+from pixirnb.history.bundles import CheckpointBundle, no_changes
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.delegations import Delegation
+from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.phrases import (
     STOOD,
@@ -32,7 +37,7 @@ from pixirnb.views.basics.status_marks import (
     tally,
 )
 from pixirnb.views.basics.text_table import fill_lines, table, width
-from pixirnb.views.files.changes import changes_phrase, count_of, stat_row
+from pixirnb.views.files.changes import changes_phrase, count_of, files_of, stat_row
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.run.delegations import delegation_lines
 from pixirnb.views.run.isolation_overview import Copies, copies_lines
@@ -49,7 +54,7 @@ _WIDTH = 80
 
 
 def plan_text(
-    document: Mapping[str, Any],
+    document: PlanDocument,
     delegations: Sequence[Delegation] = (),
     copies: Copies | None = None,
 ) -> str:
@@ -87,7 +92,7 @@ def plan_text(
     return _text(lines, document.get("warnings"))
 
 
-def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str:
+def outcome_text(document: RunDocument, *, command: str = "%pixir") -> str:
     """A `RunOutcome.document()`: status first, then the steps that matter, then what to do.
 
     `command` is how the reader calls the verbs.
@@ -104,7 +109,7 @@ def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str
     reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
     if reasons:
         lines.append(f"  {_listed(reasons, 6, '; ')}.")
-    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    steps: Sequence[StepDocument] = document.get("steps") or []
     listed = steps
     if len(steps) > _SMALL:
         listed = in_view(steps)
@@ -134,7 +139,7 @@ def outcome_text(document: Mapping[str, Any], *, command: str = "%pixir") -> str
     return _text(lines, document.get("warnings"))
 
 
-def steps_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+def steps_lines(steps: Sequence[StepDocument]) -> list[str]:
     """A table of step outcomes."""
     rows = []
     for step in steps:
@@ -143,7 +148,7 @@ def steps_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
             [
                 f"{mark.symbol} {line(step.get('step_id'), 64)}",
                 mark.word,
-                str(attempt) if isinstance(attempt, int) and attempt else "",
+                str(attempt) if attempt else "",
                 span(step.get("elapsed_ms")),
                 why(step),
             ]
@@ -153,7 +158,7 @@ def steps_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
     return table(heads, rows, numeric=frozenset({2, 3}), widest=66)
 
 
-def resume_text(document: Mapping[str, Any]) -> str:
+def resume_text(document: JsonMapping) -> str:
     """A resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
     groups = forecast(steps)
@@ -172,7 +177,7 @@ def resume_text(document: Mapping[str, Any]) -> str:
     return _text([head, f"  {sentence(groups)}", "", *shown])
 
 
-def runs_text(document: Mapping[str, Any]) -> str:
+def runs_text(document: JsonMapping) -> str:
     """The runs of a state folder, newest first."""
     runs = document.get("runs") or []
     if not runs:
@@ -199,15 +204,14 @@ def runs_text(document: Mapping[str, Any]) -> str:
     )
 
 
-def error_text(document: Mapping[str, Any]) -> str:
+def error_text(document: ErrorDocument) -> str:
     """An error document: what did not happen, then what to do; a line each, and one for each mistake in a spec."""
     error = document.get("error") or {}
     place = place_phrase(error)
     head = f"{line(error.get('code') or 'error', 60)}: {line(error.get('message') or '', 600)}"
     lines = [head + (f" ({place})" if place else "")]
-    details = error.get("details")
     for key, symbol in (("errors", "✗"), ("warnings", "!")):
-        listed = details.get(key) if isinstance(details, Mapping) else None
+        listed = (error.get("details") or {}).get(key)
         told = listed if isinstance(listed, list) else []
         lines += _problems([entry for entry in told if isinstance(entry, Mapping)], symbol)
     if error.get("fix"):
@@ -215,7 +219,7 @@ def error_text(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def bundle_text(document: Mapping[str, Any], reason: str = "") -> str:
+def bundle_text(document: CheckpointBundle, reason: str = "") -> str:
     """A Checkpoint Bundle; `reason`: why it is not safe to build on, where it is not."""
     safe = document.get("dependent_safe") is True
     source, produced = document.get("source") or {}, document.get("produced") or {}
@@ -242,11 +246,12 @@ def bundle_text(document: Mapping[str, Any], reason: str = "") -> str:
     lines += [
         f"  limitation: {line(entry, 600)}" for entry in document.get("known_limitations") or []
     ]
-    changed = document.get("changes") or {}
+    changed = document.get("changes") or no_changes()
     if count_of(changed):
         lines += ["", f"  changed: {changes_phrase(changed)}"]
-        files = [entry for entry in changed.get("files") or [] if isinstance(entry, Mapping)]
-        lines += table(["", "", "", ""], [stat_row(f) for f in files], indent="    ", widest=120)
+        lines += table(
+            ["", "", "", ""], [stat_row(f) for f in files_of(changed)], indent="    ", widest=120
+        )
     for entry in document.get("artifacts") or []:
         lines.append(f"  artifact: {line(entry.get('path'), 200)} ({entry.get('bytes', 0)} bytes)")
     return _text(lines)
@@ -262,13 +267,13 @@ def explain_text(sentences: Sequence[str]) -> str:
     return "\n".join(line(sentence, 600) for sentence in sentences)
 
 
-def progress_line(document: Mapping[str, Any], room: int | None = None) -> str:
+def progress_line(document: RunDocument, room: int | None = None) -> str:
     """Where a run stands on one line: status, ready of all, what runs now, what went wrong, elapsed.
 
     `room`: at most so many characters. The run's id is left out first, then the names of what runs, then the end is cut.
     """
     mark = run_mark(document.get("status"))
-    steps: Sequence[Mapping[str, Any]] = document.get("steps") or []
+    steps: Sequence[StepDocument] = document.get("steps") or []
     looks: list[tuple[Mark, str]] = [
         (step_mark(step), line(step.get("step_id"), 64)) for step in steps
     ]
@@ -298,7 +303,7 @@ def _listed(entries: Sequence[object], limit: int, between: str = ", ") -> str:
     return f"{told}{between}and {len(entries) - limit:,} more" if len(entries) > limit else told
 
 
-def _problems(entries: Sequence[Mapping[str, Any]], symbol: str) -> list[str]:
+def _problems(entries: Sequence[Mapping[str, object]], symbol: str) -> list[str]:
     lines = []
     for entry in entries[:50]:
         place = place_phrase(entry)

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.sessions.events import Pair, as_pairs
 from pixirnb.sessions.state import fold_session
 from pixirnb.sessions.tool_calls import Calls, PendingCall, text_of
@@ -24,7 +26,7 @@ from pixirnb.views.basics.status_marks import run_mark, step_mark
 from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.wording import join_names
 
-Update = dict[str, Any]
+Update = JsonObject
 
 _TEXT: Final = 60_000
 _TOOL_KINDS: Final = {
@@ -86,7 +88,7 @@ def acp_updates(events: Iterable[Event | Pair]) -> list[Update]:
 
 def acp_stop_reason(
     turn: str, checkpoint_status: str | None, *, error_kind: str | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """`{stopReason, _meta}` of a turn in this state. `error_kind`: of its failure, where there is one.
 
     `checkpoint_status`: what its step came to by it, None while that is open; only the turn of a ready step has a good end.
@@ -105,7 +107,7 @@ def acp_stop_reason(
     return {"stopReason": reason, "_meta": {"pixirnb": about}}
 
 
-def acp_of_outcome(document: Mapping[str, Any]) -> dict[str, Any]:
+def acp_of_outcome(document: RunDocument) -> JsonObject:
     """`{updates, stopReason, _meta}` of a `RunOutcome.document()`: the updates without a session id around them.
 
     A plan entry is `completed` only for a step that is ready, and the prompt ends with `end_turn` only for a run that is.
@@ -114,7 +116,7 @@ def acp_of_outcome(document: Mapping[str, Any]) -> dict[str, Any]:
     is_complete = status == "completed" and document.get("ok") is True
     if status == "completed" and not is_complete:
         status = "unknown"
-    steps = [step for step in document.get("steps") or [] if isinstance(step, Mapping)]
+    steps = document.get("steps") or []
     reason = "end_turn" if is_complete else "cancelled" if status == "interrupted" else "refusal"
     about = {
         "run_id": line(document.get("run_id"), 80),
@@ -177,7 +179,7 @@ def _orphan(call: PendingCall) -> Update:
 # --- an outcome -------------------------------------------------------------------------------------------------------------
 
 
-def _entry(step: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(step: StepDocument) -> JsonObject:
     """A step as an entry of a plan. What ended and is not ready is not done, so it is `pending`, and its text says why."""
     mark = step_mark(step)
     name = line(step.get("step_id"), 80) or "step"
@@ -196,7 +198,7 @@ def _entry(step: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(document: Mapping[str, Any], status: str) -> str:
+def _told(document: RunDocument, status: str) -> str:
     """What an editor shows as the agent's message: the status first."""
     workflow = line(document.get("workflow"), 80) or "workflow"
     word = run_mark(status).word

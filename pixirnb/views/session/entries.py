@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.sessions.state import SessionState
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.tool_call import asked_for
 
-Entry = dict[str, Any]
+Entry = JsonObject
 
 PAGE: Final = 60
 """Entries of an answer where no number is asked for."""
@@ -77,9 +78,7 @@ class Dialogue:
             case _:
                 self._add(event, "other", name=line(event.kind, 60), **_text({"text": shown(data)}))
 
-    def page(
-        self, *, since: int = 0, before: int | None = None, limit: int = PAGE
-    ) -> dict[str, Any]:
+    def page(self, *, since: int = 0, before: int | None = None, limit: int = PAGE) -> JsonObject:
         """The last entries; those before the one numbered `before`; or of the last those that changed after event `since`."""
         end = len(self.entries) if before is None else max(0, min(before - 1, len(self.entries)))
         first = max(0, end - max(1, min(limit, MOST)))
@@ -89,7 +88,7 @@ class Dialogue:
             found = [entry for entry in found if entry["seq"] > since]
         return {"entries": found, "count": len(self.entries), "seq": self.seq}
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonObject:
         """Who speaks, how the turn stands, what it cost."""
         usage = self.state.usage
         return {
@@ -161,13 +160,13 @@ class Dialogue:
         )
 
 
-def _text(data: Mapping[str, Any]) -> dict[str, Any]:
+def _text(data: JsonMapping) -> JsonObject:
     given = data.get("text")
     text = given if isinstance(given, str) else "" if given is None else shown(given)
     return {"text": plain(text, _TEXT), "cut": max(0, len(text) - _TEXT)}
 
 
-def _beginning(data: Mapping[str, Any]) -> dict[str, Any]:
+def _beginning(data: JsonMapping) -> JsonObject:
     names = ("agent", "runner", "model", "permission_mode", "continues")
     return {
         **{name: line(data[name], 120) if data.get(name) else None for name in names},
@@ -181,13 +180,13 @@ def _words(given: Any) -> list[str]:
     return [line(word, 120) for word in words[:_WORDS]]
 
 
-def _call(data: Mapping[str, Any]) -> dict[str, Any]:
+def _call(data: JsonMapping) -> JsonObject:
     nothing = {"ok": None, "output": "", "output_cut": 0, "error": None}
     asked = asked_for(data.get("name") or "tool", data.get("args"))
     return {**asked, **nothing, "is_orphan": False, "is_barred": False}
 
 
-def _request(data: Mapping[str, Any]) -> dict[str, Any]:
+def _request(data: JsonMapping) -> JsonObject:
     return {
         "request": line(data.get("request_id") or "", 200),
         **asked_for(data.get("tool") or "tool", data.get("args")),
@@ -197,7 +196,7 @@ def _request(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _report(data: Mapping[str, Any]) -> dict[str, Any]:
+def _report(data: JsonMapping) -> JsonObject:
     return {
         "status": line(data.get("checkpoint_status") or "", 40),
         **_text({"text": data.get("summary") or ""}),
@@ -207,7 +206,7 @@ def _report(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _news(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def _news(kind: str, data: JsonMapping) -> JsonObject:
     if kind == "compaction":
         told, whose = "The conversation so far, summed up", ""
     elif kind == "branch_summary":
@@ -223,7 +222,7 @@ def _news(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _failure(data: Mapping[str, Any]) -> dict[str, Any]:
+def _failure(data: JsonMapping) -> JsonObject:
     actions = data.get("next_actions")
     return {
         "status": line(data.get("terminal_status") or "failed", 40),

@@ -4,11 +4,13 @@ terminal one line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.history.agent_events import SubagentEvent
+from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import PageObject
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.tool_call import asked_for
 
@@ -16,7 +18,7 @@ _OPEN: Final = 10
 _ANSWERED: Final = 10
 
 
-def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[dict[str, Any]]:
+def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[PageObject]:
     """The requests of a step: those that wait for a person, oldest first, then the last that were answered, newest first.
 
     `is_past`: nothing can be answered any more at that moment, or now.
@@ -32,7 +34,7 @@ def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[
     return [_document(asked, is_past=is_past) for asked in shown]
 
 
-def request_line(data: Mapping[str, Any]) -> str:
+def request_line(data: SubagentEvent | PermissionRequest) -> str:
     """`◇ edit asks to use write src/a.py → pixirnb approve RUN/edit.1.1, or deny`, from data of a request's event. Total."""
     used = asked_for(data.get("tool") or "tool", data.get("args"))
     wanted = f"{used['name']} {line(used['about'], 80)}".rstrip()
@@ -40,7 +42,7 @@ def request_line(data: Mapping[str, Any]) -> str:
     return f"◇ {step} asks to use {wanted} → pixirnb approve {request}, or deny"
 
 
-def _document(asked: Mapping[str, Any], *, is_past: bool) -> dict[str, Any]:
+def _document(asked: PermissionRequest, *, is_past: bool) -> PageObject:
     request, is_open = line(asked.get("request_id") or "", 200), asked["verdict"] is None
     can_answer = is_open and not is_past
     return {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pixirnb.history.events import Event
+from pixirnb.machine.next_actions import NextAction
 from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
@@ -43,7 +44,7 @@ class Standing:
     """What its step came to by it; None while that is open, and where another attempt followed."""
     open_requests: tuple[dict[str, Any], ...] = ()
     """What its agent waits to be allowed: `{request_id, tool, args}` each."""
-    next_actions: tuple[dict[str, Any], ...] = ()
+    next_actions: tuple[NextAction, ...] = ()
     """What a person can do about its step."""
 
 

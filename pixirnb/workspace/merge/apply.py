@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot, InternalError
+from pixirnb.json_types import JsonObject
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, refused_error, with_kept
 from pixirnb.workspace.merge import locks, openat, rollback, staging
@@ -55,7 +56,7 @@ class Part:
     after: str
 
 
-def apply(parts: Sequence[Part], journal: Path, about: dict[str, Any]) -> None:
+def apply(parts: Sequence[Part], journal: Path, about: JsonObject) -> None:
     """Make the files of several roots what the trees say, all or none; all of them held by `lock_roots`.
 
     `journal`: a path ending in `.json`, in a folder that is there; it says `done` when this returns. `about`: JSON, for

@@ -12,9 +12,10 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.trees import TreeEntry
 from pixirnb.system.atomic_files import put_durably, sync_folder
 from pixirnb.system.retry_interrupted import retry_eintr
@@ -60,7 +61,7 @@ class Journal:
     """A merge, all its roots."""
 
     state: State
-    about: dict[str, Any]
+    about: JsonObject
     """The caller's own words: what the log will say of it. JSON."""
     works: tuple[Work, ...]
 
@@ -70,7 +71,7 @@ class FoundJournal:
     """A journal that was found."""
 
     journal: Path
-    about: dict[str, Any]
+    about: JsonObject
     state: State
 
 
@@ -153,7 +154,7 @@ def is_staged(root: Path, staging: str) -> bool:
         return False
 
 
-def _document(work: Work, path: Path) -> dict[str, Any]:
+def _document(work: Work, path: Path) -> JsonObject:
     # ASCII with escapes: half a character in a path (a name that is no UTF-8) comes back as it was.
     return {
         "root": str(work.root),
@@ -172,7 +173,7 @@ def _of_entry(entry: TreeEntry | None) -> list[str] | None:
     return None if entry is None else [entry.mode, entry.digest]
 
 
-def _journal(document: dict[str, Any], path: Path) -> Journal:
+def _journal(document: JsonObject, path: Path) -> Journal:
     state = document["state"]
     if document["v"] != _VERSION or state not in {"pending", "done"}:
         raise ValueError("it is of a release that this one does not know")
@@ -192,7 +193,7 @@ def _journal(document: dict[str, Any], path: Path) -> Journal:
     return Journal(state, document["about"], works)
 
 
-def _root(work: dict[str, Any], path: Path) -> Path:
+def _root(work: JsonObject, path: Path) -> Path:
     """Where a root lies now. A project that was moved, or copied, whole has it where it lay from the journal.
 
     It is the same root where the files are that the merge set aside in it; a folder without them is somebody's own.

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.protocols.trees import MergePutBack
 from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import refused_error, unfinished_error
@@ -101,7 +102,7 @@ class _Patience:
 @contextmanager
 def lock_roots(
     roots: Sequence[Path], *, patience_s: float = PATIENCE_S
-) -> Iterator[list[dict[str, Any]]]:
+) -> Iterator[list[MergePutBack]]:
     """Hold the locks of roots, what a dead process left there taken back first: these merges, as `told` tells them.
 
     A thread that holds a root may ask for it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
@@ -188,8 +189,8 @@ def taken_back(
     return result
 
 
-def told(journal: Journal, files: int, edited: Sequence[str]) -> dict[str, Any]:
-    """A merge that was taken back: `{run_id, merge, files, edited}`. `files`: how many it had changed."""
+def told(journal: Journal, files: int, edited: Sequence[str]) -> MergePutBack:
+    """A merge that was taken back. `files`: how many it had changed."""
     data = journal.about.get("data") or {}
     return {
         "run_id": journal.about.get("run_id"),
@@ -199,7 +200,7 @@ def told(journal: Journal, files: int, edited: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _recover(root: str) -> dict[str, Any] | None:
+def _recover(root: str) -> MergePutBack | None:
     """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held.
 
     A merge that was taken back is `told`.

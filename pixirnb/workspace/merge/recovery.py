@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 from pixirnb.errors import Cannot
-from pixirnb.protocols.trees import TreeStore
+from pixirnb.protocols.trees import MergePutBack, TreeStore
 from pixirnb.workspace.errors import cut_off, half_done, unrecorded_error
 from pixirnb.workspace.merge import staging
 from pixirnb.workspace.merge.apply import roll_back
@@ -25,7 +24,7 @@ from pixirnb.workspace.rules import MERGING
 
 
 @contextmanager
-def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[dict[str, Any]]]:
+def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[MergePutBack]]:
     """Hold the locks of roots, none of which is half merged: what `lock_roots` took back. `merges`: journals of the
     state folder.
 
@@ -56,7 +55,7 @@ def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
 
 def put_back(
     left: FoundJournal, store_of: Callable[[Work], TreeStore | None]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[MergePutBack]:
     """Take a pending merge back: it, as `told` tells it, and nothing for one that is gone. Raises as `roll_back`."""
     journal = read_journal(left.journal)
     if journal is not None and journal.state == "pending":

@@ -30,7 +30,7 @@ class Exhibit:
 
     events: list[Event]
     sightings: list[Sighting] = field(default_factory=list)
-    outcome: dict[str, Any] | None = None
+    outcome: Any = None
     blobs: Callable[[str], bytes] | None = None
     wall: bool = False
     tail: bytes = b""

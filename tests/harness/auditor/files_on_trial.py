@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.resume import Selection
 from tests.harness.auditor.taped_runs import Tape, begun
 from tests.harness.auditor.workflows_on_trial import play, shell, spec, task
@@ -43,13 +43,13 @@ def captured(tape: Tape, step: str, *paths: str, **said: Any) -> EventDraft:
         "built_on": built_on,
         "changes": changes(*paths),
     }
-    return EventDraft("workspace_captured", {**data, **said})
+    return EventDraft("workspace_captured", cast("Any", {**data, **said}))
 
 
 def works(tape: Tape, step: str, *paths: str, **said: Any) -> Tape:
     """An isolated step begins, changes files and ends."""
     ended = {key: said.pop(key) for key in ("report", "outside_shared") if key in said}
-    begins = {"step": step, "attempt": tape.state(step).attempt, "pid": None}
+    begins: Any = {"step": step, "attempt": tape.state(step).attempt, "pid": None}
     told = [EventDraft("attempt_started", begins), captured(tape, step, *paths, **said)]
     tape.record(*told, *tape.ending(step, **ended))
     return tape
@@ -68,7 +68,7 @@ def merged(tape: Tape, name: str, *steps: str, step: str | None = None, **said: 
         "undoes": None,
         "request_id": None if step is not None else f"r {name}",
     }
-    return EventDraft("merge_applied", {**data, **said})
+    return EventDraft("merge_applied", cast("Any", {**data, **said}))
 
 
 def clash(tape: Tape, step: str, *steps: str) -> list[EventDraft]:
@@ -76,11 +76,11 @@ def clash(tape: Tape, step: str, *steps: str) -> list[EventDraft]:
     attempt = tape.state(step).attempt
     file: dict[str, Any] = {"path": "x/1", "kind": "content", "sides": [], "marked": None}
     between = ["workspace", steps[-1]]
-    data = {
+    data: Any = {
         "step": step, "attempt": attempt, "steps": list(steps), "between": between,
         "files": [file], "count": 1, "roots": [{"root": ".", "seen": "t"}],
     }  # fmt: skip
-    seam = {
+    seam: Any = {
         "id": "s1", "reason": "conflict", "between": [*between, step], "paths": ["x/1"],
         "count": 1, "note": "",
     }  # fmt: skip
@@ -90,7 +90,7 @@ def clash(tape: Tape, step: str, *steps: str) -> list[EventDraft]:
 
 def resolved(name: str, note: str = "They fit.") -> EventDraft:
     """A person's word on a seam."""
-    data = {"id": name, "by": "ada", "note": note, "request_id": f"r {name}"}
+    data: Any = {"id": name, "by": "ada", "note": note, "request_id": f"r {name}"}
     return EventDraft("seam_resolved", data)
 
 

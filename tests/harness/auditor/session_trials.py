@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from harness.auditor.breaches import Sighting
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import RUN_ID, events_of
 from tests.harness.auditor.doctoring import Exhibit, at
@@ -26,7 +26,7 @@ _WORD = at("subagent_event", event="permission_decided")
 def told(event: str, attempt: int = 1, **said: Any) -> EventDraft:
     """What the run's log has of a session."""
     whose = {**_WHOSE, "attempt": attempt, "session_id": f"a.{attempt}"}
-    return EventDraft("subagent_event", {"event": event, **whose, **said})
+    return EventDraft("subagent_event", cast("Any", {"event": event, **whose, **said}))
 
 
 def finished(attempt: int = 1) -> EventDraft:
@@ -88,7 +88,11 @@ def session(*, allows: bool = False) -> dict[str, bytes]:
         said = {"request_id": REQUEST, "verdict": "allow", "by": "ada", "note": ""}
         drafts.append(("permission_decided", said))
     drafts.append(("assistant_message", {"text": "x", "partial": False, "final": True}))
-    return {"a.1": log_of(events_of([EventDraft(kind, data) for kind, data in drafts]))}  # type: ignore[arg-type] # kinds of a session
+    return {
+        "a.1": log_of(
+            events_of([EventDraft(cast("Any", kind), cast("Any", data)) for kind, data in drafts])
+        )
+    }
 
 
 def kept(tape: Callable[[], Tape], *, allows: bool = False) -> Callable[[], Exhibit]:

@@ -14,7 +14,8 @@ from typing import Any
 
 from harness.auditor.audit import Breach, Sighting, audit
 from pixirnb.history.codec import GENESIS, encode
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume

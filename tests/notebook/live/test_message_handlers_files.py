@@ -76,6 +76,7 @@ def test_the_patch_of_a_step_comes_when_it_is_asked_for(rested: Run) -> None:
 
 def test_a_patch_whose_blob_is_gone_is_told_of(run: Run) -> None:
     blob = run.changes("types")["patch"]
+    assert blob is not None
     path = run.store.blobs(run.id).path(blob)
     assert path is not None
     path.unlink()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from pixirnb.history.run_state import fold
 from pixirnb.testing.generators.file_facts import change
@@ -18,7 +18,7 @@ from tests.views.file_histories import met
 CUT = "diff --git a/fat b/fat\nnew file mode 100644\n--- /dev/null\n+++ b/fat\n@@ -0,0 +1,900 @@\n"
 CUT += "".join(f"+{n}\n" for n in range(100))
 """The first of 900 lines, and of two files."""
-CHANGES: dict[str, Any] = {
+CHANGES: Any = {
     "patch": "b2:" + "1" * 64,
     "files": [change("fat", "added", 900), change("thin", "added", 3)],
     "count": 2,
@@ -37,7 +37,7 @@ def test_lines_and_files_after_the_place_where_a_patch_is_cut_are_counted() -> N
 
 def test_a_diff_counts_what_is_cut_as_the_log_does() -> None:
     entry = {"step": "types", "changes": CHANGES, "patch_text": CUT, "patch_cut": 77}
-    document = {"run_id": "r-1", "changes": [entry]}
+    document: Any = {"run_id": "r-1", "changes": [entry]}
 
     assert "fat +900 -0" in diff_html(document)
     for told in (diff_text(document), diff_html(document)):
@@ -50,7 +50,7 @@ def test_a_file_that_became_another_kind_of_file_is_counted_as_its_patch_has_it(
         "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+y\n"
     )
     found = rename_files(
-        parse_patch(twice), {"files": [change("x", added=1, deleted=1)], "count": 1}
+        parse_patch(twice), cast("Any", {"files": [change("x", added=1, deleted=1)], "count": 1})
     )
 
     assert [(file.added, file.deleted, file.cut) for file in found.files] == [(0, 1, 0), (1, 0, 0)]
@@ -94,6 +94,6 @@ def test_a_page_is_not_flooded_by_a_list_of_files() -> None:
 
 
 def test_old_logs_say_that_there_were_more_lines_than_they_count() -> None:
-    changes = {"patch": None, "files": [change("a")], "count": 2, "more": "b2:" + "2" * 64}
+    changes: Any = {"patch": None, "files": [change("a")], "count": 2, "more": "b2:" + "2" * 64}
 
     assert changes_phrase(changes) == "2 files, +1 -0 and more"

@@ -33,7 +33,7 @@ def blob(digest: str, limit: int) -> tuple[bytes, int]:
     return PATCH[:limit], len(PATCH)
 
 
-def diff_of(play: Rehearsal, of: str | None = None, **how: Any) -> dict[str, Any]:
+def diff_of(play: Rehearsal, of: str | None = None, **how: Any) -> Any:
     return diff_document(play.plan, fold(play.events), of, blob, **how)
 
 
@@ -92,6 +92,7 @@ def test_a_merge_taken_back_is_a_reason_in_words() -> None:
 def test_a_bundle_lists_the_files_that_were_changed() -> None:
     bundle = met().outcome().step("types").document()["checkpoint"]
 
+    assert bundle is not None
     assert "changed: 2 files, +10 -1" in bundle_text(bundle)
     assert "A  src/new.py  +9 -0" in bundle_text(bundle)
     assert "src/new.py" in bundle_html(bundle)
@@ -179,6 +180,7 @@ def test_a_long_patch_is_cut_and_says_so() -> None:
     document = diff_document(play.plan, fold(play.events), "types", long)
     (entry,) = document["changes"]
 
+    assert entry["patch_text"] is not None
     assert 0 < len(entry["patch_text"]) <= PATCH_ROOM
     assert entry["patch_text"].endswith("\n")
     assert entry["patch_cut"] > 0
@@ -207,7 +209,7 @@ def test_a_diff_shows_itself() -> None:
 # --- merge ----------------------------------------------------------------------------------------------------------
 
 
-def reported(status: str, **told: Any) -> dict[str, Any]:
+def reported(status: str, **told: Any) -> Any:
     return {"run_id": "r-1", "status": status, "steps": ["types", "api"], "merge": None,
             "undoes": None, "preview": False, "changes": {"patch": None, "files": []},
             "between": [], "conflicts": [], **told}  # fmt: skip

@@ -25,12 +25,12 @@ def standing(play: Rehearsal) -> RunOutcome:
     return outcome(play.plan, play.board.run, is_live=False)
 
 
-FILES: dict[str, Any] = {
+FILES: Any = {
     "patch": None,
     "files": [{"path": "a.txt", "change": "modified", "added": 1, "deleted": 1}],
     "count": 1,
 }
-CLASH: dict[str, Any] = {
+CLASH: Any = {
     "path": "a.txt",
     "kind": "content",
     "sides": [],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,7 +112,7 @@ def test_files_of_several_roots_bear_their_names() -> None:
 
 def test_a_patch_of_one_repository_is_named_by_what_the_log_says_changed() -> None:
     one = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-    found = rename_files(parse_patch(one), {"files": [{"path": "repos.cloud:x.py"}]})
+    found = rename_files(parse_patch(one), cast("Any", {"files": [{"path": "repos.cloud:x.py"}]}))
 
     assert [file.path for file in found.files] == ["repos.cloud:x.py"]
 

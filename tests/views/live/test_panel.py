@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.events import Event, EventDraft
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.environment import Environment
@@ -205,7 +206,9 @@ def test_an_error_can_be_copied_into_a_cell_that_runs(play: Rehearsal) -> None:
     message = "first\nsecond\n!rm -rf / \x1b[31m"
     error = {"kind": "exit", "message": message, "details": {}}
     (ended,) = play.ending("make", "failed")
-    play.record(EventDraft("attempt_ended", {**ended.data, "error": error, "tail": TAIL}))
+    play.record(
+        EventDraft("attempt_ended", cast("Any", {**ended.data, "error": error, "tail": TAIL}))
+    )
     copied = seen(play, "make")["error"]["copy"].split("\n")
 
     assert all(line.startswith("#") for line in copied[:-1])

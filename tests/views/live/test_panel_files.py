@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,9 +20,9 @@ from tests.views.file_histories import MARKED, PATCH, clashing, landed, met, see
 from tests.views.view_samples import HOSTILE
 
 
-def controls_of(play: Rehearsal, **how: Any) -> dict[str, Any]:
+def controls_of(play: Rehearsal, **how: Any) -> Any:
     run = fold(play.events)
-    told: dict[str, Any] = {"live": "", "is_past": False, "folder": "/f", **how}
+    told: Any = {"live": "", "is_past": False, "folder": "/f", **how}
     return controls(play.outcome().document(), run, **told)
 
 
@@ -174,7 +174,9 @@ def test_both_sides_of_a_text_are_taken_apart() -> None:
 def test_of_what_both_sides_share_only_what_is_near_a_difference_is_shown() -> None:
     same = "".join(f"{n}\n" for n in range(30))
     clash = "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n"
-    told = conflict_document({"path": "a"}, same + clash + same + clash + same)["pieces"]
+    told = conflict_document(cast("Any", {"path": "a"}), same + clash + same + clash + same)[
+        "pieces"
+    ]
 
     hidden = "… {} lines that are the same …"
     assert told[0] == {"both": [hidden.format(27), "27", "28", "29"]}

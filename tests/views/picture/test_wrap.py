@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations, pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -92,7 +93,7 @@ def test_what_would_be_too_high_stays_on_one_line() -> None:
 
 def test_a_chain_of_thirty_steps_fits_the_page_and_says_each_phase_where_it_stands() -> None:
     ids = [f"step-{place}" for place in range(30)]
-    plan = {
+    plan: Any = {
         "workflow": "long",
         "waves": [[step] for step in ids],
         "phases": [

@@ -15,11 +15,11 @@ def side(story: Rehearsal) -> ComparedRun:
     return ComparedRun(story.outcome(), fold(story.events))
 
 
-def compared(left: Rehearsal, right: Rehearsal) -> dict[str, Any]:
+def compared(left: Rehearsal, right: Rehearsal) -> Any:
     return comparison(side(left), side(right))
 
 
-def differing(document: dict[str, Any]) -> dict[str, list[str]]:
+def differing(document: Any) -> dict[str, list[str]]:
     return {s["step_id"]: s["differs"] for s in document["steps"] if s["differs"]}
 
 

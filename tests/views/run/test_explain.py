@@ -20,7 +20,7 @@ from pixirnb.views.run.explain import explain
 from pixirnb.views.run.text import explain_text
 from tests.views.view_samples import step
 
-SPEC: dict[str, Any] = {
+SPEC: Any = {
     "name": "release",
     "max_concurrency": 2,
     "steps": [
@@ -306,7 +306,7 @@ def test_an_attempt_that_completed_is_not_called_ready_by_its_line() -> None:
     ],
 )  # fmt: skip
 def test_a_ready_step_says_what_it_left_where_it_does_not_sum_itself_up(
-    kind: str, summary: str, produced: dict[str, Any], told: str
+    kind: str, summary: str, produced: Any, told: str
 ) -> None:
     assert (
         why(step("a", kind, summary=summary, checkpoint={"produced": produced}).document()) == told
@@ -314,7 +314,7 @@ def test_a_ready_step_says_what_it_left_where_it_does_not_sum_itself_up(
 
 
 def test_a_step_that_somebody_accepted_says_who() -> None:
-    said = {
+    said: Any = {
         "summary": "half",
         "checkpoint": {"known_limitations": ["x", "accepted_by_human (ada)"]},
     }
@@ -322,7 +322,8 @@ def test_a_step_that_somebody_accepted_says_who() -> None:
     said["checkpoint"] = {"known_limitations": ["accepted_by_agent (a.1 of r)"]}
     assert why(said) == "accepted by agent a.1 of r · half"
     for strange in (None, 3, [3], ["accepted_by_human"]):
-        assert why({"summary": "half", "checkpoint": {"known_limitations": strange}}) == "half"
+        poor: Any = {"summary": "half", "checkpoint": {"known_limitations": strange}}
+        assert why(poor) == "half"
 
 
 @pytest.mark.parametrize(
@@ -333,11 +334,11 @@ def test_a_step_that_somebody_accepted_says_who() -> None:
     ],
 )
 def test_a_step_that_was_answered_no_longer_asks_to_be(kind: str, told: str) -> None:
-    step = {
+    step: Any = {
         "checkpoint_status": "needs_orchestrator",
         "error": {"kind": kind, "message": "`pixirnb approve r/a.1.1` allows it."},
         "next_actions": [{"action": "resume_run", "step": None, "cell": "%pixir resume r"}],
     }
     assert why(step) == f"{told}: resume the run"
-    open_one = {**step, "next_actions": [{"action": "approve_request"}]}
+    open_one: Any = {**step, "next_actions": [{"action": "approve_request"}]}
     assert "approve r/a.1.1" in why(open_one)

@@ -12,7 +12,7 @@ from pixirnb.views.run.text import outcome_text
 from tests.views.view_samples import RUN, outcome, release, step
 
 STOOD = "As it stood when this was shown"
-LIVE: dict[str, dict[str, Any]] = {"design": {"status": None, "subagent_status": "running"}}
+LIVE: dict[str, Any] = {"design": {"status": None, "subagent_status": "running"}}
 SAMPLES = {
     "small": outcome("running", [step("a"), step("b", "shell", None, subagent_status="running")]),
     "large": release("running", LIVE),

@@ -15,7 +15,7 @@ def entry(step: str, action: str, reason: str, *because: str) -> dict[str, Any]:
     return {"step_id": step, "action": action, "reason": reason, "because": list(because)}
 
 
-EDITED = [
+EDITED: list[Any] = [
     entry("get", "reuse", "ready"),
     entry("ask", "reuse", "decided"),
     entry("clean", "rerun", "spec_changed"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from acp.schema import PromptResponse, SessionNotification
@@ -149,7 +149,7 @@ def test_the_four_kinds_of_outcome_can_be_told_apart_by_text_and_by_data() -> No
 
 
 def test_an_outcome_that_calls_itself_completed_and_is_not_ok_does_not_pass() -> None:
-    told = acp_of_outcome({**outcome("completed", [step("a")]), "ok": False})
+    told = acp_of_outcome(cast("Any", {**outcome("completed", [step("a")]), "ok": False}))
     assert told["stopReason"] == "refusal"
     assert "completed" not in told["updates"][1]["content"]["text"]
 

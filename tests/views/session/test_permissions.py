@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from pixirnb.history.events import EventDraft
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.outcome import outcome
 from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 from pixirnb.views.basics.phrases import why
@@ -34,7 +34,9 @@ def asking(args: Any = None) -> Rehearsal:
     """A run whose agent waits for a person."""
     given = {"path": "src/a.py", "text": "x = 1\n"} if args is None else args
     data = {"tool": "write_file", "args": given, "digest": "b2:d", "why": "because"}
-    asked = EventDraft("subagent_event", {"event": "permission_requested", **WHOSE, **data})
+    asked = EventDraft(
+        "subagent_event", cast("Any", {"event": "permission_requested", **WHOSE, **data})
+    )
     return Rehearsal(plan_of(FLOW)).begin().record(asked)
 
 
@@ -42,7 +44,7 @@ def answered(verdict: str) -> Rehearsal:
     """The same, and what a person said."""
     data = {"verdict": verdict, "by": "ada@lab", "note": "not there", "request": "q1"}
     return asking().record(
-        EventDraft("subagent_event", {"event": "permission_decided", **WHOSE, **data})
+        EventDraft("subagent_event", cast("Any", {"event": "permission_decided", **WHOSE, **data}))
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.modes import SessionMode
 from pixirnb.runners.agents.acp.permission_calls import (
     READING,
@@ -53,7 +54,7 @@ _CALL_CHANGED: Final = Ruling(
 class Client:
     """The client of one agent in one session. Implements the SDK's `Client`, its file requests and permissions."""
 
-    def __init__(self, work: dict[str, Any], line: Channel) -> None:
+    def __init__(self, work: JsonObject, line: Channel) -> None:
         self.updates = Updates(line, work["session"]["model"])
         self.failure: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
         """Failure after which the turn cannot go on."""
@@ -173,7 +174,7 @@ class Client:
         if not self.failure.done():
             self.failure.set_result(failed)
 
-    async def _filed(self, name: str, args: dict[str, Any], act: Callable[[str], Any]) -> None:
+    async def _filed(self, name: str, args: JsonObject, act: Callable[[str], Any]) -> None:
         """Record a file request as a call with its result. Raises RequestError."""
         self._count += 1
         call_id = f"{name}-{self._count}"
@@ -245,7 +246,7 @@ class Client:
         return locations, refused
 
     async def _ask_person(
-        self, tool: str, args: dict[str, Any], digest: str, call_id: str, why: str
+        self, tool: str, args: JsonObject, digest: str, call_id: str, why: str
     ) -> Ruling | None:
         """Return a person's decision; None if the turn ends because no person can be asked."""
         title = shown(why or tool, 400)
@@ -280,7 +281,7 @@ class Client:
         return None
 
     def _record(
-        self, tool: str, args: dict[str, Any], call_id: str, ruling: Ruling, digest: str
+        self, tool: str, args: JsonObject, call_id: str, ruling: Ruling, digest: str
     ) -> None:
         """Record a request that needed no person now, with who decided it, or had before."""
         if ruling.verdict == "allow" and self._grants.tell(tool, args, digest, call_id):

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.updates import AgentToolCall, ProposedEdit
 from pixirnb.runners.agents.tools.files import EDIT_LIMIT
 from pixirnb.sessions.permissions import digest_of
@@ -38,7 +39,7 @@ def permission_request(
     paths: Sequence[str],
     folders: Iterable[str],
     roots: Mapping[str, str] | None = None,
-) -> tuple[dict[str, Any], str]:
+) -> tuple[JsonObject, str]:
     """Return a call as shown to a person, and its digest.
 
     `paths`: of `call.paths`, by their names for people; `folders`: all names of the working folder; `roots`: folders
@@ -47,7 +48,7 @@ def permission_request(
     shown = {**call.args, "paths": list(paths)} if paths else call.args
     if call.input is None and not call.changes and call.output:
         shown["content"] = call.output  # nothing else says what it is about
-    whole: dict[str, Any] = {"title": call.title, "paths": call.paths, "input": call.input}
+    whole: JsonObject = {"title": call.title, "paths": call.paths, "input": call.input}
     whole["changes"] = [[change.path, change.before, change.after] for change in call.changes]
     whole["content"] = shown.get("content")
     return shown, digest_of(f"acp:{call.kind}", _placed(whole, folders, roots or {}))

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, schema
 from pydantic import ValidationError
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.client import Client
 from pixirnb.runners.agents.acp.modes import AUTH_REQUIRED, SessionMode
 from pixirnb.runners.agents.channel import Channel, Failed
@@ -51,7 +52,7 @@ _ENDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def run(work: dict[str, Any], line: Channel) -> None:
+def run(work: JsonObject, line: Channel) -> None:
     """Perform the work.
 
     Raises Failed: `crash exit turn_limit refused permission_required agent_silent agent_failed auth_required
@@ -64,7 +65,7 @@ def run(work: dict[str, Any], line: Channel) -> None:
 
 
 class _Conversation:
-    def __init__(self, work: dict[str, Any], line: Channel, command: AgentCommand) -> None:
+    def __init__(self, work: JsonObject, line: Channel, command: AgentCommand) -> None:
         self._work = work
         self._line = line
         self._command = command

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from acp import schema
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import as_text, bounded_args, orphan, truncate_output
 
 _OVER: Final = frozenset({"completed", "failed"})
@@ -79,7 +80,7 @@ class AgentToolCall:
             self.locations = [location.path for location in update.locations]
 
     @property
-    def args(self) -> dict[str, Any]:
+    def args(self) -> JsonObject:
         """Return the known arguments."""
         diff = truncate_output("\n".join(change.diff for change in self.changes))
         args = {"title": self.title, "paths": self.paths, "input": self.input, "diff": diff}

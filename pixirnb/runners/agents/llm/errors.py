@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pydantic_ai import exceptions as library
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Failed
 
 _OVERFLOW: Final = ("context length", "context size", "context window", "exceed_context")
@@ -30,7 +31,7 @@ class Fault:
     """True if the same request may succeed in a moment."""
     retry_after_s: float | None = None
     """Seconds that the provider asks to wait."""
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
 
     def failed(self, tries: int) -> Failed:
         """Return the failure of the turn, after `tries` attempts."""
@@ -110,9 +111,7 @@ def _fault(error: Exception, model: str, base_url: str) -> Fault:
             return Fault("provider_malformed", message, details=details)
 
 
-def _broken(
-    error: Exception, base_url: str, provider_message: str, details: dict[str, Any]
-) -> Fault:
+def _broken(error: Exception, base_url: str, provider_message: str, details: JsonObject) -> Fault:
     """Return the fault of a connection that was not made, or broke."""
     phase = getattr(error, "phase", None)
     if phase in {"write", "read"}:
@@ -122,7 +121,7 @@ def _broken(
     return Fault("provider_unreachable", message, True, None, {**details, "base_url": base_url})
 
 
-def _overflow(model: str, provider_message: str, details: dict[str, Any]) -> Fault:
+def _overflow(model: str, provider_message: str, details: JsonObject) -> Fault:
     message = f"the conversation no longer fits into `{model}`: {provider_message}. Give the step less, or split it."
     return Fault("context_overflow", message, details=details)
 

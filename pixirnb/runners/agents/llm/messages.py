@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.sessions.events import Pair
 
 DEEPEST: Final = 100
@@ -30,7 +31,7 @@ DEEPEST: Final = 100
 _TOO_DEEP: Final = "[nested too deep]"
 
 
-def messages_of(items: Sequence[dict[str, Any]]) -> list[ModelMessage]:
+def messages_of(items: Sequence[JsonObject]) -> list[ModelMessage]:
     """Return the conversation as the library sends it. See `sessions.provider_input` for the items."""
     messages: list[ModelMessage] = []
     for item in items:
@@ -47,7 +48,7 @@ def messages_of(items: Sequence[dict[str, Any]]) -> list[ModelMessage]:
     return messages
 
 
-def definitions_of(tools: Sequence[dict[str, Any]]) -> list[ToolDefinition]:
+def definitions_of(tools: Sequence[JsonObject]) -> list[ToolDefinition]:
     """Return tools as the library offers them."""
     return [
         ToolDefinition(
@@ -89,7 +90,7 @@ def events_of(response: ModelResponse, model: str) -> list[Pair]:
     return events
 
 
-def arguments_of(arguments: str | Mapping[str, Any] | None) -> Any:
+def arguments_of(arguments: str | JsonMapping | None) -> Any:
     """Return the model's arguments as data if they are JSON; unchanged if not, or if nested too deeply."""
     if arguments is None:
         return {}
@@ -121,7 +122,7 @@ def _message(text: str, model: str, *, is_final: bool) -> Pair:
     return "assistant_message", {"text": text, "partial": False, "final": is_final, "model": model}
 
 
-def _spoken(part: dict[str, Any]) -> ModelResponsePart:
+def _spoken(part: JsonObject) -> ModelResponsePart:
     match part["kind"]:
         case "call":
             # In the order of the log, not of the model: the next request is built from the log alone.
@@ -141,7 +142,7 @@ def _spoken(part: dict[str, Any]) -> ModelResponsePart:
             return TextPart(part["text"])
 
 
-def _heard(item: dict[str, Any]) -> ModelRequestPart:
+def _heard(item: JsonObject) -> ModelRequestPart:
     if item["role"] == "user":
         return UserPromptPart(item["text"])
     return ToolReturnPart(
@@ -152,7 +153,7 @@ def _heard(item: dict[str, Any]) -> ModelRequestPart:
     )
 
 
-def _thought(part: ThinkingPart, model: str) -> dict[str, Any]:
+def _thought(part: ThinkingPart, model: str) -> JsonObject:
     opaque = {
         "id": part.id,
         "signature": part.signature,

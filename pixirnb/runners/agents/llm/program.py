@@ -13,6 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.llm.model import model_of
 from pixirnb.runners.agents.llm.report_tool import DEFINITION, NAME, mistakes, report_of
@@ -42,7 +43,7 @@ _NO_TURN: Final = {
 }
 
 
-def run(work: dict[str, Any], line: Channel) -> None:
+def run(work: JsonObject, line: Channel) -> None:
     """Run one turn. Raises Failed for a turn that did not end clean."""
     # Importing makes a great many objects that all stay: looking through them for rubbish is a sixth of the price.
     gc.disable()
@@ -70,7 +71,7 @@ def _limits(model: Model, name: str) -> TurnLimits:
 
 class _Turn:
     def __init__(
-        self, work: dict[str, Any], line: Channel, requests: Requests, limits: TurnLimits
+        self, work: JsonObject, line: Channel, requests: Requests, limits: TurnLimits
     ) -> None:
         self._line = line
         self._requests = requests
@@ -88,7 +89,7 @@ class _Turn:
         self._events.append(self._kept(*user_message))
         self._given: list[tuple[str, Any]] = []
         """Arguments of open calls, by call id, as given: the masked ones are logged and sent, these are used."""
-        self._report: dict[str, Any] | None = None
+        self._report: JsonObject | None = None
         self._request_count = 0
         self._overflows = 0
 
@@ -113,7 +114,7 @@ class _Turn:
                     message = sentence.format(count=self._request_count)
                     raise Failed(reason, message, {"requests": self._request_count})
 
-    def _kept(self, kind: str, data: dict[str, Any]) -> Pair:
+    def _kept(self, kind: str, data: JsonObject) -> Pair:
         """Return the event as the log will hold it."""
         return kind, self._mask.data(plain_data(data))
 
@@ -122,7 +123,7 @@ class _Turn:
         self._events.append((kind, data))
         self._line.tell(kind, **data)
 
-    def _ask(self, items: list[dict[str, Any]]) -> None:
+    def _ask(self, items: list[JsonObject]) -> None:
         from pixirnb.runners.agents.llm.messages import events_of
 
         response = self._response(items)
@@ -134,7 +135,7 @@ class _Turn:
             self._tell((kind, data))
         self._line.commit()
 
-    def _response(self, items: list[dict[str, Any]]) -> ModelResponse | None:
+    def _response(self, items: list[JsonObject]) -> ModelResponse | None:
         """Return the model's response; None if the conversation had to be shortened first."""
         self._request_count += 1
         try:
@@ -160,7 +161,7 @@ class _Turn:
 
     # --- tools --------------------------------------------------------------------------------------------------
 
-    def _use(self, calls: Sequence[dict[str, Any]]) -> None:
+    def _use(self, calls: Sequence[JsonObject]) -> None:
         is_sound = True
         for index, call in enumerate(calls):
             is_last = index == len(calls) - 1
@@ -170,7 +171,7 @@ class _Turn:
             self._tell(("tool_result", {"call_id": call["call_id"], **result}))
         self._line.commit()
 
-    def _result(self, call: dict[str, Any], *, is_last: bool) -> dict[str, Any]:
+    def _result(self, call: JsonObject, *, is_last: bool) -> JsonObject:
         name, args = call["name"], self._arguments(call)
         if name not in {tool["name"] for tool in self._offered}:
             names = ", ".join(tool["name"] for tool in self._offered)
@@ -186,10 +187,10 @@ class _Turn:
             return self._take_report(args, is_last=is_last)
         if name in {tool["name"] for tool in self._engine.definitions()}:
             return self._engine.use(name, args, call["call_id"])
-        used: dict[str, Any] = self._toolbox.use(name, args, call["call_id"])
+        used: JsonObject = self._toolbox.use(name, args, call["call_id"])
         return used
 
-    def _arguments(self, call: dict[str, Any]) -> Any:
+    def _arguments(self, call: JsonObject) -> Any:
         """Return arguments as the model gave them; for a call of a continued session, as in its log."""
         for index, (call_id, args) in enumerate(self._given):
             if call_id == call["call_id"]:
@@ -197,7 +198,7 @@ class _Turn:
                 return args
         return call["args"]
 
-    def _take_report(self, args: dict[str, Any], *, is_last: bool) -> dict[str, Any]:
+    def _take_report(self, args: JsonObject, *, is_last: bool) -> JsonObject:
         wrong = mistakes(args)
         if wrong:
             return _refusal("invalid_args", f"The report was not taken: {' '.join(wrong)}")
@@ -217,6 +218,6 @@ class _Turn:
         self._line.commit()
 
 
-def _refusal(kind: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
+def _refusal(kind: str, message: str, details: JsonObject | None = None) -> JsonObject:
     error = {"kind": kind, "message": message, "details": details or {}}
     return {"ok": False, "output": message, "error": error}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.sessions.turn import REPORT_TOOL
 
 NAME: Final = REPORT_TOOL
 
 STATUSES: Final = ("checkpoint_ready", "partial", "needs_orchestrator", "failed")
 
-DEFINITION: Final[dict[str, Any]] = {
+DEFINITION: Final[JsonObject] = {
     "name": NAME,
     "description": (
         "Report how the task stands, once, as the last thing you do. `checkpoint_ready`: others can build on it. "
@@ -58,7 +59,7 @@ def mistakes(args: Any) -> list[str]:
     return wrong
 
 
-def report_of(args: dict[str, Any]) -> dict[str, Any]:
+def report_of(args: JsonObject) -> JsonObject:
     """Return the report of valid arguments."""
     report = {"checkpoint_status": args["checkpoint_status"], "summary": args["summary"].strip()}
     report |= {name: args[name] for name in ("limitations", "seams") if args.get(name)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -22,6 +22,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
+from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.llm.errors import Fault, cut_off, fault_of
 from pixirnb.runners.agents.llm.messages import definitions_of, messages_of
@@ -59,9 +60,7 @@ class Requests:
     def __exit__(self, *error: object) -> None:
         self._runner.close()
 
-    def response(
-        self, items: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
-    ) -> ModelResponse:
+    def response(self, items: Sequence[JsonObject], tools: Sequence[JsonObject]) -> ModelResponse:
         """Return the whole response. Logs the usage of every attempt. Raises Failed, after logging the partial text."""
         parameters = ModelRequestParameters(function_tools=definitions_of(tools))
         for count in range(1, TRIES + 1):
@@ -81,7 +80,7 @@ class Requests:
         raise AssertionError("the last try either answers or is given up")
 
     async def _stream(
-        self, items: Sequence[dict[str, Any]], parameters: ModelRequestParameters
+        self, items: Sequence[JsonObject], parameters: ModelRequestParameters
     ) -> ModelResponse | Fault:
         try:
             async with model_request_stream(
@@ -132,7 +131,7 @@ class Requests:
         return fault.failed(count)
 
     def _tell_usage(self, elapsed_ms: int, fault: Fault | None) -> None:
-        data: dict[str, Any] = {
+        data: JsonObject = {
             "model": self._name,
             "input_tokens": self._usage.input_tokens,
             "output_tokens": self._usage.output_tokens,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.planning.globs.pattern import REPO
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE
@@ -124,7 +125,7 @@ class ConfinedPath:
 class Confinement:
     """The confinement of one agent's work. Used from any thread."""
 
-    def __init__(self, work: Mapping[str, Any]) -> None:
+    def __init__(self, work: JsonMapping) -> None:
         """Read the folders of an agent's `work`, with `workspace roots cwd additional_paths session granted`."""
         self.cwd = os.path.realpath(work["cwd"])
         given = dict(work.get("roots") or {WORKSPACE: work["workspace"]})
@@ -215,7 +216,7 @@ class Confinement:
                 )
 
 
-def other_roots(work: Mapping[str, Any]) -> list[str]:
+def other_roots(work: JsonMapping) -> list[str]:
     """Return folders of an agent's roots outside its working folder; empty if the workspace is the only root."""
     roots = {name: str(folder) for name, folder in (work.get("roots") or {}).items()}
     if not roots.keys() - {WORKSPACE}:

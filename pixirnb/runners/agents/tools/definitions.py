@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pixirnb.json_types import JsonObject
 from pixirnb.sessions.permissions import TOOLS
 
 _PATH: Final = {"type": "string", "description": "Relative to the folder you work in."}
 
-_WORDS: Final[dict[str, tuple[str, dict[str, Any], list[str]]]] = {
+_WORDS: Final[dict[str, tuple[str, JsonObject, list[str]]]] = {
     "read": (
         "Read lines of a text file. Long files come in parts: the end of each says where to go on.",
         {
@@ -80,7 +81,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def definition(name: str) -> dict[str, Any]:
+def definition(name: str) -> JsonObject:
     """Return `{name, description, parameters, mutates}` of one tool; `parameters` is a JSON schema."""
     description, properties, required = _WORDS[name]
     return {

@@ -7,9 +7,7 @@ this again. Source: contract.md §7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.permission import Asks, Grants, refusal_of
 from pixirnb.sessions.events import Pair
@@ -19,7 +17,7 @@ from pixirnb.sessions.permissions import Limits, digest_of
 class EngineTools:
     """The engine's tools of one attempt. Used from any thread."""
 
-    def __init__(self, work: Mapping[str, Any], line: Asks) -> None:
+    def __init__(self, work: JsonMapping, line: Asks) -> None:
         """Read the tools of `work`, a program's input in `runners.agents`."""
         self._limits = Limits.of(work)
         self._line = line
@@ -32,7 +30,7 @@ class EngineTools:
             and (self._limits.mode != "read_only" or not tool["mutates"] or _can_be_tried(tool))
         }
 
-    def definitions(self) -> list[dict[str, Any]]:
+    def definitions(self) -> list[JsonObject]:
         """Return `{name, description, parameters, mutates}` of each."""
         return list(self._offered.values())
 
@@ -43,7 +41,7 @@ class EngineTools:
         events, self._events = self._events, []
         return events
 
-    def use(self, name: str, args: dict[str, Any], call_id: str) -> dict[str, Any]:
+    def use(self, name: str, args: JsonObject, call_id: str) -> JsonObject:
         """Return the result of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` if it failed.
 
         Raises Failed(`permission_required`) if no person can be asked, and Failed(`lost`).
@@ -73,9 +71,7 @@ class EngineTools:
             result["error"] = {**error, **(answer.get("error") or {})}
         return result
 
-    def _ask(
-        self, name: str, args: dict[str, Any], digest: str, call_id: str
-    ) -> dict[str, Any] | None:
+    def _ask(self, name: str, args: JsonObject, digest: str, call_id: str) -> JsonObject | None:
         """Return None if a person allows it, else the result for the agent. Raises Failed."""
         why = "start or steer work of its own"
         request = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
@@ -87,10 +83,10 @@ class EngineTools:
         )
 
 
-def _can_be_tried(tool: Mapping[str, Any]) -> bool:
+def _can_be_tried(tool: JsonMapping) -> bool:
     return "dry_run" in tool["parameters"].get("properties", {})
 
 
-def _refusal(kind: str, message: str, details: dict[str, Any]) -> dict[str, Any]:
+def _refusal(kind: str, message: str, details: JsonObject) -> JsonObject:
     error = {"kind": kind, "message": message, "details": details}
     return {"ok": False, "output": f"[refused: {kind}] {message}", "error": error}

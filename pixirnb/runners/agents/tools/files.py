@@ -11,10 +11,11 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.runners.agents.tools.confinement import (
     ConfinedPath,
     Confinement,
@@ -38,7 +39,7 @@ FileVersion = tuple[int, ...]
 """Inode, size and time of the last change of a file."""
 
 
-def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
+def read(confinement: Confinement, args: JsonMapping) -> str:
     """Return lines of a text file: `limit` of them from line `offset` on. Raises Refused."""
     location = confinement.readable(args["path"])
     first, most = args.get("offset") or 1, args.get("limit") or _LINES
@@ -79,7 +80,7 @@ def read(confinement: Confinement, args: Mapping[str, Any]) -> str:
     return text if shown else f"[`{location.shown}` is empty.]"
 
 
-def list_folder(confinement: Confinement, args: Mapping[str, Any]) -> str:
+def list_folder(confinement: Confinement, args: JsonMapping) -> str:
     """Return the readable entries of a folder, one name a line, folders with a slash. Raises Refused."""
     location = confinement.location(args.get("path") or ".")
     refused = confinement.limits.look_refusal(location.path)
@@ -102,14 +103,14 @@ def list_folder(confinement: Confinement, args: Mapping[str, Any]) -> str:
     return text
 
 
-def write(confinement: Confinement, args: Mapping[str, Any]) -> str:
+def write(confinement: Confinement, args: JsonMapping) -> str:
     """Write a whole file; missing folders are created. `version`: the file must still be this. Raises Refused."""
     location = confinement.writable(args["path"])
     size = write_text(location, args["content"], args.get("version"))
     return f"Wrote {size:,} bytes to `{location.shown}`."
 
 
-def edit(confinement: Confinement, args: Mapping[str, Any]) -> str:
+def edit(confinement: Confinement, args: JsonMapping) -> str:
     """Replace `old` with `new`: once, or everywhere with `all`. Raises Refused."""
     location = confinement.writable(args["path"])
     old, new = _encoded(args["old"]), _encoded(args["new"])

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.runners.agents.tools.confinement import (
     ConfinedPath,
     Confinement,
@@ -34,7 +35,7 @@ _FILE_LIMIT: Final = 4 * 1024 * 1024
 _CHILD: Final = Path(__file__).with_name("regex_child.py")
 
 
-def search(confinement: Confinement, args: Mapping[str, Any], *, limit_s: float = LIMIT_S) -> str:
+def search(confinement: Confinement, args: JsonMapping, *, limit_s: float = LIMIT_S) -> str:
     """Return hits as `path:line: text`. `limit_s`: seconds for all of it. Raises Refused."""
     location = confinement.location(args.get("path") or ".")
     limits = confinement.limits

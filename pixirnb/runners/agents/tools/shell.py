@@ -11,10 +11,10 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.tools.confinement import Confinement, Refused
 from pixirnb.runners.agents.tools.excerpt import Excerpt
 from pixirnb.runners.processes import process_tree
@@ -27,7 +27,7 @@ _LOOK_S: Final = 0.02
 _ROUNDS: Final = 20
 
 
-def shell(confinement: Confinement, args: Mapping[str, Any]) -> dict[str, Any]:
+def shell(confinement: Confinement, args: JsonMapping) -> JsonObject:
     """Return the output of the command and its end, as a tool's result. Raises Refused if it cannot be started."""
     command, limit_s = args["command"], min(float(args.get("timeout") or LIMIT_S), MOST_S)
     mark = os.urandom(8).hex()
@@ -146,7 +146,7 @@ def _kill(pid: int) -> None:
         pass  # gone, or not ours: the next look tells
 
 
-def _result(code: int, text: str, late_after_s: float | None) -> dict[str, Any]:
+def _result(code: int, text: str, late_after_s: float | None) -> JsonObject:
     if late_after_s is not None:
         message = f"The command was not done after {late_after_s:g} s and was ended."
         kind, details = "timeout", {"timeout_s": late_after_s}

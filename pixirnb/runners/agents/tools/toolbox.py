@@ -8,9 +8,10 @@ turn ends only if a person must be asked and none can be. Source: contract.md §
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.permission import Asks, Grants, refusal_of
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
@@ -21,7 +22,7 @@ from pixirnb.runners.agents.tools.search import search
 from pixirnb.runners.agents.tools.shell import shell
 from pixirnb.sessions.permissions import TOOLS, decide, digest_of
 
-Act = Callable[[Confinement, Mapping[str, Any]], str | dict[str, Any]]
+Act = Callable[[Confinement, JsonMapping], str | JsonObject]
 
 _ACTS: Final[dict[str, Act]] = {
     "read": read,
@@ -38,14 +39,14 @@ _NOT_THE_ACT: Final = frozenset({"timeout"})
 class Toolbox:
     """The tools of one attempt. Used from any thread."""
 
-    def __init__(self, work: Mapping[str, Any], line: Asks) -> None:
+    def __init__(self, work: JsonMapping, line: Asks) -> None:
         """Read the tools of `work`, a program's input in `runners.agents`."""
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
         self._line = line
         self._grants = Grants(work, line)
 
-    def definitions(self) -> list[dict[str, Any]]:
+    def definitions(self) -> list[JsonObject]:
         """Return `{name, description, parameters, mutates}` of each tool that this agent can use."""
         return [
             definition(name)
@@ -54,7 +55,7 @@ class Toolbox:
             and not (rule.mutates and self._limits.mode == "read_only")
         ]
 
-    def use(self, name: str, args: Any, call_id: str) -> dict[str, Any]:
+    def use(self, name: str, args: Any, call_id: str) -> JsonObject:
         """Return the result of a call: `{"ok", "output"}`, and `"error": {"kind", "message", "details"}` if it failed.
 
         Raises Failed(`permission_required`) if no person can be asked, and the errors of `ask`.
@@ -69,7 +70,7 @@ class Toolbox:
             text = f"`{shown(name, 60)}` failed: {type(error).__name__}: {shown(str(error))}"
             return _refusal(name, "tool_failed", f"{text}. It may or may not have acted: look.")
 
-    def _used(self, name: str, args: Any, call_id: str) -> dict[str, Any]:
+    def _used(self, name: str, args: Any, call_id: str) -> JsonObject:
         if name in TOOLS and (wrong := mistake(name, args)) is not None:
             raise Refused("invalid_args", wrong)
         rule = TOOLS.get(name)
@@ -94,7 +95,7 @@ class Toolbox:
             return result
         return {"ok": True, "output": excerpt(result)}
 
-    def _ask(self, name: str, judged: dict[str, Any], call_id: str) -> None:
+    def _ask(self, name: str, judged: JsonObject, call_id: str) -> None:
         """Return when a person has allowed it. Raises Refused, Failed."""
         digest = digest_of(name, judged)
         action = _action(name, judged)
@@ -113,7 +114,7 @@ class Toolbox:
             )
 
 
-def _action(name: str, judged: Mapping[str, Any]) -> str:
+def _action(name: str, judged: JsonMapping) -> str:
     """Return the action of a call in words for a person."""
     path = shown(str(judged.get("path", "")))
     match name:
@@ -125,6 +126,6 @@ def _action(name: str, judged: Mapping[str, Any]) -> str:
             return f"run `{shown(str(judged.get('command', name)), 400)}`"
 
 
-def _refusal(name: str, code: str, message: str) -> dict[str, Any]:
+def _refusal(name: str, code: str, message: str) -> JsonObject:
     error = {"kind": code, "message": message, "details": {"tool": str(name)[:80]}}
     return {"ok": False, "output": f"[refused: {code}] {message}", "error": error}
