@@ -50,7 +50,7 @@ class ProblemDocument(TypedDict):
 
 
 class ErrorBody(TypedDict, total=False):
-    """What did not happen, and what to do. Whoever shows one takes it as it comes: no member is sure to be there."""
+    """The error itself, with its fix. Views read it as it comes: no member is guaranteed."""
 
     code: str
     message: str

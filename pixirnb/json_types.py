@@ -1,6 +1,6 @@
-"""JSON whose keys are not ours to know: what users, agents, models and other programs wrote.
+"""JSON with keys that pixirnb does not define: written by users, agents, models and other programs.
 
-A document with keys of our own has a TypedDict where it is built.
+A document with keys of pixirnb has a TypedDict in the module that builds it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 JsonObject = dict[str, Any]
-"""Any object of JSON."""
+"""A JSON object with any keys."""
 JsonMapping = Mapping[str, Any]
-"""Any object of JSON, to be read only."""
+"""A JSON object with any keys, read only."""
 PageObject = dict[str, Any]
-"""What the page of a live view is sent: its reader is JavaScript."""
+"""A document for the page of a live view; its only reader is JavaScript."""

@@ -61,7 +61,7 @@ class BundleChanges(TypedDict):
 
 
 class CheckpointBundle(TypedDict, total=False):
-    """The Checkpoint Bundle. Whoever shows one takes it as it comes: no member is sure to be there."""
+    """The Checkpoint Bundle. Views read it as it comes: no member is guaranteed."""
 
     version: int
     step_id: str

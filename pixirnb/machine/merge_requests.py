@@ -260,7 +260,7 @@ class ReportedConflict(TypedDict):
 
 
 class MergeDocument(TypedDict, total=False):
-    """The JSON of a `MergeReport`. Whoever shows one takes it as it comes: no member is sure to be there."""
+    """The JSON of a `MergeReport`. Views read it as it comes: no member is guaranteed."""
 
     ok: bool
     run_id: str

@@ -42,7 +42,7 @@ _GONE = {"owner_died", "lock_lost", "log_write_failed"}
 
 
 class StepDocument(TypedDict, total=False):
-    """The JSON of a `StepOutcome`. Whoever shows one takes it as it comes: no member is sure to be there."""
+    """The JSON of a `StepOutcome`. Views read it as it comes: no member is guaranteed."""
 
     step_id: str
     kind: str

@@ -33,7 +33,7 @@ class ConflictDocument(TypedDict):
     steps: list[str]
     rule: str
     paths: list[str]
-    """Of each."""
+    """The paths of each step."""
 
 
 class RepoDocument(TypedDict):
@@ -67,7 +67,7 @@ class PhaseDocument(TypedDict):
 
 
 class PlanDocument(TypedDict, total=False):
-    """The JSON of a plan. Whoever shows one takes it as it comes: no member is sure to be there."""
+    """The JSON of a plan. Views read it as it comes: no member is guaranteed."""
 
     ok: bool
     workflow: str

@@ -183,7 +183,7 @@ class SessionLog(Protocol):
 
 
 class RequestReply(TypedDict):
-    """What an owner answers to a request; an `ErrorDocument` where it is refused."""
+    """The owner's reply to a request; an `ErrorDocument` if it refuses."""
 
     ok: bool
 

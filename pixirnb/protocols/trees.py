@@ -208,14 +208,14 @@ class MergeConflict:
 
 
 class MergePutBack(TypedDict):
-    """A merge that was cut off half way, and put back."""
+    """An incomplete merge that was rolled back."""
 
     run_id: str | None
     merge: str | None
     files: int
-    """How many it had changed."""
+    """Number of files that the merge had changed."""
     edited: list[str]
-    """Those that were edited since: they are left so."""
+    """Files edited since the merge; they are left as they are."""
 
 
 def mark_of(status: os.stat_result) -> object:
