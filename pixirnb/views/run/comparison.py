@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
 from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.markup import code, text
@@ -41,7 +41,7 @@ class ComparedRun:
     run: RunState
 
 
-class ComparedSide(TypedDict):
+class ComparedSide(TypedDict, total=False):
     """One of the two runs."""
 
     run_id: str
@@ -53,7 +53,7 @@ class ComparedSide(TypedDict):
     counts: dict[str, int]
 
 
-class ChangedKey(TypedDict):
+class ChangedKey(TypedDict, total=False):
     """A key of the workflow that differs."""
 
     key: str
@@ -61,7 +61,7 @@ class ChangedKey(TypedDict):
     right: Any
 
 
-class ChangedInput(TypedDict):
+class ChangedInput(TypedDict, total=False):
     """An input that differs."""
 
     input: str
@@ -69,7 +69,7 @@ class ChangedInput(TypedDict):
     right: Any
 
 
-class ComparedWorkflow(TypedDict):
+class ComparedWorkflow(TypedDict, total=False):
     """Whether both pinned one workflow, and what differs around its steps."""
 
     same: bool
@@ -78,7 +78,7 @@ class ComparedWorkflow(TypedDict):
     """Notebook functions."""
 
 
-class StepSide(TypedDict):
+class StepSide(TypedDict, total=False):
     """How a step stands in one of the runs."""
 
     status: str | None
@@ -89,7 +89,7 @@ class StepSide(TypedDict):
     error: str | None
 
 
-class ComparedStep(TypedDict):
+class ComparedStep(TypedDict, total=False):
     """A step in both runs."""
 
     step_id: str
@@ -98,8 +98,8 @@ class ComparedStep(TypedDict):
     differs: list[str]
 
 
-class ComparisonDocument(TypedDict):
-    """What `compare` answers."""
+class ComparisonDocument(TypedDict, total=False):
+    """What `compare` answers. Views read it as it comes: no member is guaranteed."""
 
     left: ComparedSide
     right: ComparedSide
@@ -130,7 +130,7 @@ def comparison(left: ComparedRun, right: ComparedRun) -> ComparisonDocument:
 def comparison_text(document: ComparisonDocument) -> str:
     """A comparison, for terminals: the two runs, what was asked differently, the steps that differ."""
     mark = _SAME if document.get("same") else _OTHER
-    sides = [document["left"], document["right"]]
+    sides = [document.get("left") or {}, document.get("right") or {}]
     lines = [f"{mark.symbol} {mark.word} · {' · '.join(line(s.get('run_id'), 60) for s in sides)}"]
     rows = []
     for name, side in zip(("left", "right"), sides, strict=True):
@@ -161,7 +161,7 @@ def comparison_text(document: ComparisonDocument) -> str:
 def comparison_html(document: ComparisonDocument) -> str:
     """A comparison, for notebooks."""
     mark = _SAME if document.get("same") else _OTHER
-    sides = [document["left"], document["right"]]
+    sides = [document.get("left") or {}, document.get("right") or {}]
     rows = [
         [
             text(name),
@@ -285,7 +285,7 @@ def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
 
 def _asked(document: ComparisonDocument) -> list[tuple[str, list[tuple[object, object, object]]]]:
     """What was asked differently: a title, then name and both values of each difference."""
-    workflow = document["workflow"]
+    workflow = document.get("workflow") or {}
     told: dict[str, list[tuple[object, object, object]]] = {
         "the workflow": [_pair(entry, "key") for entry in workflow.get("changed") or []],
         "inputs": [_pair(entry, "input") for entry in document.get("inputs") or []],
@@ -327,15 +327,9 @@ def _cell(side: StepSide | None) -> str:
 
 
 def _mark(side: StepSide) -> Mark:
-    return step_mark(
-        {
-            "checkpoint_status": side["status"],
-            "subagent_status": side["subagent_status"],
-            "attempt": side["attempt"],
-        }
-    )
+    return step_mark(cast("StepDocument", {"checkpoint_status": side.get("status"), **side}))
 
 
 def _tries(side: StepSide) -> str:
-    attempt = side["attempt"]
-    return f"try {attempt}" if attempt > 1 else ""
+    attempt = side.get("attempt")
+    return f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""
