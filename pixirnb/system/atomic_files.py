@@ -7,8 +7,12 @@ import secrets
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from pixirnb.system.retry_interrupted import retry_eintr
+
+_TRIES: Final = 100
+"""How often a folder is made again whose parent went meanwhile."""
 
 
 def put(path: Path, data: bytes) -> None:
@@ -60,13 +64,35 @@ def keep_names(folder: Path, above: int) -> None:
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder and its missing parents, for this user alone. Raises OSError."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        retry_eintr(each.mkdir, mode=0o700, exist_ok=True)
+    """Make a folder and its missing parents, for this user alone. Raises OSError.
+
+    A parent that is empty may be removed by another thread at any moment: it is made again.
+    """
+    for tries_left in range(_TRIES, -1, -1):
+        missing = []
+        each = folder
+        while not each.is_dir():
+            missing.append(each)
+            each = each.parent
+        try:
+            for each in reversed(missing):
+                retry_eintr(each.mkdir, mode=0o700, exist_ok=True)
+            return
+        except FileNotFoundError:
+            if not tries_left:
+                raise
+
+
+def make_new_folder(folder: Path) -> None:
+    """Make a folder that must not exist, and its missing parents. Raises OSError."""
+    for tries_left in range(_TRIES, -1, -1):
+        make_folders(folder.parent)
+        try:
+            retry_eintr(folder.mkdir)
+            return
+        except FileNotFoundError:
+            if not tries_left:
+                raise
 
 
 def let_go(path: Path) -> None:

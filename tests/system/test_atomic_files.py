@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import stat
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from pixirnb.system.atomic_files import keep_names, let_go, put, put_durably
+from pixirnb.system.atomic_files import (
+    keep_names,
+    let_go,
+    make_folders,
+    make_new_folder,
+    put,
+    put_durably,
+)
 
 
 def test_a_file_is_replaced_whole_and_for_its_user_alone(tmp_path: Path) -> None:
@@ -32,6 +43,31 @@ def test_what_the_disk_does_not_let_go_of_stays_without_a_word(tmp_path: Path) -
     let_go(tmp_path / "never there")
     let_go(tmp_path)
     assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize("make", [make_folders, make_new_folder])
+def test_a_folder_is_made_though_its_empty_parent_is_taken_away_meanwhile(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """As an attempt that ends does while its neighbour begins."""
+    parent = tmp_path / "isolated"
+    over = threading.Event()
+
+    def take_away() -> None:
+        while not over.is_set():
+            with suppress(OSError):
+                parent.rmdir()
+            time.sleep(0.0001)
+
+    thread = threading.Thread(target=take_away)
+    thread.start()
+    try:
+        for number in range(2000):
+            make(parent / str(number))
+            (parent / str(number)).rmdir()
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_names_are_kept_as_far_up_as_is_said_and_a_missing_one_is_told(tmp_path: Path) -> None:

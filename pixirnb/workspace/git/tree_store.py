@@ -19,7 +19,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, mark_of
-from pixirnb.system.atomic_files import let_go, make_folders, put
+from pixirnb.system.atomic_files import let_go, make_new_folder, put
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.folder_identity import Place, hold_folder, key_of, place_of
@@ -124,8 +124,7 @@ class GitTrees:
             self._borrow_history(repository)
             self._learn_rules(repository)
             try:
-                make_folders(folder.parent)
-                retry_eintr(folder.mkdir)
+                make_new_folder(folder)
             except OSError as error:
                 raise unusable(folder, error) from error
             try:
