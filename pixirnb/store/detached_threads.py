@@ -40,6 +40,8 @@ def hold(folder: Path, step: str, attempt: int, owner: dict[str, Any]) -> int | 
     path = folder / FOLDER / f"{attempt_name(step, attempt)}.json"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
+        if path.parent.is_symlink():
+            return None
         descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     except OSError:
         return None
@@ -63,24 +65,48 @@ def release(descriptor: int) -> None:
 
 
 def find_living(folder: Path) -> list[dict[str, Any]]:
-    """Return the running threads: `{step, owner: {host, pid, instance}}` each. Removes records of dead processes."""
+    """Return the running threads: `{step, owner: {host, pid, instance}}` each. Removes records of dead processes.
+
+    The run folder may be another user's: a link in the place of the records is not followed, and any shape is read.
+    """
     living: list[dict[str, Any]] = []
     try:
-        paths = sorted((folder / FOLDER).iterdir())
+        records = os.open(folder / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return living
-    for path in paths:
-        try:
-            descriptor = open_private(path, os.O_RDWR)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
-                with suppress(ValueError):
-                    living.append(json.loads(os.pread(descriptor, 4096, 0)))
-        finally:
-            os.close(descriptor)
+    try:
+        for name in sorted(os.listdir(records)):  # noqa: PTH208 - of a descriptor
+            record = _read_if_locked(name, records)
+            if record is not None:
+                living.append(record)
+    finally:
+        os.close(records)
     return living
+
+
+def _read_if_locked(name: str, records: int) -> dict[str, Any] | None:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        descriptor = os.open(name, flags, dir_fd=records)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+            with suppress(ValueError, OSError):
+                return _checked(json.loads(os.pread(descriptor, 4096, 0)))
+    else:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=records)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _checked(record: Any) -> dict[str, Any] | None:
+    match record:
+        case {"step": str(), "owner": {"pid": int(), "instance": str()}}:
+            return dict(record)
+        case _:
+            return None

@@ -78,6 +78,24 @@ def test_what_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:
     assert list((tmp_path / detached_threads.FOLDER).iterdir()) == []
 
 
+def test_a_link_in_the_place_of_the_records_is_not_followed(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("mine")
+    (run / detached_threads.FOLDER).symlink_to(elsewhere)
+    assert detached_threads.find_living(run) == []
+    assert detached_threads.hold(run, "z", 1, {"pid": 1, "instance": "x"}) is None
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.txt"]
+
+
+def test_a_record_of_any_shape_is_read(tmp_path: Path) -> None:
+    held = detached_threads.hold(tmp_path, "z", 1, {"who": "knows"})
+    assert held is not None
+    assert detached_threads.find_living(tmp_path) == []
+    detached_threads.release(held)
+
+
 def test_a_forked_child_keeps_no_thread_alive(tmp_path: Path) -> None:
     held = detached_threads.hold(tmp_path, "z", 1, {"pid": os.getpid(), "instance": "x"})
     assert held is not None
