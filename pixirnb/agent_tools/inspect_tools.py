@@ -14,7 +14,8 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run, load_run
-from pixirnb.views.run.housekeeping import diagnosis_text
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.housekeeping import diagnosis_blocks
 
 _TAIL: Final = 4_000
 
@@ -34,7 +35,7 @@ async def diagnose_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the problems of a run."""
     diagnosis = await in_thread(diagnose, asker.store, args["run_id"])
     document = diagnosis.document()
-    return ok_result(diagnosis_text(document).replace("%pixir ", "pixirnb "), document)
+    return ok_result(draw_text(diagnosis_blocks(document)).replace("%pixir ", "pixirnb "), document)
 
 
 def _step(run: Run, step: str, document: RunDocument) -> Result:

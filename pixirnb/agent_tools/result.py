@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pixirnb.agent_tools.text import refusal_text, truncate_document
+from pixirnb.agent_tools.text import truncate_document
 from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError, Problem
 from pixirnb.json_types import JsonObject
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.problem_list import error_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def refusal_result(error: PixirnbError) -> Result:
         error_data["code"] = "invalid_args"
     if isinstance(error, InvalidSpec) and error.problems:
         error_data["fix"] = error_data["fix"] or "Mend what is listed; nothing was started."
-    text = refusal_text(document)
+    text = draw_text(error_blocks(document))
     if error_data["code"] == "invalid_args" and not error_data["details"].get("errors"):
         # The text has it already.
         code = error_data["details"]["reason"]

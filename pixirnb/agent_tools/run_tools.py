@@ -5,11 +5,12 @@ one's own run.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pixirnb.agent_tools.await_run import attend
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.result import Result, ok_result
-from pixirnb.agent_tools.text import outcome_text, plan_text, resumption_text
+from pixirnb.agent_tools.text import outcome_text
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.events import ResumeStep
@@ -30,16 +31,21 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec import loader
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.resume_preview import resume_blocks
+from pixirnb.views.run.self_display import planned_blocks
 from pixirnb.workspace.survey import survey
 
 Args = JsonMapping
+_NOTHING: Final = "Nothing was started."
 
 
 async def run_workflow(args: Args, asker: Asker) -> Result:
     """Start a run and wait for it, or with `dry_run` return what it would do."""
     if args.get("dry_run") is True:
         plan = await in_thread(_planned, args, asker)
-        return ok_result(plan_text(plan.document()), plan.document())
+        drawn = draw_text(planned_blocks(plan, has_prompts=False))
+        return ok_result(f"{_NOTHING}\n{drawn}", plan.document())
     asker.require_depth()
     run = await in_thread(_begun, args, asker)
     asker.started.add(run.id)
@@ -54,7 +60,7 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
     if args.get("dry_run") is True:
         steps = await in_thread(_foreseen, run_id, selection, asker)
         foreseen = {"run_id": run_id, "steps": steps}
-        return ok_result(resumption_text(foreseen), foreseen)
+        return ok_result(f"{_NOTHING}\n{draw_text(resume_blocks(foreseen))}", foreseen)
     asker.require_depth()
     await in_thread(_require_other, run_id, asker, False)
     run = await in_thread(_continued, run_id, selection, asker)

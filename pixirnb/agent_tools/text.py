@@ -2,12 +2,10 @@
 
     outcome_text(document)         state of a run; only a completed run is called `completed`
     step_text(run_id, …)           one step of it, its evidence, the end of its output
-    plan_text(document)            result of a dry run
-    resumption_text(document)      actions of a resume
-    refusal_text(document)         reason of a refusal, every problem and warning with its position and its fix
     truncate_document(document)    a document shortened to fit, with a list of the cuts
 
-All output of a run is quoted as data. In the overview of an incomplete run, summaries of steps that mention
+Plans, dry runs of a resume and refusals are drawn as for people: nothing in them is the
+work of a run. All output of a run is quoted as data. In the overview of an incomplete run, summaries of steps that mention
 completion are left out: a reader would apply them to the run. Source: contract.md §4, §7.
 """
 
@@ -18,17 +16,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pixirnb.errors import ErrorDocument
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import CheckResult
-from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.prompts.quoting import quote
-from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.durations import span
-from pixirnb.views.basics.phrases import held_phrase, reason_phrase, resume_phrase
-from pixirnb.views.basics.sanitize import line, plain, plural
+from pixirnb.views.basics.phrases import held_phrase, reason_phrase
+from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
 from pixirnb.wording import join_names
 
@@ -89,70 +85,6 @@ def step_text(
         head = f"the end of the output of step {name}" if is_cut else f"the output of step {name}"
         lines.append(quote(head, plain(output[-_OUTPUT:], _OUTPUT)))
     return "\n\n".join(lines)
-
-
-def plan_text(document: PlanDocument) -> str:
-    """Return a dry run. The text begins with the fact that nothing was started."""
-    waves = document.get("waves") or []
-    name = line(document.get("workflow"), 80)
-    count = sum(len(wave) for wave in waves)
-    parts = [
-        f"Nothing was started. Workflow `{name}` is valid: {plural(count, 'step')} in {plural(len(waves), 'wave')}, "
-        f"at most {document.get('peak_concurrency')} at once."
-    ]
-    rows = [f"wave {n}: {_listed(wave)}" for n, wave in enumerate(waves[:_STEPS], 1)]
-    if len(waves) > _STEPS:
-        rows.append(f"and {len(waves) - _STEPS:,} more waves")
-    parts.append("\n".join(rows))
-    agents = document.get("agents") or {}
-    lines = [f"agent `{line(who, 80)}`: {_listed(steps)}" for who, steps in agents.items() if steps]
-    parts.append("\n".join(lines[:_STEPS]))
-    serialized = document.get("serialized") or []
-    lines = [
-        f"`{line(each.get('step'), 80)}` waits for `{line(each.get('after'), 80)}`: they conflict"
-        for each in serialized[:_STEPS]
-    ]
-    parts.append("\n".join(lines))
-    warnings = document.get("warnings") or []
-    parts.append("\n".join(f"warning: {_problem(problem)}" for problem in warnings[:_STEPS]))
-    return "\n\n".join(part for part in parts if part)
-
-
-def resumption_text(document: JsonMapping) -> str:
-    """Return a resume's dry run: each step with its action and the reason."""
-    steps = document.get("steps") or []
-    rows = [f"Nothing was started. A resume of {line(document.get('run_id'), 60)} would:"]
-    for step in steps[:_STEPS]:
-        because = step.get("because") or []
-        why = resume_phrase(step.get("reason")) + (f" ({_listed(because)})" if because else "")
-        asks = "; a person is asked first" if step.get("asks") else ""
-        rows.append(
-            f"- {line(step.get('action'), 20)} `{line(step.get('step_id'), 80)}`: {why}{asks}"
-        )
-    if len(steps) > _STEPS:
-        rows.append(f"and {len(steps) - _STEPS:,} more steps")
-    return "\n".join(rows)
-
-
-def refusal_text(document: ErrorDocument) -> str:
-    """Return the reason of a refusal: code, sentence, fix, and each problem and warning of a workflow with its position."""
-    error = document.get("error") or {}
-    details = error.get("details") or {}
-    reason = details.get("reason")
-    code = line(error.get("code"), 60) + (
-        f" ({line(reason, 60)})" if reason and reason != error.get("code") else ""
-    )
-    rows = [f"{code}: {line(error.get('message'), _TEXT)}"]
-    if error.get("fix"):
-        rows.append(f"→ {line(error['fix'], _TEXT)}")
-    for problems, mark in ((details.get("errors"), ""), (details.get("warnings"), "warning: ")):
-        lines = [each for each in problems or [] if isinstance(each, Mapping)]
-        rows += [f"- {mark}{_problem(each)}" for each in lines[:_STEPS]]
-        if len(lines) > _STEPS:
-            rows.append(
-                f"and {plural(len(lines) - _STEPS, 'more warning' if mark else 'more problem')}"
-            )
-    return "\n".join(rows)
 
 
 def truncate_document(document: Mapping[str, object]) -> JsonObject:
@@ -269,13 +201,6 @@ def _action(action: NextAction, document: RunDocument, may_decide: bool) -> str:
         case _:
             cell = line(str(action.get("cell") or "").replace("%pixir", "pixirnb", 1), 200)
             return f"a person: {line(action.get('action'), 40).replace('_', ' ')}, `{cell}`"
-
-
-def _problem(problem: Mapping[str, object]) -> str:
-    position = line(problem.get("path") or "", 120)
-    fix = f" → {line(problem['fix'], 400)}" if problem.get("fix") else ""
-    at = f"{position}: " if position else ""
-    return f"{at}{line(problem.get('code'), 60)}: {line(problem.get('message'), 400)}{fix}"
 
 
 def _check(check: CheckResult) -> str:

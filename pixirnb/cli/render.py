@@ -6,29 +6,19 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO, assert_never
+from typing import Any, TextIO
 
 from pydantic_core import to_json
 
+from pixirnb.cli.terminal import draw_terminal
 from pixirnb.errors import ErrorDocument
 from pixirnb.history.events import Event
-from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome import RunDocument
-from pixirnb.planning.delegations import delegations
+from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.files.diff import diff_text
-from pixirnb.views.files.merge_report import merge_text
-from pixirnb.views.run import housekeeping, text
-from pixirnb.views.run.comparison import comparison_text
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.isolation_overview import copies
-from pixirnb.views.run.mimebundle import unsafe_reason
-from pixirnb.views.run.smoke import smoke_text
-from pixirnb.views.session.session_view import session_text
-
-"""Maximum number of characters of a printed prompt; tasks may be long."""
+from pixirnb.views.run.problem_list import error_blocks
 
 
 class Unheard(Exception):
@@ -61,18 +51,20 @@ class Screen:
 
     def answer(self, answer: Answer) -> None:
         """Print the answer: the document itself under `--json`, else as text."""
-        if self.is_json:
+        if self.is_json or answer.kind == "acp":
             self._write(self.out, _json(answer.document))
-            return
-        for line in _lines(answer, is_painted=self._is_painted):
-            self._write(self.out, line)
+        elif self._is_painted:
+            for line in draw_terminal(answer_blocks(answer, command=SHELL), self.out):
+                self._write(self.out, line)
+        else:
+            self._write(self.out, draw_text(answer_blocks(answer, command=SHELL)))
 
     def error(self, document: ErrorDocument) -> None:
         """Print an error, in one or two lines; the document on stdout under `--json`."""
         if self.is_json:
             self._write(self.out, _json(document))
         else:
-            self._write(self.err, text.error_text(document))
+            self._write(self.err, draw_text(error_blocks(document)))
 
     def note(self, sentence: str) -> None:
         """Print a remark."""
@@ -109,81 +101,3 @@ class Screen:
 def _json(document: Any) -> str:
     """Return a document as it is printed, by the fast encoder that indents: Python's own takes five times as long."""
     return to_json(document, indent=2, inf_nan_mode="constants").decode()
-
-
-def _for_a_shell(document: RunDocument) -> RunDocument:
-    """Return the outcome with its next actions as commands instead of cells."""
-    actions = [_command_of(action) for action in document["next_actions"]]
-    return {**document, "next_actions": actions}
-
-
-def _diagnosis_for_a_shell(document: DiagnosisDocument) -> DiagnosisDocument:
-    if "runs" in document:
-        return {**document, "runs": [_diagnosis_for_a_shell(run) for run in document["runs"]]}
-    findings: list[FindingDocument] = [
-        finding
-        if finding["next_action"] is None
-        else {**finding, "next_action": _command_of(finding["next_action"])}
-        for finding in document["findings"]
-    ]
-    return {**document, "findings": findings}
-
-
-def _command_of(action: NextAction) -> NextAction:
-    return {**action, "cell": action["cell"].replace("%pixir", "pixirnb", 1)}
-
-
-def _lines(answer: Answer, *, is_painted: bool = False) -> list[str]:
-    document: Any = answer.document  # of the answer's kind
-    notes = [plain(line) for line in answer.lines]
-    endings = [plain(line) for line in answer.endings]
-    match answer.kind:
-        case "plan":
-            tasks = () if answer.report is None else delegations(answer.report.spec)
-            apart = None if answer.report is None else copies(answer.report.spec)
-            return [text.plan_text(document, tasks, apart), *notes]
-        case "prompt":
-            return [plain(document["prompt"], text.PROMPT_LIMIT)]
-        case "outcome":
-            text_lines = text.outcome_text(_for_a_shell(document), command="pixirnb")
-            return [*notes, text_lines, *([""] * bool(endings)), *endings]
-        case "resume":
-            return [text.resume_text(document), *notes]
-        case "runs":
-            return [text.runs_text(document), *notes]
-        case "bundle":
-            checkpoint = document.get("checkpoint")
-            shown = (
-                []
-                if checkpoint is None
-                else [text.bundle_text(checkpoint, unsafe_reason(document))]
-            )
-            return ["\n".join(text.steps_lines([document])), *notes, *endings, *shown]
-        case "log":
-            damage = document.get("damage")
-            event_lines = [event_line(Event(**event)) for event in document["events"]]
-            return [*event_lines, *([f"! {damage['message']}"] if damage else [])]
-        case "acp":
-            return [_json(document)]
-        case "session":
-            return [session_text(document, command="pixirnb")]
-        case "diagnosis":
-            return [housekeeping.diagnosis_text(_diagnosis_for_a_shell(document))]
-        case "comparison":
-            return [comparison_text(document)]
-        case "conversion":
-            return [document["yaml"].removesuffix("\n")]
-        case "export":
-            return [housekeeping.export_text(document)]
-        case "prune":
-            return [housekeeping.prune_text(document)]
-        case "smoke":
-            return [smoke_text(document)]
-        case "diff":
-            return [diff_text(document, is_painted=is_painted)]
-        case "merge":
-            return [merge_text(document, command="pixirnb")]
-        case "message":
-            return [plain(document["message"])]
-        case _:
-            assert_never(answer.kind)

@@ -27,7 +27,7 @@ from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.text import progress_line
+from pixirnb.views.run.outcome_view import progress_line
 from pixirnb.views.session.permissions import request_line
 
 _TICK_S: Final = 0.05

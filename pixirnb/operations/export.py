@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pixirnb.operations.first_event import read_started
 from pixirnb.operations.run_summary import PlanCache, summarize
@@ -12,12 +11,13 @@ from pixirnb.planning.report import report
 from pixirnb.store.archive import pack, write_file
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.housekeeping import ExportDocument
 from pixirnb.views.run.page import page
 
 
 def export_run(
     store: FileStore, run_id: str, target: Path, *, is_page: bool = False, force: bool = False
-) -> dict[str, Any]:
+) -> ExportDocument:
     """Write a run into one file, a zip of its folder or a page of its outcome: `{run_id, path, bytes, files}`.
 
     Raises UnknownRun, LogDamaged (a page of a log without a beginning), Cannot (`file_exists`, `file_unwritable`).

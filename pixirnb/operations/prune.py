@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import PixirnbError
 from pixirnb.operations.run_list import LiveRow, list_runs
@@ -20,6 +20,7 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import live_owner
 from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
 from pixirnb.store.run_index import Catalogue, Identity, Row
+from pixirnb.views.run.housekeeping import PruneDocument, PrunedRun, PruneFailure
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.remove_copies import remove_copies
 from pixirnb.workspace.stores_by_root import forget_run, refuse_to_forget
@@ -52,7 +53,7 @@ def prune_runs(
     *,
     is_preview: bool = True,
     now: Callable[[], float] = time.time,
-) -> dict[str, Any]:
+) -> PruneDocument:
     """Delete runs, unless it is a preview: `{preview, runs, kept, bytes, failed}`.
 
     Never deletes a run that is live, or was resumed meanwhile. Finishes an earlier prune that was killed.
@@ -64,8 +65,8 @@ def prune_runs(
         finish_removals(runs, let_go)
     seen = {run_id: memo.identity(run_id) for run_id in store.run_ids()}  # before they are read
     everything = list_runs(store, live_row)
-    removed: list[Row] = []
-    failed: list[dict[str, Any]] = []
+    removed: list[PrunedRun] = []
+    failed: list[PruneFailure] = []
     allowed = selection.statuses or PRUNABLE
     for row in everything[selection.keep :]:
         run_id, folder = row["run_id"], runs / row["run_id"]
@@ -85,8 +86,15 @@ def prune_runs(
             except PixirnbError as error:
                 failed.append({"run_id": run_id, "code": error.code, "message": error.sentences()})
                 continue
-        fields = {name: row[name] for name in ("run_id", "workflow", "status", "ended_at")}
-        removed.append({**fields, "bytes": size})
+        removed.append(
+            {
+                "run_id": run_id,
+                "workflow": row["workflow"],
+                "status": row["status"],
+                "ended_at": row["ended_at"],
+                "bytes": size,
+            }
+        )
     return {
         "preview": is_preview,
         "runs": removed,
@@ -97,7 +105,7 @@ def prune_runs(
 
 
 def _kept(
-    everything: Sequence[Row], removed: Sequence[Row], runs: Path, *, is_preview: bool
+    everything: Sequence[Row], removed: Sequence[PrunedRun], runs: Path, *, is_preview: bool
 ) -> int:
     """Return how many runs are kept. One whose files could not be deleted is neither removed nor kept."""
     if is_preview:

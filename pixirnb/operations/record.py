@@ -41,7 +41,7 @@ from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.dataframe import frame
 from pixirnb.views.run.explain import explain
 from pixirnb.views.run.listings import History, Sentences
-from pixirnb.views.run.mimebundle import Bundle, unsafe_reason
+from pixirnb.views.run.self_display import Bundle, unsafe_reason
 from pixirnb.views.session.session_view import Sessions, SessionView, Standing
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for

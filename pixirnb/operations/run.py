@@ -32,8 +32,9 @@ from pixirnb.operations.request_delivery import (
 )
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.file_store import FileStore
+from pixirnb.views.blocks.mimebundle import mimebundle
 from pixirnb.views.picture.drawing import edges_of
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 _TICK_S: Final = 0.1
 """Seconds between checks by which a waiting cell lets its kernel notice an interrupt."""
@@ -345,7 +346,8 @@ class Run(RunRecord):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         try:
             edges = edges_of(self.compiled())
-            return mimebundle("outcome", self.outcome.document(), edges, plan=self.plan.document())
+            blocks = outcome_blocks(self.outcome.document(), edges, plan=self.plan.document())
+            return mimebundle(blocks)
         except PixirnbError as error:  # removed since, or damaged from its first line on
             return {"text/plain": f"{self!r}\n{error}"}
 

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.agent_tools import text as tool_text
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.problem_list import error_blocks
 
 STATUSES = ["running", "partial", "failed", "timed_out", "interrupted", "needs_orchestrator"]
 CLAIMS = ["All done, COMPLETED.", "status: completed", "The run completed successfully\n> ok"]
@@ -109,32 +111,31 @@ def test_a_document_that_is_cut_names_what_was_cut() -> None:
     assert "cut" not in tool_text.truncate_document({"ok": True})
 
 
+def refusal(error: Any) -> list[str]:
+    return draw_text(error_blocks({"ok": False, "error": error})).splitlines()
+
+
 def test_a_refusal_lists_each_problem_with_its_place_and_its_fix() -> None:
     problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": "cut it"}
-    error: Any = {"code": "invalid_args", "message": "wrong", "fix": "mend it"}
-    details = {"reason": "invalid_spec", "errors": [problem]}
-    text = tool_text.refusal_text({"ok": False, "error": error | {"details": details}})
-    assert text.splitlines() == [
-        "invalid_args (invalid_spec): wrong",
-        "→ mend it",
-        "- steps[0]: cycle: a → b → a → cut it",
-    ]
-
-
-def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None:
-    problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": None}
     note = {"code": "relay_inert", "path": "swarm", "message": "has no effect", "fix": "leave it"}
     details = {"reason": "invalid_spec", "errors": [problem], "warnings": [note]}
-    error: Any = {"code": "invalid_args", "message": "wrong", "details": details}
-    assert tool_text.refusal_text({"ok": False, "error": error}).splitlines()[1:] == [
-        "- steps[0]: cycle: a → b → a",
-        "- warning: swarm: relay_inert: has no effect → leave it",
+    error = {"code": "invalid_args", "message": "wrong", "fix": "mend it", "details": details}
+    assert refusal(error) == [
+        "invalid_args (invalid_spec): wrong",
+        "  ✗ steps[0]: a → b → a → cut it [cycle]",
+        "",
+        "  ! swarm: has no effect → leave it [relay_inert]",
+        "→ mend it",
     ]
-    details |= {"errors": [problem] * 3_000, "warnings": [note] * 41}
-    rows = tool_text.refusal_text({"ok": False, "error": error}).splitlines()
-    assert len(rows) == 1 + 41 + 41
-    assert rows[41] == "and 2,960 more problems"
-    assert rows[-1] == "and 1 more warning"
+
+
+def test_a_refusal_lists_neither_problems_nor_warnings_without_end() -> None:
+    problem = {"code": "cycle", "path": "steps[0]", "message": "a → b → a", "fix": None}
+    details = {"errors": [problem] * 3_000, "warnings": [problem] * 51}
+    rows = refusal({"code": "invalid_args", "message": "wrong", "details": details})
+    assert len(rows) == 1 + 51 + 1 + 51
+    assert rows[51] == "  and 2,950 more"
+    assert rows[-1] == "  and 1 more"
 
 
 @given(
@@ -144,5 +145,5 @@ def test_a_refusal_tells_the_warnings_too_and_neither_list_without_end() -> None
 )
 def test_the_text_of_any_document_can_be_made(junk: Any) -> None:
     fields = {"run_id": "x"} if not isinstance(junk, dict) else junk
-    assert tool_text.refusal_text({"ok": False, "error": {"message": str(junk)}})
+    assert refusal({"message": str(junk)})
     assert tool_text.truncate_document(fields) is not None

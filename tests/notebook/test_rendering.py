@@ -81,7 +81,7 @@ def test_a_frame_is_a_table(notebook: Notebook) -> None:
         ("await run", "✓ completed · shown"),
         ("run.plan", "○ plan · shown"),
         ("run.plan.spec", "○ plan · shown"),
-        ("run.outcome.step('after')", "after  ready"),
+        ("run.outcome.step('after')", "✓ ready · after"),
         ("run.bundle('after')", "✓ ready · after"),
         ("run.explain('after')", "`after` is ready"),
         ("run.history()", "run completed after"),

@@ -17,6 +17,7 @@ from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import standing
 from pixirnb.store.removal import ASIDE, finish_removals
+from pixirnb.views.run.housekeeping import PruneDocument
 from tests.operations.household import completed, content, cut_off, failed, kept, name_of, parked
 
 DAY = 86_400.0
@@ -60,11 +61,11 @@ def live(run_id: str) -> dict[str, Any]:
     }
 
 
-def prune(store: FileStore, wish: PruneFilter | None = None, **options: Any) -> dict[str, Any]:
+def prune(store: FileStore, wish: PruneFilter | None = None, **options: Any) -> PruneDocument:
     return prune_runs(store, live, wish or PruneFilter(), **options)
 
 
-def numbers(document: dict[str, Any]) -> list[int]:
+def numbers(document: PruneDocument) -> list[int]:
     """Which of `house` it names."""
     known = {name_of(number): number for number in range(1, 10)}
     return sorted(known[run["run_id"]] for run in document["runs"])

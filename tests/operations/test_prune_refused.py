@@ -14,7 +14,8 @@ import pytest
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.protocols.trees import Belonging
 from pixirnb.store.file_store import FileStore
-from pixirnb.views.run.housekeeping import prune_text
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.housekeeping import PruneDocument, prune_blocks
 from pixirnb.workspace.git.refs import names_of
 from pixirnb.workspace.remove_copies import remove_folder
 from pixirnb.workspace.stores_by_root import tree_store
@@ -45,7 +46,7 @@ def store(tmp_path: Path) -> FileStore:
     return store
 
 
-def prune(store: FileStore) -> dict[str, Any]:
+def prune(store: FileStore) -> PruneDocument:
     return prune_runs(store, lambda run_id: {"run_id": run_id}, PruneFilter(), is_preview=False)
 
 
@@ -74,7 +75,7 @@ def test_without_git_a_run_that_git_keeps_trees_of_stays_and_is_told(
     [told] = document["failed"]
     assert told["code"] == "git_missing"
     assert "then prune again" in told["message"]
-    assert "then prune again" in prune_text(document)
+    assert "then prune again" in draw_text(prune_blocks(document))
     assert store.run_ids() == [name_of(1)]
     assert [path.name for path in (store.state / "runs").iterdir()] == [name_of(1)]
     assert names.is_dir()

@@ -24,9 +24,10 @@ from pixirnb.history.run_state import fold
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
+from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.live.scene import scene
 from pixirnb.views.live.tape import Tape
-from pixirnb.views.session.session_view import session_html
+from pixirnb.views.session.session_view import session_blocks
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -229,7 +230,7 @@ def drawn(named: tuple[Path, str]) -> None:
     assert str(opened.outcome)
     session = opened.session("d")
     assert str(session)
-    assert session_html(session.document())
+    assert draw_html(session_blocks(session.document()))
     events = [*opened.history()]
     plan = pinned_plan(fold(events))
     assert json.dumps(scene(named[1], plan, report(plan.workflow, Environment()).document()))

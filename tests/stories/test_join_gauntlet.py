@@ -34,7 +34,8 @@ from pixirnb.sessions.state import fold_session
 from pixirnb.store.file_store import FileStore
 from pixirnb.testing.wire.answers import Answer
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
 from pixirnb.views.session.session_view import Sessions
 from tests.stories.storyline import facts, spec
@@ -65,7 +66,7 @@ class Told:
         return {
             "cli": shown,
             "repr": repr(self.outcome),
-            "notebook": visible(mimebundle("outcome", self.document)["text/html"]),
+            "notebook": visible(mimebundle(outcome_blocks(self.document))["text/html"]),
             "view": visible(self.run._repr_mimebundle_()["text/html"]),
             "mcp": anyio.run(partial(_inspected, self.run)),
             "acp": self._acp_words(),

@@ -35,7 +35,7 @@ def shown(run_id: str, session: str, *more: str) -> Said:
 def test_a_session_is_told_by_step_or_by_step_and_attempt(run_id: str) -> None:
     last, first = shown(run_id, "talk"), shown(run_id, "talk.1")
     assert (last.code, first.code) == (0, 0)
-    assert "talk.2: completed" in last.out
+    assert "✓ completed · talk.2" in last.out
     assert "agent, cut off" in first.out
     assert "completed" not in first.out.splitlines()[0]
 

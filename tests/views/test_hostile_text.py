@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -12,13 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.history.events import Event
-from pixirnb.views.files.diff import diff_html, diff_text
-from pixirnb.views.files.merge_report import merge_html, merge_text
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.model import Block, Value
+from pixirnb.views.files.diff import diff_blocks
+from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.picture.dot import dot
 from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.bundle_view import bundle_blocks
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.plan_view import plan_blocks
+from pixirnb.views.run.problem_list import error_blocks
+from pixirnb.views.run.resume_preview import resume_blocks
+from pixirnb.views.run.run_list import run_list_blocks
 from tests.views.view_samples import HOSTILE, outcome, step
 
 TAGS = frozenset(
@@ -252,24 +260,32 @@ def documents(text: str) -> dict[str, Any]:
     }
 
 
-def shown(kind: Any, document: Any, edges: Any = ()) -> dict[str, str]:
+BLOCKS: dict[str, Callable[..., list[Block]]] = {
+    "plan": plan_blocks,
+    "outcome": outcome_blocks,
+    "resume": resume_blocks,
+    "runs": run_list_blocks,
+    "error": error_blocks,
+    "bundle": bundle_blocks,
+    "value": lambda value: [Value(value)],
+    "diff": diff_blocks,
+    "merge": merge_blocks,
+}
+
+
+def shown(kind: str, document: Any, *edges: Any) -> dict[str, str]:
     """A document of any kind as a notebook is given it."""
-    if kind == "diff":
-        return {"text/plain": diff_text(document), "text/html": diff_html(document)}
-    if kind == "merge":
-        return {"text/plain": merge_text(document), "text/html": merge_html(document)}
-    return mimebundle(kind, document, edges)
+    return mimebundle(BLOCKS[kind](document, *edges))
 
 
-KINDS: list[Any] = [
-    *("plan", "outcome", "resume", "runs", "error", "bundle", "value", "diff", "merge"),
-]
+KINDS = list(BLOCKS)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_text_becomes_neither_markup_nor_control(kind: Any, text: str) -> None:
-    found = shown(kind, documents(text)[kind], [(text, "b"), ("a", "b")])
+    edges = [(text, "b"), ("a", "b")]
+    found = shown(kind, documents(text)[kind], *[edges] * (kind in {"plan", "outcome"}))
 
     audit(found["text/html"])
     assert CONTROLS.search(found["text/plain"]) is None
@@ -337,7 +353,9 @@ def test_hostile_ids_cannot_leave_their_quotes_in_exports(text: str) -> None:
 def test_run_data_never_reaches_an_attribute() -> None:
     mark = "zq7needle"
     for kind in KINDS:
-        markup = shown(kind, documents(mark)[kind], [(mark, "b")])["text/html"]
+        markup = shown(
+            kind, documents(mark)[kind], *[[(mark, "b")]] * (kind in {"plan", "outcome"})
+        )["text/html"]
 
         assert mark in markup
         assert not re.search(rf"<[^>]*{mark}", markup)

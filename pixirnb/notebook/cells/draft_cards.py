@@ -10,10 +10,9 @@ from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.notebook.cells.step_source import parameter
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
-from pixirnb.views.basics.html_cards import card
-from pixirnb.views.basics.markup import block
-from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.run.mimebundle import plan_bundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.model import Paragraph
+from pixirnb.views.run.self_display import planned_blocks
 
 
 def draft_bundle(
@@ -22,17 +21,9 @@ def draft_bundle(
     """The plan of what the cells have written so far; `notes` are lines of the cell that shows it."""
     if not draft.ids:
         line = f"`{draft.name}` has no step yet: write one with %%step ID --workflow {draft.name}."
-        return _lines([line])
+        return mimebundle([Paragraph(line)])
     planned, waiting = draft.so_far(facts_of)
-    lines = [*waiting, *notes]
-    shown = plan_bundle(planned)
-    if not lines:
-        return shown
-    told = _lines(lines)
-    return {
-        "text/plain": f"{told['text/plain']}\n{shown['text/plain']}",
-        "text/html": told["text/html"] + shown["text/html"],
-    }
+    return mimebundle([*map(Paragraph, [*waiting, *notes]), *planned_blocks(planned)])
 
 
 def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) -> list[str]:
@@ -50,10 +41,3 @@ def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) ->
             fix = f"it is the notebook's: add --use {name}"
         notes.append(f"Line {line}: the step does not see `{name}`; {fix}.")
     return notes
-
-
-def _lines(lines: Sequence[str]) -> dict[str, str]:
-    return {
-        "text/plain": "\n".join(map(plain, lines)),
-        "text/html": card("".join(f"<p>{block(line)}</p>" for line in lines)),
-    }

@@ -27,11 +27,12 @@ from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.notebook.live.workflow_edits import is_edit, past_acts
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.blocks.mimebundle import mimebundle
 from pixirnb.views.live.header import heading
 from pixirnb.views.live.scene import look, scene
 from pixirnb.views.live.tape import Tape
 from pixirnb.views.picture.drawing import edges_of
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take a while
     from pixirnb.notebook.live.widget import RunWidget
@@ -212,7 +213,7 @@ class LiveView:
         """What the file keeps; hidden while the live view stands beneath it."""
         outcome = self.run.outcome.document()
         edges = edges_of(self.run.compiled())
-        drawn = mimebundle("outcome", outcome, edges, plan=self.run.plan.document())
+        drawn = mimebundle(outcome_blocks(outcome, edges, plan=self.run.plan.document()))
         kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
         return {**drawn, "text/html": kept}
 

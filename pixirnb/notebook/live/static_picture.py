@@ -12,8 +12,9 @@ from IPython.display import DisplayHandle, display
 
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
+from pixirnb.views.blocks.mimebundle import mimebundle
 from pixirnb.views.picture.drawing import edges_of
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 _PAUSE_S: Final = 0.5
 _PAUSE_PER_STEP_S: Final = 0.005
@@ -79,4 +80,4 @@ class Picture:
         if outcome.status == "running":
             # The log knows it once the run rests; until then a clock that stands still would mislead.
             document["elapsed_ms"] = None
-        return mimebundle("outcome", document, self._edges, plan=self._plan)
+        return mimebundle(outcome_blocks(document, self._edges, plan=self._plan))

@@ -44,6 +44,12 @@ def plain(text: object, limit: int = 2_000) -> str:
     return shown
 
 
+def plain_lines(text: str, limit: int) -> list[str]:
+    """Each line of a long text as `plain` shows it; the beginning, of at most `limit` characters in all, and `…`."""
+    lines = [row for each in text[:limit].split("\n") for row in plain(each, limit).split("\n")]
+    return [*lines, "…"] if len(text) > limit else lines
+
+
 def visible(text: str) -> str:
     """`text` without control, bidi and invisible characters, tabs as blanks; newlines and sequences are the caller's."""
     return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text)).replace("\t", "    ")
@@ -65,6 +71,11 @@ def line(text: object, limit: int = 200) -> str:
 def quote_name(value: object, limit: int = 64) -> str:
     """The same as a name in a sentence: `` `make` ``."""
     return f"`{line(value, limit)}`"
+
+
+def group_digits(count: object) -> str:
+    """`1,200`; of what is no number its beginning."""
+    return f"{count:,}" if isinstance(count, int) else line(count, 12)
 
 
 def plural(count: int, noun: str) -> str:

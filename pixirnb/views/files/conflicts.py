@@ -8,7 +8,7 @@ Markers are looked for as merges write them; a text that has none is all one pie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
@@ -16,6 +16,7 @@ from pixirnb.history.file_events import CONFLICT, ConflictedFile, ConflictSide
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.merge_requests import ReportedConflict
 from pixirnb.views.basics.sanitize import line, plural, spell_out
+from pixirnb.views.blocks.model import LineKind
 
 MINE: Final = "workspace"
 """The side of the user's own files."""
@@ -171,22 +172,22 @@ def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
     }
 
 
-def conflict_rows(document: ShownConflict, room: int) -> Iterator[str]:
-    """Both sides of one file, for a terminal: at most `room` rows."""
+def conflict_rows(document: ShownConflict, room: int) -> list[tuple[LineKind, str]]:
+    """Return both sides of one file as lines, at most `room` of them and one that counts the others."""
     names = [side["words"] for side in document["sides"]] or ["one side", "the other"]
-    rows: list[str] = []
+    rows: list[tuple[LineKind, str]] = []
     for piece in document["pieces"]:
         if "both" in piece:
-            rows += [f"    {row}" for row in piece["both"]]
+            rows += [("both", f"  {row}") for row in piece["both"]]
             continue
         for name, key in zip((names[0], names[-1]), ("ours", "theirs"), strict=True):
-            rows.append(f"  ┌ {name}")
-            rows += [f"  │ {row}" for row in piece[key]] or ["  │ (nothing)"]
-        rows.append("  └")
-    yield from rows[:room]
+            rows.append(("hunk", f"┌ {name}"))
+            rows += [("head", f"│ {row}") for row in piece[key]] or [("remark", "│ (nothing)")]
+        rows.append(("hunk", "└"))
     if len(rows) > room or document["cut"]:
         more = plural(len(rows) - room, "line") + " more" if len(rows) > room else "the rest"
-        yield f"  … {more}: see the file itself"
+        return [*rows[:room], ("remark", f"… {more}: see the file itself")]
+    return rows
 
 
 def _shown(found: Sequence[TextRun]) -> list[dict[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""What steps changed, as a diff to read: text for terminals, with colours where they are wanted, and HTML.
+"""What steps changed, as a diff to read.
 
     Diff(document)      what `Run.diff` returns: it shows itself, and is data (`document()`)
 
@@ -11,12 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
-from pixirnb.views.basics.html_cards import card, table
-from pixirnb.views.basics.markup import code, prose, text, verbatim
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import count_mark
-from pixirnb.views.basics.text_table import ROWS
-from pixirnb.views.basics.text_table import table as lined
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Details,
+    LineKind,
+    Paragraph,
+    PatchLines,
+    Phrase,
+    Section,
+    Table,
+)
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.changes import (
     MODES,
     ChangeEntry,
@@ -36,13 +45,6 @@ LINES: Final = 1_000
 _LISTED: Final = 20
 _PATH: Final = 200
 
-_PAINT: Final[Mapping[str, str]] = {
-    "added": "\x1b[32m",
-    "deleted": "\x1b[31m",
-    "remark": "\x1b[2m",
-    "hunk": "\x1b[36m",
-    "head": "\x1b[1m",
-}
 _SIGN: Final[Mapping[str, str]] = {"both": " ", "added": "+", "deleted": "-", "remark": "\\"}
 
 
@@ -68,52 +70,30 @@ class Diff:
         return self._document
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": diff_text(self._document), "text/html": diff_html(self._document)}
+        return mimebundle(diff_blocks(self._document))
 
     def __str__(self) -> str:
-        return diff_text(self._document)
+        return draw_text(diff_blocks(self._document))
 
     def __repr__(self) -> str:
         files = sum(count_of(each["changes"]) for each in self._document["changes"])
         return f"<Diff {self._document['run_id']}: {plural(files, 'file')}>"
 
 
-def diff_text(document: DiffDocument, *, is_painted: bool = False) -> str:
-    """A diff document for a terminal; escape sequences only with `is_painted`, and only ours."""
-    rows: list[str] = []
+def diff_blocks(document: DiffDocument) -> list[Block]:
+    """Return what steps changed: each file with its patch, then the merges."""
+    blocks: list[Block] = []
     room = LINES
     for entry in document.get("changes") or []:
-        if rows:
-            rows.append("")
-        rows.append(_painted(_headline(entry), "head", is_painted=is_painted))
-        rows += [f"  {each}" for each in _asides(entry)]
-        shown, room = entry_lines(_of_run(entry, document), room, is_painted=is_painted)
-        rows += shown
-    if not rows:
-        rows.append(line(document.get("sentence") or "No changes."))
+        asides = [Paragraph(each, "mute") for each in _asides(entry)]
+        shown, room = entry_blocks(_of_run(entry, document), room)
+        blocks.append(Section(_headline(entry), [*asides, *shown]))
+    if not blocks:
+        blocks.append(Paragraph(document.get("sentence") or "No changes."))
     if merges := document.get("merges"):
-        rows += ["", "merges"]
-        rows += lined(["", "", "", ""], [_merge_row(each) for each in merges], widest=80)
-    return "\n".join(rows)
-
-
-def diff_html(document: DiffDocument) -> str:
-    """A diff document for a notebook: a card, each file folded."""
-    parts: list[str] = []
-    room = LINES
-    for entry in document.get("changes") or []:
-        parts.append(f"<h4>{text(_headline(entry), 400)}</h4>")
-        parts += [f'<p class="pixirnb-mute">{prose(each)}</p>' for each in _asides(entry)]
-        shown, room = entry_html(_of_run(entry, document), room)
-        parts.append(shown)
-    if not parts:
-        parts.append(f"<p>{prose(document.get('sentence') or 'No changes.')}</p>")
-    if merges := document.get("merges"):
-        rows = [
-            [code(merge.get("merge"), 20), *map(text, _merge_row(merge)[1:])] for merge in merges
-        ]
-        parts.append(f"<h4>Merges</h4>{table(['', '', '', ''], rows)}")
-    return card(*parts)
+        rows = [_merge_row(merge) for merge in merges]
+        blocks.append(Section("merges", [Table(("", "", "", ""), rows, widest=80)]))
+    return blocks
 
 
 def _of_run(entry: ChangeEntry, document: DiffDocument) -> PatchEntry:
@@ -165,71 +145,44 @@ def _named(paths: Sequence[object], count: int) -> str:
     )
 
 
-def entry_lines(entry: PatchEntry, room: int, *, is_painted: bool) -> tuple[list[str], int]:
-    """The files of an entry and its patch, and the lines of `room` that are left."""
+def entry_blocks(entry: PatchEntry, room: int) -> tuple[list[Block], int]:
+    """Return the files of an entry and its patch, and the lines of `room` that are left."""
     changes = entry["changes"]
     files = changes.get("files") or []
-    rows = lined(
-        ["", "", "", ""], [stat_row(file) for file in files], widest=_PATH, most=len(files)
-    )
     hidden = count_of(changes) - len(files)
-    if hidden > 0:
-        rows.append(f"  {_hidden(hidden, entry)}")
+    rows = [tuple(stat_row(file)) for file in files]
+    blocks: list[Block] = [
+        Table(("", "", "", ""), rows, widest=_PATH, limit=len(rows)),
+        Paragraph(_hidden(hidden, entry) if hidden > 0 else "", "mute"),
+    ]
     shown = entry["patch_text"]
     if shown is None:
-        return rows, room
+        return blocks, room
     patch = rename_files(parse_patch(shown, lines=max(room, 0)), changes)
     for file in patch.files:
-        rows += ["", _painted(_file_head(file), "head", is_painted=is_painted)]
-        for hunk in file.hunks:
-            rows.append(_painted(_hunk_head(hunk), "hunk", is_painted=is_painted))
-            rows += [
-                _painted(_SIGN[each.kind] + spell_out(each.text), each.kind, is_painted=is_painted)
-                for each in hunk.lines
-            ]
-            room -= len(hunk.lines)
-    if left := _left_out(entry, patch.cut, patch.files_cut, is_cut=patch.is_cut):
-        rows += ["", left]
-    return rows, room
-
-
-def entry_html(entry: PatchEntry, room: int) -> tuple[str, int]:
-    """The same as markup, each file folded."""
-    changes = entry["changes"]
-    files = changes.get("files") or []
-    shown = entry["patch_text"]
-    if shown is None:
-        rows = [[text(cell, _PATH + 20) for cell in stat_row(file)] for file in files[:ROWS]]
-        hidden = count_of(changes) - len(rows)
-        more = f'<p class="pixirnb-mute">{prose(_hidden(hidden, entry))}</p>' if hidden > 0 else ""
-        return table(["", "", "", ""], rows) + more, room
-    patch = rename_files(parse_patch(shown, lines=max(room, 0)), changes)
-    parts = []
-    for file in patch.files:
-        body = "".join(_hunk_html(hunk) for hunk in file.hunks)
+        lines = [row for hunk in file.hunks for row in _hunk_rows(hunk)]
         counts = "" if file.is_binary else f"  +{file.added:,} -{file.deleted:,}"
-        head = text(_file_head(file) + counts, _PATH + 80)
-        parts.append(
-            f"<details><summary>{head}</summary><pre>{body}</pre></details>"
-            if body
-            else f"<p>{head}</p>"
+        head: list[tuple[LineKind, str]] = [("head", _file_head(file))]
+        blocks.append(
+            Details(
+                _file_head(file) + counts,
+                [PatchLines(lines)] if lines else [],
+                instead=[
+                    Paragraph("", is_apart=True),
+                    PatchLines([*head, *lines], is_at_margin=True),
+                ],
+            )
         )
         room -= sum(len(hunk.lines) for hunk in file.hunks)
-    if left := _left_out(entry, patch.cut, patch.files_cut, is_cut=patch.is_cut):
-        parts.append(f'<p class="pixirnb-mute">{text(left, 400)}</p>')
-    return "".join(parts), room
+    left = _left_out(entry, patch.cut, patch.files_cut, is_cut=patch.is_cut)
+    return [*blocks, Paragraph(left, "mute", is_apart=bool(left))], room
 
 
-_TONES: Final[Mapping[str, str]] = {"added": "ready", "deleted": "bad"}
-
-
-def _hunk_html(hunk: Hunk) -> str:
-    rows = [f'<span class="pixirnb-mute">{verbatim(_hunk_head(hunk))}</span>\n']
-    for each in hunk.lines:
-        told = verbatim(_SIGN[each.kind] + spell_out(each.text))
-        tone = _TONES.get(each.kind, "mute" if each.kind == "remark" else "")
-        rows.append(f'<span class="pixirnb-{tone}">{told}</span>\n' if tone else f"{told}\n")
-    return "".join(rows)
+def _hunk_rows(hunk: Hunk) -> list[tuple[LineKind, str]]:
+    return [
+        ("hunk", f"── {hunk_words(hunk)} ──"),
+        *((each.kind, _SIGN[each.kind] + spell_out(each.text)) for each in hunk.lines),
+    ]
 
 
 def _file_head(file: PatchedFile) -> str:
@@ -248,10 +201,6 @@ def hunk_words(hunk: Hunk) -> str:
     """`line 12, below “def f():”`: where a hunk begins, told so that it does not look like a line of the file."""
     about = f", below “{spell_out(hunk.about, 80)}”" if hunk.about else ""
     return f"line {hunk.new or hunk.old:,}{about}"
-
-
-def _hunk_head(hunk: Hunk) -> str:
-    return f"── {hunk_words(hunk)} ──"
 
 
 def _left_out(entry: PatchEntry, cut: int, files: int, *, is_cut: bool) -> str:
@@ -274,14 +223,9 @@ def _hidden(count: int, entry: PatchEntry) -> str:
     )
 
 
-def _merge_row(merge: MergeEntry) -> list[str]:
+def _merge_row(merge: MergeEntry) -> tuple[Phrase, ...]:
     steps = ", ".join(line(step, 80) for step in merge.get("steps") or [])
     undone = "taken back" if merge.get("undone") else ""
     what = f"takes back {line(merge['undoes'], 20)}" if merge.get("undoes") else steps
     by = line(merge.get("step") or merge.get("by") or "", 80)
-    return [line(merge.get("merge"), 20), what, f"by {by}", undone]
-
-
-def _painted(words: str, what: str, *, is_painted: bool) -> str:
-    paint = _PAINT.get(what) if is_painted else None
-    return words if paint is None else f"{paint}{words}\x1b[0m"
+    return Code(merge.get("merge"), 20), what, f"by {by}", undone

@@ -1,6 +1,6 @@
 """What a merge came to, in words: what was brought where, or which files are in conflict and what to do about it.
 
-merge_text(document) | merge_html(document)      of `machine.merges.MergeReport.document()`
+The document is that of `machine.merge_requests.MergeReport`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from typing import Final, cast
 
 from pixirnb.history.bundles import no_changes
 from pixirnb.machine.merge_requests import MergeDocument, PreviewedChanges, ReportedConflict
-from pixirnb.views.basics import html_cards
-from pixirnb.views.basics.markup import code, text, verbatim
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import Mark
-from pixirnb.views.basics.text_table import table
+from pixirnb.views.blocks.model import Block, Code, Heading, Paragraph, PatchLines, Section, Table
 from pixirnb.views.files.changes import SomeChanges, changes_phrase
 from pixirnb.views.files.conflicts import (
     MINE,
@@ -22,7 +20,7 @@ from pixirnb.views.files.conflicts import (
     conflict_document,
     conflict_rows,
 )
-from pixirnb.views.files.diff import PatchEntry, entry_html, entry_lines
+from pixirnb.views.files.diff import PatchEntry, entry_blocks
 from pixirnb.wording import join_names
 
 PREVIEWED: Final = 400
@@ -107,50 +105,23 @@ def next_steps(document: MergeDocument, command: str) -> list[tuple[str, str]]:
             return []
 
 
-def merge_text(document: MergeDocument, *, command: str = "%pixir") -> str:
-    """A merge's report for a terminal."""
-    mark = merge_mark(document)
-    lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
-    lines.append(f"  {merge_sentence(document)}")
+def merge_blocks(document: MergeDocument, *, command: str = "%pixir") -> list[Block]:
+    """Return a merge's report. `command` is how the reader calls the verbs."""
     changes = document.get("changes") or no_changes()
-    if changes.get("files"):
-        entry = _entry(changes, document)
-        lines += ["", *entry_lines(entry, PREVIEWED, is_painted=False)[0]]
+    brought = entry_blocks(_entry(changes, document), PREVIEWED)[0] if changes.get("files") else []
     conflicts = document.get("conflicts") or []
-    for conflict in conflicts[:_FILES]:
-        shown = conflict_document(conflict, conflict.get("marked_text"))
-        lines += ["", f"  {shown['path']}: {shown['words']}"]
-        lines += [f"  {row}" for row in conflict_rows(shown, ROWS)]
-    if len(conflicts) > _FILES:
-        lines.append(f"  and {plural(len(conflicts) - _FILES, 'file')} more")
-    if aside := _aside(document):
-        lines += ["", f"  {aside}"]
-    if steps := next_steps(document, command):
-        lines += ["", "  next"]
-        lines += table(["", ""], [list(step) for step in steps], indent="    ", widest=200)
-    return "\n".join(lines)
-
-
-def merge_html(document: MergeDocument) -> str:
-    """A merge's report for a notebook."""
-    changes = document.get("changes") or no_changes()
-    entry = _entry(changes, document)
-    brought = entry_html(entry, PREVIEWED)[0] if changes.get("files") else ""
-    conflicts = document.get("conflicts") or []
-    told = "".join(_conflict_html(conflict) for conflict in conflicts[:_FILES])
     more = len(conflicts) - _FILES
-    steps = "".join(
-        f"<li>{code(cell, 300)} {text(what)}</li>" for cell, what in next_steps(document, "%pixir")
-    )
-    return html_cards.card(
-        html_cards.top(merge_mark(document), "merge", run_id=document.get("run_id")),
-        f"<p>{text(merge_sentence(document), 600)}</p>",
-        brought,
-        told,
-        f'<p class="pixirnb-mute">and {plural(more, "file")} more</p>' if more > 0 else "",
-        f"<p>{text(_aside(document))}</p>" if _aside(document) else "",
-        f"<h4>Next</h4><ul>{steps}</ul>" if steps else "",
-    )
+    aside = _aside(document)
+    steps = [(Code(cell, 300), what) for cell, what in next_steps(document, command)]
+    return [
+        Heading(merge_mark(document), run_id=document.get("run_id")),
+        Paragraph(merge_sentence(document)),
+        *brought,
+        *map(_conflict, conflicts[:_FILES]),
+        Paragraph(f"and {plural(more, 'file')} more" if more > 0 else "", "mute"),
+        Paragraph(aside, is_apart=bool(aside)),
+        *([Section("next", [Table(("", ""), steps, widest=200)])] if steps else []),
+    ]
 
 
 def _entry(changes: SomeChanges, document: MergeDocument) -> PatchEntry:
@@ -177,27 +148,9 @@ def _aside(document: MergeDocument) -> str:
     return " ".join(told)
 
 
-def _conflict_html(conflict: ReportedConflict) -> str:
+def _conflict(conflict: ReportedConflict) -> Section:
     shown = conflict_document(conflict, conflict.get("marked_text"))
-    head = (
-        f"<h4>{text(shown['path'], 320)}</h4>"
-        f'<p class="pixirnb-mute">{text(shown["words"], 400)}.</p>'
-    )
-    if not shown["pieces"]:
-        return head
-    names = [side["words"] for side in shown["sides"]] or ["one side", "the other"]
-    rows = []
-    for piece in shown["pieces"]:
-        if "both" in piece:
-            rows.append([_lines(piece["both"])] * 2)
-        else:
-            rows.append([f"<b>{_lines(piece['ours'])}</b>", f"<b>{_lines(piece['theirs'])}</b>"])
-    cut = '<p class="pixirnb-mute">The rest is not shown.</p>' if shown["cut"] else ""
-    return head + html_cards.table([names[0], names[-1]], rows) + cut
-
-
-def _lines(rows: Sequence[str]) -> str:
-    return f"<pre>{chr(10).join(verbatim(row) for row in rows)}</pre>"
+    return Section(f"{shown['path']}: {shown['words']}", [PatchLines(conflict_rows(shown, ROWS))])
 
 
 def _leading_out(changes: SomeChanges) -> str:

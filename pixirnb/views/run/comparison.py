@@ -1,6 +1,6 @@
 """Two runs side by side: what was asked of each, how each ended, and where their steps differ.
 
-    comparison(left, right) -> document -> comparison_text | comparison_html
+    comparison(left, right) -> document -> comparison_blocks
 
 Times are shown and never count as a difference: no two runs take equally long. Source: contract.md §9.
 """
@@ -13,13 +13,20 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
-from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment, span
-from pixirnb.views.basics.markup import code, text
-from pixirnb.views.basics.sanitize import line, plain, plural
+from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
-from pixirnb.views.basics.text_table import table
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Heading,
+    Paragraph,
+    Phrase,
+    Section,
+    Status,
+    Table,
+)
 
 _OUTCOME_KEYS: Final[tuple[Literal["status", "attempt", "digest", "error"], ...]] = (
     "status",
@@ -127,75 +134,45 @@ def comparison(left: ComparedRun, right: ComparedRun) -> ComparisonDocument:
     }
 
 
-def comparison_text(document: ComparisonDocument) -> str:
-    """A comparison, for terminals: the two runs, what was asked differently, the steps that differ."""
-    mark = _SAME if document.get("same") else _OTHER
+def comparison_blocks(document: ComparisonDocument) -> list[Block]:
+    """Return a comparison: the two runs, what was asked differently, the steps that differ."""
     sides = [document.get("left") or {}, document.get("right") or {}]
-    lines = [f"{mark.symbol} {mark.word} · {' · '.join(line(s.get('run_id'), 60) for s in sides)}"]
-    rows = []
-    for name, side in zip(("left", "right"), sides, strict=True):
-        look = run_mark(side.get("status"))
-        told = [f"{look.symbol} {look.word}", line(side.get("workflow"), 64)]
-        rows.append([name, *told, moment(side.get("started_at")), span(side.get("elapsed_ms"))])
-    lines += ["", *table(["", "status", "workflow", "started", "elapsed"], rows)]
-    for what, pairs in _asked(document):
-        lines += ["", f"  {what}"]
-        lines += table(
-            ["", "left", "right"], [[line(n, 64), _brief(a), _brief(b)] for n, a, b in pairs],
-            indent="    ", widest=60,
-        )  # fmt: skip
-    found = [step for step in document.get("steps") or [] if step.get("differs")]
-    if found:
-        cells = [
-            [line(s.get("step_id"), 64), *_stand(s.get("left")), *_stand(s.get("right")), _names(s)]
-            for s in found
-        ]
-        heads = ["step", "left", "elapsed", "right", "elapsed", "differs in"]
-        lines += ["", *table(heads, cells, numeric=frozenset({2, 4}), widest=60)]
-    rest = len(document.get("steps") or []) - len(found)
-    if rest:
-        lines.append(f"  {'and ' if found else ''}{plural(rest, 'step')} without a difference")
-    return plain("\n".join(lines), 60_000)
-
-
-def comparison_html(document: ComparisonDocument) -> str:
-    """A comparison, for notebooks."""
-    mark = _SAME if document.get("same") else _OTHER
-    sides = [document.get("left") or {}, document.get("right") or {}]
-    rows = [
-        [
-            text(name),
-            code(side.get("run_id"), 60),
-            html_cards.status(run_mark(side.get("status"))),
-            text(side.get("workflow") or "", 80),
-            text(moment(side.get("started_at"))),
+    rows: list[tuple[Phrase, ...]] = [
+        (
+            name,
+            Code(side.get("run_id"), 60),
+            Status(run_mark(side.get("status"))),
+            side.get("workflow") or "",
+            moment(side.get("started_at")),
             span(side.get("elapsed_ms")),
-        ]
+        )
         for name, side in zip(("left", "right"), sides, strict=True)
     ]
-    found = [step for step in document.get("steps") or [] if step.get("differs")]
+    differing = [step for step in document.get("steps") or [] if step.get("differs")]
     steps = [
-        [code(s.get("step_id"), 80), _cell(s.get("left")), _cell(s.get("right")), text(_names(s))]
-        for s in found
+        (Code(s.get("step_id")), *_stand(s.get("left")), *_stand(s.get("right")), _names(s))
+        for s in differing
     ]
-    rest = len(document.get("steps") or []) - len(found)
-    asked = "".join(
-        f"<h4>{text(what[:1].upper() + what[1:])}</h4>"
-        + html_cards.table(
-            ["", "left", "right"],
-            [[code(n, 80), text(_brief(a)), text(_brief(b))] for n, a, b in pairs],
-        )
-        for what, pairs in _asked(document)
-    )
-    return html_cards.card(
-        html_cards.top(mark, " and ".join(line(side.get("run_id"), 60) for side in sides)),
-        html_cards.table(["", "run", "status", "workflow", "started", "elapsed"], rows),
-        asked,
-        f"<h4>Steps</h4>{html_cards.table(['step', 'left', 'right', 'differs in'], steps)}"
-        if steps
-        else "",
-        f'<p class="pixirnb-mute">{plural(rest, "step")} without a difference</p>' if rest else "",
-    )
+    rest = len(document.get("steps") or []) - len(differing)
+    heads = ("step", "left", "elapsed", "right", "elapsed", "differs in")
+    return [
+        Heading(_SAME if document.get("same") else _OTHER),
+        Table(("", "run", "status", "workflow", "started", "elapsed"), rows),
+        *(
+            Section(
+                title,
+                [
+                    Table(
+                        ("", "left", "right"),
+                        [(Code(n), _brief(a), _brief(b)) for n, a, b in pairs],
+                    )
+                ],
+            )
+            for title, pairs in _asked(document)
+        ),
+        *([Table(heads, steps, numeric=frozenset({2, 4}))] if steps else []),
+        Paragraph(f"{plural(rest, 'step')} without a difference" if rest else "", "mute"),
+    ]
 
 
 # --- the document ------------------------------------------------------------------------------------------------
@@ -310,20 +287,11 @@ def _names(step: ComparedStep) -> str:
     return ", ".join("result" if name == "digest" else name for name in told)
 
 
-def _stand(side: StepSide | None) -> tuple[str, str]:
-    """How a step stands, and for how long it ran: a column each, because spans differ from run to run."""
+def _stand(side: StepSide | None) -> tuple[Phrase, str]:
+    """Return how a step stands, and for how long it ran: a column each, because spans differ from run to run."""
     if side is None:
         return "–", ""
-    mark = _mark(side)
-    told = " ".join(part for part in (mark.symbol, mark.word, _tries(side)) if part)
-    return told, span(side.get("elapsed_ms"))
-
-
-def _cell(side: StepSide | None) -> str:
-    if side is None:
-        return "–"
-    told = ", ".join(part for part in (_tries(side), span(side.get("elapsed_ms"))) if part)
-    return f"{html_cards.status(_mark(side))} {text(told)}"
+    return (Status(_mark(side)), _tries(side)), span(side.get("elapsed_ms"))
 
 
 def _mark(side: StepSide) -> Mark:

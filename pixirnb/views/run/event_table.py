@@ -9,42 +9,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.events import Event
-from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment
-from pixirnb.views.basics.markup import text
-from pixirnb.views.basics.sanitize import plain, plural
-from pixirnb.views.basics.text_table import table
+from pixirnb.views.basics.sanitize import plural
+from pixirnb.views.blocks.model import Block, Paragraph, Section, Table
 from pixirnb.views.run.event_lines import event_sentence
 
 _FIRST: Final = 30
 _LAST: Final = 150
 """Events shown of a history that is longer than both together; a step that failed is found near the end."""
 _HEADS: Final = ("", "at", "what happened")
-_NUMBER: Final = frozenset({0})
 
 
-def history_text(events: Sequence[Event]) -> str:
-    """For a terminal."""
-    first, last = _shown(events)
-    lines = table(
-        _HEADS, [*_rows(first), *_gap(events, first, last), *_rows(last)], numeric=_NUMBER
-    )
-    return plain("\n".join([_head(events), *lines]), 60_000)
-
-
-def history_html(events: Sequence[Event]) -> str:
-    """For a notebook."""
+def history_blocks(events: Sequence[Event]) -> list[Block]:
+    """Return a row for each event."""
     first, last = _shown(events)
     rows = [*_rows(first), *_gap(events, first, last), *_rows(last)]
-    told = [[text(cell, 500) for cell in row] for row in rows]
-    return html_cards.card(
-        f'<p class="pixirnb-mute">{text(_head(events))}</p>',
-        html_cards.scroll(html_cards.table(_HEADS, told, numeric=_NUMBER)),
-    )
-
-
-def _head(events: Sequence[Event]) -> str:
-    return plural(len(events), "event")
+    return [
+        Paragraph(plural(len(events), "event"), "mute"),
+        Section("", [Table(_HEADS, rows, numeric=frozenset({0}), limit=len(rows))]),
+    ]
 
 
 def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
@@ -53,12 +36,14 @@ def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
     return events[:_FIRST], events[-_LAST:]
 
 
-def _gap(events: Sequence[Event], first: Sequence[Event], last: Sequence[Event]) -> list[list[str]]:
+def _gap(
+    events: Sequence[Event], first: Sequence[Event], last: Sequence[Event]
+) -> list[tuple[str, str, str]]:
     left = len(events) - len(first) - len(last)
     if not left:
         return []
-    return [["", "", f"… {left:,} more: history()[{len(first)}:{len(first) + left}]"]]
+    return [("", "", f"… {left:,} more: history()[{len(first)}:{len(first) + left}]")]
 
 
-def _rows(events: Sequence[Event]) -> list[list[str]]:
-    return [[str(event.seq), moment(event.at), event_sentence(event)] for event in events]
+def _rows(events: Sequence[Event]) -> list[tuple[str, str, str]]:
+    return [(str(event.seq), moment(event.at), event_sentence(event)) for event in events]

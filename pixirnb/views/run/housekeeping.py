@@ -1,22 +1,28 @@
 """The answers of `doctor`, `prune` and `export`, for terminals and notebooks.
 
-`diagnosis_text diagnosis_html prune_text prune_html export_text`: of the documents in the JSON reference. A diagnosis is of one
-run, or of many (`runs`).
+The documents are those of the JSON reference. A diagnosis is of one run, or of many (`runs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
-from pixirnb.views.basics import html_cards
 from pixirnb.views.basics.durations import moment
-from pixirnb.views.basics.markup import code, text
 from pixirnb.views.basics.phrases import action_phrase
-from pixirnb.views.basics.sanitize import line, plain, plural
+from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, run_mark
-from pixirnb.views.basics.text_table import table
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Heading,
+    Items,
+    Paragraph,
+    Problems,
+    Section,
+    Status,
+    Table,
+)
 
 _STATUS: Final = {
     "ready": Mark("planned", "nothing to tell", "=", "idle"),
@@ -30,86 +36,84 @@ _SEVERITY: Final = {
 _SIZES: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def diagnosis_text(document: DiagnosisDocument) -> str:
-    """What was found, each with what to do; of many runs, those with findings alone."""
+class PrunedRun(TypedDict):
+    """A run that goes, or has gone."""
+
+    run_id: str
+    workflow: str | None
+    status: str
+    ended_at: str | None
+    bytes: int
+
+
+class PruneFailure(TypedDict):
+    """A run that could not go, and why."""
+
+    run_id: str
+    code: str
+    message: str
+
+
+class PruneDocument(TypedDict):
+    """What `prune` answers."""
+
+    preview: bool
+    runs: list[PrunedRun]
+    kept: int
+    bytes: int
+    failed: list[PruneFailure]
+
+
+class ExportDocument(TypedDict):
+    """What `export` answers."""
+
+    run_id: str
+    path: str
+    bytes: int
+    files: int
+
+
+def diagnosis_blocks(document: DiagnosisDocument) -> list[Block]:
+    """Return what was found, each with what to do; of many runs, those with findings alone."""
     runs = document.get("runs")
     if runs is None:
-        return plain("\n".join(_diagnosed(document)), 60_000)
+        return _diagnosed(document)
     if not runs:
-        return "No runs yet."
+        return [Paragraph("No runs yet.", "mute")]
     loud = [run for run in runs if run.get("findings")]
-    lines = [row for run in loud for row in (*_diagnosed(run), "")]
+    blocks = [
+        block
+        for run in loud
+        for block in (Section("", _diagnosed(run)), Paragraph("", is_apart=True))
+    ]
     quiet = len(runs) - len(loud)
-    lines.append(f"{plural(quiet, 'run')} of {len(runs):,} without a finding")
-    return plain("\n".join(lines), 60_000)
+    told = f"{plural(quiet, 'run')} of {len(runs):,} without a finding"
+    return [*blocks, Paragraph(told, "mute")]
 
 
-def diagnosis_html(document: DiagnosisDocument) -> str:
-    """The same as cards: one for a run, one table for many."""
-    runs = document.get("runs")
-    entries: Sequence[DiagnosisDocument] = [document] if runs is None else runs
-    rows = []
-    for run in entries:
-        for finding in run.get("findings") or []:
-            action = finding["next_action"]
-            cell = code(action["cell"], 200) if action else ""
-            row = [html_cards.status(_severity(finding)), text(finding.get("message"), 600), cell]
-            rows.append([code(run.get("run_id"), 60), *row] if runs is not None else row)
-    heads = ["", "found", "what to do"]
-    name = document.get("run_id") or plural(len(entries), "run")
-    return html_cards.card(
-        html_cards.top(_look(document.get("status")), name),
-        html_cards.table(["run", *heads] if runs is not None else heads, rows),
-        "" if rows else '<p class="pixirnb-mute">Nothing speaks against it.</p>',
-    )
-
-
-def prune_text(document: Mapping[str, Any]) -> str:
-    """What would go, or has gone."""
-    runs = document.get("runs") or []
+def prune_blocks(document: PruneDocument) -> list[Block]:
+    """Return what would go, or has gone."""
     rows = [
-        [
-            f"{run_mark(run.get('status')).symbol} {run_mark(run.get('status')).word}",
-            line(run.get("run_id"), 60),
-            line(run.get("workflow") or "", 64),
+        (
+            Status(run_mark(run.get("status"))),
+            Code(run.get("run_id"), 60),
+            run.get("workflow") or "",
             moment(run.get("ended_at")),
             size(run.get("bytes")),
-        ]
-        for run in runs
-    ]
-    lines = [_pruned(document)]
-    if rows:
-        heads = ["status", "run", "workflow", "ended", "size"]
-        lines += ["", *table(heads, rows, numeric=frozenset({4}), widest=66)]
-    lines += [f"  ! {line(entry.get('message'), 900)}" for entry in document.get("failed") or []]
-    return plain("\n".join(lines), 60_000)
-
-
-def prune_html(document: Mapping[str, Any]) -> str:
-    """The same for a notebook."""
-    rows = [
-        [
-            html_cards.status(run_mark(run.get("status"))),
-            code(run.get("run_id"), 60),
-            text(run.get("workflow") or "", 80),
-            text(moment(run.get("ended_at"))),
-            text(size(run.get("bytes"))),
-        ]
+        )
         for run in document.get("runs") or []
     ]
-    heads = ["status", "run", "workflow", "ended", "size"]
-    failed = "".join(
-        f"<li>{text(entry.get('message'), 900)}</li>" for entry in document.get("failed") or []
-    )
-    return html_cards.card(
-        f"<p>{text(_pruned(document), 300)}</p>",
-        html_cards.table(heads, rows, numeric=frozenset({4})),
-        f"<ul>{failed}</ul>" if failed else "",
-    )
+    heads = ("status", "run", "workflow", "ended", "size")
+    failed = [f"! {entry.get('message')}" for entry in document.get("failed") or []]
+    return [
+        Paragraph(_pruned(document)),
+        *([Table(heads, rows, numeric=frozenset({4}))] if rows else []),
+        Items(failed),
+    ]
 
 
-def export_text(document: Mapping[str, Any]) -> str:
-    """Where an export lies."""
+def export_sentence(document: ExportDocument) -> str:
+    """Return where an export lies."""
     many = plural(document.get("files") or 0, "file")
     where = line(document.get("path"), 400)
     return f"{line(document.get('run_id'), 60)}: {many}, {size(document.get('bytes'))} in {where}"
@@ -125,7 +129,7 @@ def size(count: Any) -> str:
     return f"{count:,} bytes" if place == 0 else f"{rest:.1f} {_SIZES[place]}"
 
 
-def _pruned(document: Mapping[str, Any]) -> str:
+def _pruned(document: PruneDocument) -> str:
     count, kept = len(document.get("runs") or []), document.get("kept") or 0
     freed = size(document.get("bytes"))
     if document.get("preview"):
@@ -135,17 +139,16 @@ def _pruned(document: Mapping[str, Any]) -> str:
     return f"{plural(count, 'run')} removed ({freed}), {kept:,} kept."
 
 
-def _diagnosed(document: DiagnosisDocument) -> list[str]:
-    mark = _look(document.get("status"))
-    lines = [f"{mark.symbol} {mark.word} · {line(document.get('run_id'), 60)}"]
+def _diagnosed(document: DiagnosisDocument) -> list[Block]:
+    blocks: list[Block] = [Heading(_look(document.get("status")), run_id=document.get("run_id"))]
     for finding in document.get("findings") or []:
-        look = _severity(finding)
-        told = line(finding.get("message"), 600)
-        lines.append(f"  {look.symbol} {told} [{line(finding.get('code'), 60)}]")
-        action = finding.get("next_action")
-        if action:
-            lines.append(f"      {line(action.get('cell'), 200)}  {action_phrase(action)}")
-    return lines
+        mark = _severity(finding)
+        problem = {"message": finding.get("message"), "code": finding.get("code")}
+        blocks.append(Problems("", [problem], mark, is_apart=False))
+        if action := finding.get("next_action"):
+            row = (Code(action.get("cell"), 200), action_phrase(action))
+            blocks.append(Section("", [Paragraph(row)]))
+    return blocks
 
 
 def _look(status: Any) -> Mark:

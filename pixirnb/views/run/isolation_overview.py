@@ -1,6 +1,6 @@
 """Whose work happens apart from the user's files, what brings it back, and which folders there are beside the workspace.
 
-For plans, as text and as markup.
+For plans.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from pixirnb.planning.report import PlanDocument, RepoDocument
 from pixirnb.planning.resolved_step import Resolver
 from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow
-from pixirnb.views.basics import html_cards, text_table
-from pixirnb.views.basics.markup import code, text
 from pixirnb.views.basics.sanitize import line
-from pixirnb.wording import join_names
+from pixirnb.views.blocks.model import Block, Code, Names, Paragraph, Table
 
 LISTED: Final = 12
-_REPO_HEADS: Final = ("repository", "folder", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +41,24 @@ def copies(workflow: Workflow) -> Copies:
     )
 
 
-def copies_lines(found: Copies, document: PlanDocument) -> list[str]:
-    """For a terminal; `document` is that of the plan."""
-    rows = [
-        f"  {' '.join(filter(None, (line(step, 64), what)))}: "
-        + join_names(names, LISTED, lambda name: line(name, 64), group=",")
-        for step, what, names in _sentences(found)
+def copies_blocks(found: Copies, document: PlanDocument) -> list[Block]:
+    """Return who works apart, and the folders beside the workspace; `document` is that of the plan."""
+    repos = [(Code(name), Code(path, 200), what) for name, path, what in _repos(document)]
+    return [
+        *(
+            Paragraph(
+                (
+                    Code(step),
+                    f"{what}:",
+                    Names(list(map(Code, names[:LISTED])), len(names) - LISTED),
+                ),
+                "mute",
+                is_apart=place == 0,
+            )
+            for place, (step, what, names) in enumerate(_sentences(found))
+        ),
+        *([Table(("repository", "folder", ""), repos, widest=80)] if repos else []),
     ]
-    repos = [[name, where, what] for name, where, what in _repos(document)]
-    if repos:
-        rows += [*([""] if rows else []), *text_table.table(list(_REPO_HEADS), repos, widest=80)]
-    return rows
-
-
-def copies_html(found: Copies, document: PlanDocument) -> str:
-    """The same as markup."""
-    told = "".join(
-        f'<p class="pixirnb-mute">{_head(step, what)}: '
-        f"{', '.join(code(name, 80) for name in names[:LISTED])}{text(_more(names), 40)}</p>"
-        for step, what, names in _sentences(found)
-    )
-    # One column: a card may be narrow, and columns beside each other would break their words.
-    rows = [
-        [f"{code(name, 80)}<br>{code(where, 200)}" + (f"<br>{text(what)}" if what else "")]
-        for name, where, what in _repos(document)
-    ]
-    return told + html_cards.table(["repositories"], rows)
 
 
 def _sentences(found: Copies) -> list[tuple[str, str, Sequence[str]]]:
@@ -78,15 +67,6 @@ def _sentences(found: Copies) -> list[tuple[str, str, Sequence[str]]]:
     if found.isolated:
         told.append(("", "work in copies of your files", found.isolated))
     return told + [(step, "merges", names) for step, names in found.merges[:LISTED]]
-
-
-def _head(step: str, what: str) -> str:
-    """An id stays as it is written; only words of ours begin large."""
-    return f"{code(step, 80)} {text(what)}" if step else text(what[:1].upper() + what[1:])
-
-
-def _more(names: Sequence[str]) -> str:
-    return f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
 
 
 def _repos(document: PlanDocument) -> list[tuple[str, str, str]]:

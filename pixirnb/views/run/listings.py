@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from pixirnb.history.events import Event, ResumeStep
-from pixirnb.views.basics.html_cards import card
-from pixirnb.views.basics.markup import prose
-from pixirnb.views.run.event_table import history_html, history_text
-from pixirnb.views.run.mimebundle import mimebundle
-from pixirnb.views.run.text import explain_text
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.model import Block
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.event_table import history_blocks
+from pixirnb.views.run.outcome_view import explain_blocks
+from pixirnb.views.run.resume_preview import resume_blocks
+from pixirnb.views.run.run_list import run_list_blocks
 
 T = TypeVar("T")
 
@@ -33,28 +35,28 @@ class Listing(list[T]):
     def _like(self, entries: list[T]) -> list[T]:
         return type(self)(entries)
 
-    def _shown(self) -> dict[str, str]:
+    def _blocks(self) -> list[Block]:
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return self._shown()
+        return mimebundle(self._blocks())
 
     def __repr__(self) -> str:
-        return self._shown()["text/plain"]
+        return draw_text(self._blocks())
 
 
 class Rows(Listing[dict[str, Any]]):
     """The runs of a state folder."""
 
-    def _shown(self) -> dict[str, str]:
-        return mimebundle("runs", {"runs": list(self)})
+    def _blocks(self) -> list[Block]:
+        return run_list_blocks({"runs": list(self)})
 
 
 class History(Listing[Event]):
     """The events of a run."""
 
-    def _shown(self) -> dict[str, str]:
-        return {"text/plain": history_text(self), "text/html": history_html(self)}
+    def _blocks(self) -> list[Block]:
+        return history_blocks(self)
 
 
 class Forecast(Listing[ResumeStep]):
@@ -67,13 +69,12 @@ class Forecast(Listing[ResumeStep]):
     def _like(self, entries: list[ResumeStep]) -> list[ResumeStep]:
         return Forecast(entries, self.run_id)
 
-    def _shown(self) -> dict[str, str]:
-        return mimebundle("resume", {"run_id": self.run_id, "steps": list(self)})
+    def _blocks(self) -> list[Block]:
+        return resume_blocks({"run_id": self.run_id, "steps": list(self)})
 
 
 class Sentences(Listing[str]):
     """Sentences, a line each."""
 
-    def _shown(self) -> dict[str, str]:
-        told = "".join(f"<p>{prose(words)}</p>" for words in self)
-        return {"text/plain": explain_text(self), "text/html": card(told)}
+    def _blocks(self) -> list[Block]:
+        return explain_blocks(self)

@@ -7,8 +7,9 @@ from typing import Final
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
+from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.picture.drawing import Edges
-from pixirnb.views.run.html import outcome_html
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 _STYLE: Final = "body{margin:2rem auto;max-width:72rem;padding:0 1rem;font-family:sans-serif}"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -23,5 +24,5 @@ def page(outcome: RunDocument, edges: Edges, plan: PlanDocument | None = None) -
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{_STYLE}</style></head>\n"
-        f"<body>{outcome_html(outcome, edges, plan=plan)}</body></html>\n"
+        f"<body>{draw_html(outcome_blocks(outcome, edges, plan=plan))}</body></html>\n"
     )

@@ -11,9 +11,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pixirnb.history.events import ResumeStep
+from pixirnb.json_types import JsonMapping
 from pixirnb.views.basics.phrases import resume_phrase
-from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark
+from pixirnb.views.blocks.model import (
+    Block,
+    Chart,
+    Code,
+    Heading,
+    Names,
+    Paragraph,
+    Phrase,
+    Status,
+    Table,
+)
 
 NAMES: Final = 60
 """Steps named for one reason; the rest are counted."""
@@ -25,6 +37,7 @@ MAYBE: Final = Mark("maybe", "run if changed", "▹", "live")
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
+_PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
 """Looks of what would not simply stay as it is."""
 _ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
@@ -54,6 +67,29 @@ class Row:
 class _Open:
     count: int = 0
     steps: list[str] = field(default_factory=list)
+
+
+def resume_blocks(document: JsonMapping) -> list[Block]:
+    """Return a resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
+    steps = document.get("steps") or []
+    groups = forecast(steps)
+    counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
+    rows: list[tuple[Phrase, ...]] = [
+        (
+            "" if place else Status(mark),
+            f"{row.count:,}",
+            (row.why, Names(list(map(Code, row.because)))),
+            Names(list(map(Code, row.steps)), row.count - len(row.steps)),
+        )
+        for mark, listed in groups
+        for place, row in enumerate(listed)
+    ]
+    return [
+        Heading(_PREVIEW, "", document.get("run_id"), plural(len(steps), "step")),
+        Paragraph(sentence(groups)),
+        Chart(counts, has_legend=False),
+        Table(("action", "", "why", "steps"), rows, numeric=frozenset({1})),
+    ]
 
 
 def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:

@@ -1,6 +1,6 @@
 """A child session as a conversation, for terminals, exports and pages that stay as they are.
 
-    events ──▶ conversation(…) ──▶ {session_id, turn, entries, usage, …} ──▶ conversation_lines(…) | conversation_html(…)
+    events ──▶ conversation(…) ──▶ {session_id, turn, entries, usage, …} ──▶ conversation_blocks(…)
 
 The entries are those of `views.session.entries`, which a live view pages through: cleaned and bounded, what was left out
 counted. Text that was cut off is labelled so, a failure is one. A turn with clean evidence came to its end; completed is said
@@ -15,10 +15,19 @@ from typing import Any, Final
 from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair, as_pairs
 from pixirnb.views.basics.durations import span
-from pixirnb.views.basics.html_cards import card, disclosure, top
-from pixirnb.views.basics.markup import block, code, text
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, step_mark
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Details,
+    Heading,
+    Items,
+    Paragraph,
+    Quotation,
+    Section,
+    Tone,
+)
 from pixirnb.views.session.entries import Dialogue
 
 Conversation = dict[str, Any]
@@ -31,8 +40,6 @@ MOST: Final = 200
 _FIRST: Final = 20
 _LINES: Final = 40
 """Lines of one text in a terminal."""
-_WRITTEN: Final = 6_000
-"""Characters of one text on a page: a page stays as it is, and is mailed around."""
 _FOLDED: Final = 400
 """Characters of a message from which it is folded: the prompt is long, and seldom what one looks for."""
 
@@ -45,7 +52,7 @@ _TURNS: Final = {
     "timed_out": Mark("timed_out", "timed out", "◷", "late"),
 }
 _COMPLETED: Final = Mark("checkpoint_ready", "completed", "✓", "ready")
-_SAID: Final = {"timeout": "timed out"}
+_SAYS_ITSELF: Final = {"timeout": "timed out"}
 """Kinds of error that a state says in its own words."""
 _LEFT_OPEN: Final = Mark("lost", "no end recorded", "■", "half")
 
@@ -99,36 +106,24 @@ def turn_mark(turn: Any, *, is_live: bool = True, checkpoint_status: Any = None)
     return known or Mark("unknown", line(turn, 40) or "unknown", "?", "idle")
 
 
-def conversation_lines(document: Conversation) -> list[str]:
-    """The conversation for a terminal, one string a line."""
-    mark = _mark(document)
-    who, stands = _who(document), _standing(document)
-    lines = [f"{mark.symbol} {document.get('session_id') or 'session'}: {mark.word}{stands}{who}"]
-    for entry in document.get("entries") or []:
-        teller = _TELLERS.get(str(entry.get("kind")))
-        if teller is not None:
-            lines += teller(entry)
-    return [*lines, *_costs(document)]
+def conversation_blocks(document: Conversation) -> list[Block]:
+    """Return the conversation with its heading."""
+    aside = " · ".join(part for part in (_standing(document), _who(document)) if part)
+    heading = Heading(_mark(document), document.get("session_id") or "session", aside=aside)
+    return [heading, *conversation_body(document)]
 
 
-def conversation_html(document: Conversation) -> str:
-    """The conversation as a card."""
-    about = f"{_standing(document)}{_who(document)}"
-    name = document.get("session_id") or "session"
-    return card(
-        top(_mark(document), name, right=text(about.strip(" ·"))), conversation_body(document)
-    )
-
-
-def conversation_body(document: Conversation) -> str:
-    """The same without the card around it, for a page that has one."""
-    parts = []
-    for entry in document.get("entries") or []:
-        drawer = _DRAWERS.get(str(entry.get("kind")))
-        if drawer is not None:
-            parts.append(drawer(entry))
-    costs = "".join(f'<p class="pixirnb-mute">{text(words)}</p>' for words in _costs(document))
-    return "".join(parts) + costs
+def conversation_body(document: Conversation) -> list[Block]:
+    """Return the conversation without its heading, for a page that has one."""
+    return [
+        *(
+            block
+            for entry in document.get("entries") or []
+            if (drawer := _DRAWERS.get(str(entry.get("kind")))) is not None
+            for block in drawer(entry)
+        ),
+        Paragraph(_costs(document), "mute"),
+    ]
 
 
 def _numbered(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -154,7 +149,7 @@ def _standing(document: Conversation) -> str:
     status = document.get("checkpoint_status")
     if status is None or _mark(document) is _COMPLETED:
         return ""
-    return f" · its step: {step_word(status)}"
+    return f"its step: {step_word(status)}"
 
 
 def step_word(checkpoint_status: Any) -> str:
@@ -168,16 +163,15 @@ def step_word(checkpoint_status: Any) -> str:
 
 def _who(document: Conversation) -> str:
     words = [document.get("agent"), document.get("runner"), document.get("model")]
-    told = ", ".join(str(word) for word in words if word)
-    return f" · {told}" if told else ""
+    return ", ".join(str(word) for word in words if word)
 
 
-def _costs(document: Conversation) -> list[str]:
+def _costs(document: Conversation) -> str:
     usage = document.get("usage")
     if not isinstance(usage, Mapping):
-        return []
+        return ""
     tokens = [f"{usage.get(f'{way}_tokens', 0):,} tokens {way}" for way in ("input", "output")]
-    return [f"usage: {', '.join(tokens)}, {plural(usage.get('requests', 0), 'request')}"]
+    return f"usage: {', '.join(tokens)}, {plural(usage.get('requests', 0), 'request')}"
 
 
 # --- one entry, in words ----------------------------------------------------------------------------------------------------
@@ -234,7 +228,7 @@ def _failure_mark(entry: Entry) -> Mark:
 def _failed_words(entry: Entry) -> str:
     word = _failure_mark(entry).word
     error = entry.get("error_kind")
-    is_said = error in {None, "", entry.get("status")} or word == _SAID.get(error)
+    is_said = error in {None, "", entry.get("status")} or word == _SAYS_ITSELF.get(error)
     kind = "" if is_said else f" ({error})"
     after, limit = span(entry.get("elapsed_ms")), span(entry.get("timeout_ms"))
     took = f" after {after}" if after else ""
@@ -251,116 +245,80 @@ def _gap_words(entry: Entry) -> str:
     return f"{entry.get('count', 0):,} entries are not shown here"
 
 
-# --- for a terminal ---------------------------------------------------------------------------------------------------------
+# --- one entry, drawn -------------------------------------------------------------------------------------------------------
 
 
-def _indented(entry: Entry, limit: int = _LINES) -> list[str]:
-    """Text of a session below its line; every line is marked, so that none can pass for one of ours."""
-    whole = str(entry.get("text") or "").splitlines()
-    if not any(row.strip() for row in whole):
+def _quote(entry: Entry, rows: int = _LINES) -> Quotation:
+    return Quotation(str(entry.get("text") or ""), entry.get("cut") or 0, rows)
+
+
+def _headed(words: str, entry: Entry, tone: Tone = "mute") -> list[Block]:
+    return [Paragraph(words, tone), Section("", [_quote(entry)])]
+
+
+def _folded(words: str, entry: Entry, rows: int = _LINES) -> list[Block]:
+    return [Details(words, [_quote(entry, rows)])]
+
+
+def _told(entry: Entry) -> list[Block]:
+    is_long = len(str(entry.get("text") or "")) > _FOLDED
+    words = f"○ {_told_words(entry)}"
+    return _folded(words, entry) if is_long else _headed(words, entry)
+
+
+def _said(entry: Entry) -> list[Block]:
+    if not _says(entry):
         return []
-    lines = [f"  │ {row}" for row in whole[:limit]]
-    left = [plural(len(whole) - limit, "more line")] * (len(whole) > limit)
-    left += [plural(entry.get("cut") or 0, "more character")] * bool(entry.get("cut"))
-    return [*lines, f"  [{', '.join(left)}]"] if left else lines
+    return _headed(f"· {_said_words(entry)}", entry, "half" if entry.get("is_partial") else "mute")
 
 
-def _tool_lines(entry: Entry) -> list[str]:
-    lines = [f"  {_symbol(entry)} {_tool_words(entry)}"]
+def _tool(entry: Entry) -> list[Block]:
+    words = f"{_symbol(entry)} {_tool_words(entry)}"
+    error, output = (entry.get("error") or {}).get("message") or "", entry.get("output") or ""
+    given: list[Block] = [
+        block
+        for part in entry.get("given") or []
+        for block in (Paragraph(Code(part.get("name") or "argument", 60)), _quote(part))
+    ]
+    came = [
+        Quotation(error if error != output else ""),
+        Quotation(output, entry.get("output_cut") or 0),
+    ]
+    brief: list[Block] = [Paragraph(words)]
     if entry.get("ok") is False and not entry.get("is_orphan"):
-        told = (entry.get("error") or {}).get("message") or entry.get("output") or ""
-        lines += _indented({"text": told}, 4)
-    return lines
+        brief.append(Section("", [Quotation(error or output, rows=4)]))
+    return [Details(words, [*given, *came], instead=brief)]
 
 
 def _symbol(entry: Entry) -> str:
     return {True: "✓", None: "▸"}.get(entry.get("ok"), "✗")
 
 
-def _failed_lines(entry: Entry) -> list[str]:
-    mark = _failure_mark(entry)
-    return [f"{mark.symbol} {_failed_words(entry)}", *_indented(entry)]
-
-
-def _plainly(words: Callable[[Entry], str], limit: int = _LINES) -> Callable[[Entry], list[str]]:
-    return lambda entry: [f"· {words(entry)}", *_indented(entry, limit)]
-
-
-_TELLERS: Final[dict[str, Callable[[Entry], list[str]]]] = {
-    "told": lambda entry: [f"○ {_told_words(entry)}", *_indented(entry)],
-    "said": lambda entry: _plainly(_said_words)(entry) if _says(entry) else [],
-    "thought": _plainly(lambda _: "thinks", 6),
-    "tool": _tool_lines,
-    "permission": lambda entry: [f"◆ {_permission_words(entry)}"],
-    "report": _plainly(_report_words),
-    "news": _plainly(_news_words),
-    "failed": _failed_lines,
-    "gap": lambda entry: [f"  [{_gap_words(entry)}]"],
-    "other": lambda entry: [f"· {entry.get('name')}: {line(entry.get('text'), 160)}"],
-}
-
-
-# --- as markup --------------------------------------------------------------------------------------------------------------
-
-
-def _pre(words: Any, cut: Any = 0) -> str:
-    told = str(words or "")
-    if not told.strip():
-        return ""
-    left = max(0, len(told) - _WRITTEN) + (cut or 0)
-    more = f'<p class="pixirnb-mute">{text(plural(left, "more character"))}</p>' if left else ""
-    return f"<pre>{block(told[:_WRITTEN], _WRITTEN)}</pre>{more}"
-
-
-def _headed(words: str, entry: Entry, tone: str = "mute") -> str:
-    return f'<p class="pixirnb-{tone}">{text(words, 600)}</p>{_pre(entry.get("text"), entry.get("cut"))}'
-
-
-def _folded(words: str, entry: Entry) -> str:
-    body = _pre(entry.get("text"), entry.get("cut"))
-    return disclosure(words, body) or f'<p class="pixirnb-mute">{text(words, 600)}</p>'
-
-
-def _told_html(entry: Entry) -> str:
-    is_long = len(str(entry.get("text") or "")) > _FOLDED
-    words = _told_words(entry)
-    return _folded(words, entry) if is_long else _headed(words, entry)
-
-
-def _tool_html(entry: Entry) -> str:
-    given = "".join(
-        f"<p>{code(part.get('name') or 'argument', 60)}</p>{_pre(part.get('text'), part.get('cut'))}"
-        for part in entry.get("given") or []
-    )
-    error, output = (entry.get("error") or {}).get("message"), entry.get("output")
-    came = _pre(error if error != output else "") + _pre(output, entry.get("output_cut"))
-    words = f"{_symbol(entry)} {_tool_words(entry)}"
-    return disclosure(words, given + came) or f'<p class="pixirnb-mute">{text(words)}</p>'
-
-
-def _failed_html(entry: Entry) -> str:
+def _failed(entry: Entry) -> list[Block]:
     mark = _failure_mark(entry)
     return _headed(f"{mark.symbol} {_failed_words(entry)}", entry, mark.tone)
 
 
-def _report_html(entry: Entry) -> str:
-    limits = "".join(f"<li>{text(each, 600)}</li>" for each in entry.get("limitations") or [])
-    return _headed(_report_words(entry), entry) + (f"<ul>{limits}</ul>" if limits else "")
+def _report(entry: Entry) -> list[Block]:
+    limits = [str(each) for each in entry.get("limitations") or []]
+    return [*_headed(f"· {_report_words(entry)}", entry), Section("", [Items(limits)])]
 
 
-_DRAWERS: Final[dict[str, Callable[[Entry], str]]] = {
-    "told": _told_html,
-    "said": lambda entry: (
-        _headed(_said_words(entry), entry, "half" if entry.get("is_partial") else "mute")
-        if _says(entry)
-        else ""
-    ),
-    "thought": lambda entry: _folded("thinks", entry),
-    "tool": _tool_html,
-    "permission": lambda entry: f'<p class="pixirnb-ask">{text(_permission_words(entry), 600)}</p>',
-    "report": _report_html,
-    "news": lambda entry: _folded(_news_words(entry), entry),
-    "failed": _failed_html,
-    "gap": lambda entry: f'<p class="pixirnb-mute">{text(_gap_words(entry))}</p>',
-    "other": lambda entry: _folded(str(entry.get("name")), entry),
+_DRAWERS: Final[dict[str, Callable[[Entry], list[Block]]]] = {
+    "told": _told,
+    "said": _said,
+    "thought": lambda entry: _folded("· thinks", entry, 6),
+    "tool": _tool,
+    "permission": lambda entry: [Paragraph(f"◆ {_permission_words(entry)}", "ask")],
+    "report": _report,
+    "news": lambda entry: _folded(f"· {_news_words(entry)}", entry),
+    "failed": _failed,
+    "gap": lambda entry: [Paragraph(f"[{_gap_words(entry)}]", "mute")],
+    "other": lambda entry: [
+        Details(
+            f"· {entry.get('name')}",
+            [_quote(entry)],
+            instead=[Paragraph(f"· {entry.get('name')}: {line(entry.get('text'), 160)}")],
+        )
+    ],
 }

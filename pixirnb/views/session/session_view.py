@@ -15,17 +15,15 @@ from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
-from pixirnb.views.basics import html_cards
-from pixirnb.views.basics.markup import block, code, text
-from pixirnb.views.basics.sanitize import line, plain
-from pixirnb.views.basics.text_table import table
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.listings import Listing
 from pixirnb.views.session.conversation import (
     Conversation,
     conversation,
-    conversation_html,
-    conversation_lines,
+    conversation_blocks,
     step_word,
     turn_mark,
 )
@@ -33,7 +31,6 @@ from pixirnb.views.session.next_commands import next_steps
 
 _HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
-_TEXT = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +48,8 @@ class Standing:
 class SessionEvents(Listing[Event]):
     """The events of a session."""
 
-    def _shown(self) -> dict[str, str]:
-        told = plain("\n".join(event_line(event) for event in self), _TEXT)
-        return {
-            "text/plain": told,
-            "text/html": html_cards.card(f"<pre>{block(told, _TEXT)}</pre>"),
-        }
+    def _blocks(self) -> list[Block]:
+        return [Preformatted("\n".join(event_line(event) for event in self))]
 
 
 class SessionView:
@@ -146,7 +139,7 @@ class SessionView:
             else {"code": damage.code, "line": damage.line, "message": damage.message},
         }
 
-    def row(self) -> list[str]:
+    def row(self) -> tuple[str, ...]:
         """What a list of sessions says of it."""
         found = self.conversation
         usage = found["usage"] or {}
@@ -155,54 +148,34 @@ class SessionView:
         stands = found["checkpoint_status"]
         word = turn_mark(found["turn"], is_live=found["is_live"], checkpoint_status=stands).word
         events = f"{len(self._read().events):,}"
-        return [self.session_id, who, word, step_word(stands), events, *counts]
+        return (self.session_id, who, word, step_word(stands), events, *counts)
 
     def __repr__(self) -> str:
-        return session_text(self.document())
+        return draw_text(session_blocks(self.document()))
 
     def _repr_html_(self) -> str:
-        return session_html(self.document())
+        return draw_html(session_blocks(self.document()))
 
 
 class Sessions(Listing[SessionView]):
     """The sessions of a run, in the order of its steps."""
 
-    def _shown(self) -> dict[str, str]:
+    def _blocks(self) -> list[Block]:
         if not self:
-            told = "No step of this run was delegated to an agent yet."
-            return {"text/plain": told, "text/html": html_cards.card(f"<p>{text(told)}</p>")}
-        rows = [session.row() for session in self]
-        lines = table(_HEADS, rows, numeric=_NUMERIC)
-        marked = [[text(cell, 200) for cell in row] for row in rows]
-        return {
-            "text/plain": plain("\n".join(lines), _TEXT),
-            "text/html": html_cards.card(html_cards.table(_HEADS, marked, numeric=_NUMERIC)),
-        }
+            return [Paragraph("No step of this run was delegated to an agent yet.")]
+        return [Table(_HEADS, [session.row() for session in self], numeric=_NUMERIC, widest=40)]
 
 
-def session_text(document: dict[str, Any], *, command: str = "%pixir") -> str:
-    """A `SessionView.document()` for a terminal. `command` is how the reader calls the verbs."""
-    steps = next_steps(document, command=command)
-    after = ["next", *table(["", ""], [list(step) for step in steps], widest=140)]
-    told = _conversation(document)
-    return plain(
-        "\n".join([*conversation_lines(told), *(after if steps else []), *_damage_lines(document)]),
-        _TEXT,
-    )
-
-
-def session_html(document: dict[str, Any]) -> str:
-    """The same as a card."""
-    told = _conversation(document)
-    damage = "".join(
-        f'<p class="pixirnb-bad">{text(words, 600)}</p>' for words in _damage_lines(document)
-    )
-    after = "".join(
-        f"<p>{text(words, 400)}: {code(cell, 300)}</p>"
-        for cell, words in next_steps(document, command="%pixir")
-    )
-    more = after + damage
-    return conversation_html(told) + (html_cards.card(more) if more else "")
+def session_blocks(document: dict[str, Any], *, command: str = "%pixir") -> list[Block]:
+    """Return a `SessionView.document()`. `command` is how the reader calls the verbs."""
+    steps = [(Code(cell, 300), words) for cell, words in next_steps(document, command=command)]
+    damage = document["damage"]
+    told = f"! The log of this session is damaged: {damage['message']}" if damage else ""
+    return [
+        *conversation_blocks(_conversation(document)),
+        *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
+        Paragraph(told, "bad"),
+    ]
 
 
 def _conversation(document: dict[str, Any]) -> Conversation:
@@ -211,10 +184,3 @@ def _conversation(document: dict[str, Any]) -> Conversation:
         is_live=document["is_live"],
         checkpoint_status=document["checkpoint_status"],
     )
-
-
-def _damage_lines(document: dict[str, Any]) -> list[str]:
-    damage = document["damage"]
-    if damage is None:
-        return []
-    return [f"! The log of this session is damaged: {line(damage['message'], 400)}"]

@@ -10,7 +10,8 @@ import pytest
 from pixirnb.errors import InvalidSpec
 from pixirnb.notebook.cells.step_source import parameter, step_source
 from pixirnb.runners.python import functions
-from pixirnb.views.run.text import error_text
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.problem_list import error_blocks
 
 
 def returned(body: str, **given: Any) -> Any:
@@ -23,7 +24,7 @@ def returned(body: str, **given: Any) -> Any:
 def refused(body: str) -> tuple[str, int | None]:
     with pytest.raises(InvalidSpec) as caught:
         step_source("wrong", body)
-    lines = error_text(caught.value.document()).split("\n")
+    lines = draw_text(error_blocks(caught.value.document())).split("\n")
     assert len(lines) == 2, "what happened, and what to do"
     assert "`wrong`" in lines[0]
     return caught.value.code, caught.value.line

@@ -9,8 +9,9 @@ import pytest
 from pixirnb.errors import InvalidSpec
 from pixirnb.planning.report import problems_of, require
 from pixirnb.spec.loader import load_mapping, load_text
-from pixirnb.views.run.html import error_html
-from pixirnb.views.run.text import error_text
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.problem_list import error_blocks
 from tests.spec.relay.relay_cases import (
     AGENT,
     STEPS,
@@ -244,10 +245,10 @@ def test_a_mistake_hides_no_key_that_nothing_reads() -> None:
     assert noted <= {(each.code, each.path) for each in error.warnings}
     said = error.document()["error"]["details"]["warnings"]
     assert [each["path"] for each in said] == [each.path for each in error.warnings]
-    shown = error_text(error.document())
+    shown = draw_text(error_blocks(error.document()))
     assert shown.index("nobody") < shown.index("colour") < shown.index("mend what is listed")
     assert "! workflows[0].steps[0].colour: " in shown
-    assert "colour" in error_html(error.document())
+    assert "colour" in draw_html(error_blocks(error.document()))
     assert "warning relay_unknown_key: workflows[0].steps[0].colour" in str(error)
 
 

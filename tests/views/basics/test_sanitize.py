@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.sanitize import line, plain
-from pixirnb.views.basics.text_table import width
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.text_table import width
+from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.views.blanking import blanked
 from tests.views.view_samples import PARTIAL_LOOKS, RELEASE, RUN, edges_of, plan, release
 
@@ -94,7 +95,8 @@ def test_two_runs_look_the_same_once_ids_times_and_spans_are_blanked(
         one["elapsed_ms"] = elapsed if one["elapsed_ms"] is not None else None
 
     views = [
-        mimebundle("outcome", doc, edges_of(RELEASE), plan=plan(RELEASE)) for doc in (first, second)
+        mimebundle(outcome_blocks(doc, edges_of(RELEASE), plan=plan(RELEASE)))
+        for doc in (first, second)
     ]
 
     assert first["run_id"] == RUN

@@ -11,9 +11,13 @@ import pytest
 from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
 from pixirnb.views.basics.icons import status_shape
 from pixirnb.views.basics.status_marks import run_mark, step_mark
-from pixirnb.views.run.html import bundle_html, outcome_html, plan_html, runs_html
-from pixirnb.views.run.mimebundle import mimebundle
-from pixirnb.views.run.text import bundle_text, outcome_text, progress_line, runs_text
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.bundle_view import bundle_blocks
+from pixirnb.views.run.outcome_view import outcome_blocks, progress_line
+from pixirnb.views.run.plan_view import plan_blocks
+from pixirnb.views.run.run_list import run_list_blocks
 from tests.views.view_samples import (
     ACTIONS,
     PARTIAL_LOOKS,
@@ -42,7 +46,7 @@ def head(markup: str) -> str:
 def test_only_a_completed_run_looks_like_success(status: Any) -> None:
     """Every step is ready here, so only the run's own status can make the difference."""
     document = outcome(status, [step("make")])
-    markup, words = outcome_html(document), outcome_text(document)
+    markup, words = draw_html(outcome_blocks(document)), draw_text(outcome_blocks(document))
 
     looks_good = status == "completed"
     assert ("pixirnb-good" in head(markup)) is looks_good
@@ -50,8 +54,10 @@ def test_only_a_completed_run_looks_like_success(status: Any) -> None:
     assert words.startswith("✓") is looks_good
     assert progress_line(document).startswith("✓") is looks_good
     row = {"run_id": RUN, "workflow": "w", "status": status, "started_at": None, "counts": {}}
-    assert ("pixirnb-good" in runs_html({"runs": [row]}).split("<tbody>")[1]) is looks_good
-    assert ("✓" in runs_text({"runs": [row]})) is looks_good
+    assert (
+        "pixirnb-good" in draw_html(run_list_blocks({"runs": [row]})).split("<tbody>")[1]
+    ) is looks_good
+    assert ("✓" in draw_text(run_list_blocks({"runs": [row]}))) is looks_good
 
 
 @pytest.mark.parametrize("status", RUN_STATUSES)
@@ -59,8 +65,8 @@ def test_a_status_stands_first_in_every_view(status: str) -> None:
     document = outcome(status, [step("make", status=None)])
     word = run_mark(status).word
 
-    assert f"{word}<" in head(outcome_html(document)) + "<"
-    assert outcome_text(document).split(" · ")[0].endswith(word)
+    assert f"{word}<" in head(draw_html(outcome_blocks(document))) + "<"
+    assert draw_text(outcome_blocks(document)).split(" · ")[0].endswith(word)
 
 
 def test_no_two_statuses_share_a_word_a_symbol_or_a_shape() -> None:
@@ -96,7 +102,7 @@ def test_a_step_that_is_not_ready_never_looks_ready(status: str, attempt: str) -
 
 def test_an_outcome_shows_what_failed_what_is_held_by_what_and_what_to_run() -> None:
     document = release("partial", PARTIAL_LOOKS, next_actions=ACTIONS)
-    found = mimebundle("outcome", document, edges_of(RELEASE), plan=plan(RELEASE))
+    found = mimebundle(outcome_blocks(document, edges_of(RELEASE), plan=plan(RELEASE)))
 
     for view in (found["text/plain"], re.sub(r"<[^>]+>", " ", found["text/html"])):
         shown = view.replace("&#39;", "'")
@@ -113,7 +119,7 @@ def test_a_held_step_is_dashed_and_a_dashed_line_leads_to_what_holds_it() -> Non
         "failed", [step("a", status="failed"), step("b", status="held", held_by=held, wave=1)]
     )
 
-    markup = outcome_html(document, [("a", "b")])
+    markup = draw_html(outcome_blocks(document, [("a", "b")]))
 
     assert markup.count('class="pixirnb-hold"') == 1
     assert 'class="pixirnb-edge"' not in markup
@@ -128,15 +134,19 @@ def test_a_held_step_without_an_edge_to_its_holder_still_has_the_line() -> None:
         step("c", status="held", held_by=held, wave=2),
     ]
 
-    markup = outcome_html(outcome("partial", steps), [("a", "b"), ("b", "c")])
+    markup = draw_html(outcome_blocks(outcome("partial", steps), [("a", "b"), ("b", "c")]))
 
     assert markup.count('class="pixirnb-hold"') == 1
     assert markup.count('class="pixirnb-edge"') == 2
 
 
 def test_a_second_attempt_is_marked_and_a_first_is_not() -> None:
-    assert "×2" in outcome_html(outcome("failed", [step("a", status="failed", attempt=2)]))
-    assert "×" not in outcome_html(outcome("failed", [step("a", status="failed", attempt=1)]))
+    assert "×2" in draw_html(
+        outcome_blocks(outcome("failed", [step("a", status="failed", attempt=2)]))
+    )
+    assert "×" not in draw_html(
+        outcome_blocks(outcome("failed", [step("a", status="failed", attempt=1)]))
+    )
 
 
 def test_a_plan_with_mistakes_shows_all_of_them_and_no_picture() -> None:
@@ -151,11 +161,11 @@ def test_a_plan_with_mistakes_shows_all_of_them_and_no_picture() -> None:
         for n in range(1, 4)
     ]
     broken = plan(RELEASE, ok=False, errors=mistakes, waves=[], phases=[])
-    found = mimebundle("plan", broken)
+    found = mimebundle(plan_blocks(broken))
 
     for view in found.values():
         assert all(f"code_{n}" in view and f"Wrong {n}." in view for n in range(1, 4))
-    assert "pixirnb-picture" not in plan_html(broken)
+    assert "pixirnb-picture" not in draw_html(plan_blocks(broken))
     assert found["text/plain"].startswith("✗ not valid")
 
 
@@ -166,14 +176,16 @@ def test_a_bundle_that_is_not_safe_to_build_on_says_so_first() -> None:
         "known_limitations": ["readiness_not_declared"],
     }
 
-    assert "not safe to build on" in head(bundle_html(document))
-    assert bundle_text(document).startswith("◐ not safe to build on")
-    assert bundle_text(cast("Any", {**document, "dependent_safe": "yes"})).startswith("◐")
+    assert "not safe to build on" in head(draw_html(bundle_blocks(document)))
+    assert draw_text(bundle_blocks(document)).startswith("◐ not safe to build on")
+    assert draw_text(bundle_blocks(cast("Any", {**document, "dependent_safe": "yes"}))).startswith(
+        "◐"
+    )
 
 
 def test_a_live_an_ended_and_an_opened_run_have_the_same_boxes_in_the_same_places() -> None:
     def places(document: Any) -> list[str]:
-        markup = outcome_html(document, edges_of(RELEASE), plan=plan(RELEASE))
+        markup = draw_html(outcome_blocks(document, edges_of(RELEASE), plan=plan(RELEASE)))
         return re.findall(
             r'class="pixirnb-[a-z-]+(?: pixirnb-held)?" transform="translate\(([0-9. ]+)\)">',
             markup,
@@ -185,23 +197,31 @@ def test_a_live_an_ended_and_an_opened_run_have_the_same_boxes_in_the_same_place
     assert len(places(ended)) >= len(RELEASE)
     boxes = [step_id for step_id in places(ended) if places(live).count(step_id)]
     assert len(boxes) >= len(RELEASE)
-    assert outcome_html(ended, edges_of(RELEASE)) == outcome_html(ended, edges_of(RELEASE))
+    assert draw_html(outcome_blocks(ended, edges_of(RELEASE))) == draw_html(
+        outcome_blocks(ended, edges_of(RELEASE))
+    )
 
 
 def test_phases_are_bands_side_by_side_or_one_above_the_other() -> None:
     ids = [step_id for step_id, _, _ in RELEASE]
-    one = plan_html(plan(RELEASE), edges_of(RELEASE))
-    two = plan_html(
-        plan(
-            RELEASE,
-            phases=[{"name": "odd", "steps": ids[::2]}, {"name": "even", "steps": ids[1::2]}],
-        ),
-        edges_of(RELEASE),
+    one = draw_html(plan_blocks(plan(RELEASE), edges_of(RELEASE)))
+    two = draw_html(
+        plan_blocks(
+            plan(
+                RELEASE,
+                phases=[{"name": "odd", "steps": ids[::2]}, {"name": "even", "steps": ids[1::2]}],
+            ),
+            edges_of(RELEASE),
+        )
     )
     chain = [("a", "shell", []), ("b", "shell", ["a"])]
-    side = plan_html(
-        plan(chain, phases=[{"name": "first", "steps": ["a"]}, {"name": "then", "steps": ["b"]}]),
-        edges_of(chain),
+    side = draw_html(
+        plan_blocks(
+            plan(
+                chain, phases=[{"name": "first", "steps": ["a"]}, {"name": "then", "steps": ["b"]}]
+            ),
+            edges_of(chain),
+        )
     )
 
     assert one.count('class="pixirnb-band"') == 0
@@ -217,20 +237,20 @@ def test_a_very_wide_wave_is_counted_by_status_and_its_trouble_is_still_listed()
     ]
     document = outcome("partial", steps)
 
-    markup = outcome_html(document)
+    markup = draw_html(outcome_blocks(document))
 
     assert markup.count('class="pixirnb-box"') == 59
     assert ">… 41 more</text>" in markup
     assert ">39 ready, 2 failed</text>" in markup
     assert "<code>s70</code>" in markup
-    assert "✗ s90" in outcome_text(document)
-    assert "and 98 ready" in outcome_text(document)
+    assert "✗ s90" in draw_text(outcome_blocks(document))
+    assert "and 98 ready" in draw_text(outcome_blocks(document))
 
 
 def test_a_long_workflow_ends_in_one_box_for_the_rest() -> None:
     chain = [(f"s{n}", "shell", [f"s{n - 1}"] if n else []) for n in range(100)]
 
-    markup = plan_html(plan(chain), edges_of(chain))
+    markup = draw_html(plan_blocks(plan(chain), edges_of(chain)))
 
     assert markup.count('class="pixirnb-box"') == 59
     assert "41 more in 41 waves" in markup
@@ -239,7 +259,7 @@ def test_a_long_workflow_ends_in_one_box_for_the_rest() -> None:
 def test_a_picture_of_the_largest_workflow_stays_small() -> None:
     steps = [step(f"s{n}", wave=n // 50) for n in range(100_000)]
 
-    assert len(outcome_html(outcome("completed", steps))) < 2_000_000
+    assert len(draw_html(outcome_blocks(outcome("completed", steps)))) < 2_000_000
 
 
 @pytest.mark.parametrize("room", [12, 30, 60, 76, 120])

@@ -11,10 +11,11 @@ from pixirnb.machine.resume import Selection, asking, plan_resume
 from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of, run_resumed
 from pixirnb.views.basics.icons import status_shape
 from pixirnb.views.basics.status_marks import STEP_MARKS, at_rest, state_mark, step_mark
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.html import outcome_html
+from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.resume_preview import forecast, sentence
-from pixirnb.views.run.text import outcome_text
 
 RETRIED: dict[str, Any] = {
     "name": "w",
@@ -65,22 +66,24 @@ def test_a_step_whose_attempt_only_begins_is_starting_in_every_view() -> None:
 
     assert step_mark(live.document()["steps"][0]) == state_mark(run.step("a"))
     assert state_mark(run.step("a")).key == "starting"
-    assert "0 of 2 steps ready, 1 starting, 1 not started." in outcome_text(live.document())
+    assert "0 of 2 steps ready, 1 starting, 1 not started." in draw_text(
+        outcome_blocks(live.document())
+    )
     # What was intended may have begun: its start may have been lost with the process.
     assert step_mark(at_rest(dead.document())["steps"][0]).key == "lost"
-    assert "1 was running, 1 not started" in outcome_text(dead.document())
+    assert "1 was running, 1 not started" in draw_text(outcome_blocks(dead.document()))
 
 
 def test_a_step_that_waits_for_its_retry_says_so_and_why() -> None:
     play = begun(RETRIED).end("a", "failed", error="exit")
-    shown = outcome_text(outcome(play.plan, play.board.run, is_live=True).document())
+    shown = draw_text(outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document()))
 
     assert look(play, "a") == "retrying"
     assert "waits to retry" in shown
     assert "waits 10.0 s for attempt 2: exit: exit" in shown
     assert "1 waiting to retry, 1 not started" in shown
-    assert "waits to retry" in outcome_html(
-        outcome(play.plan, play.board.run, is_live=True).document()
+    assert "waits to retry" in draw_html(
+        outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document())
     )
     assert look(play.turn(11), "a") != "retrying"
 
@@ -90,7 +93,7 @@ def test_a_retry_that_a_death_forestalled_does_not_look_as_if_it_would_still_com
 
     assert look(play, "a", is_live=False) == "unretried"
     assert explain(play.plan, play.board.run, "a", is_live=False)[0].startswith("`a` was to wait")
-    shown = outcome_text(outcome(play.plan, play.board.run, is_live=False).document())
+    shown = draw_text(outcome_blocks(outcome(play.plan, play.board.run, is_live=False).document()))
     assert "1 was to retry" in shown
     assert "waits to retry" not in shown
 
@@ -107,7 +110,7 @@ def test_a_step_that_may_be_kept_is_neither_running_nor_not_started() -> None:
     changed = play.resume(plan=plan_of(edited))
 
     assert look(changed, "b") == "recheck"
-    assert "may be kept" in outcome_text(changed.outcome(is_live=True).document())
+    assert "may be kept" in draw_text(outcome_blocks(changed.outcome(is_live=True).document()))
 
 
 def given_up(play: Rehearsal) -> Rehearsal:
@@ -121,7 +124,7 @@ def given_up(play: Rehearsal) -> Rehearsal:
 def test_a_step_given_up_after_it_had_run_is_not_said_never_to_have_started() -> None:
     play = begun(CAREFUL)
     after = given_up(play)
-    told = outcome_text(outcome(play.plan, after.board.run, is_live=False).document())
+    told = draw_text(outcome_blocks(outcome(play.plan, after.board.run, is_live=False).document()))
 
     assert after.state("b").checkpoint_status == "held"
     assert look(after, "b", is_live=False) == "cancelled"

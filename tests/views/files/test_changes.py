@@ -8,9 +8,11 @@ from typing import Any, cast
 from pixirnb.history.run_state import fold
 from pixirnb.testing.generators.file_facts import change
 from pixirnb.testing.generators.histories import Rehearsal
-from pixirnb.views.basics.text_table import ROWS
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.model import ROWS
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.changes import changes_phrase, diff_document
-from pixirnb.views.files.diff import diff_html, diff_text
+from pixirnb.views.files.diff import diff_blocks
 from pixirnb.views.files.patch_parser import parse_patch, rename_files
 from pixirnb.views.live.panel_files import patch_document
 from tests.views.file_histories import met
@@ -39,8 +41,8 @@ def test_a_diff_counts_what_is_cut_as_the_log_does() -> None:
     entry = {"step": "types", "changes": CHANGES, "patch_text": CUT, "patch_cut": 77}
     document: Any = {"run_id": "r-1", "changes": [entry]}
 
-    assert "fat +900 -0" in diff_html(document)
-    for told in (diff_text(document), diff_html(document)):
+    assert "fat +900 -0" in draw_html(diff_blocks(document))
+    for told in (draw_text(diff_blocks(document)), draw_html(diff_blocks(document))):
         assert "Not shown: 800 lines, 1 file, 77 bytes." in told
 
 
@@ -77,20 +79,24 @@ def test_of_more_files_than_the_log_names_all_lines_are_counted_and_stat_lists_e
     whole = diff_document(play.plan, run, "types", read, with_patch=False)
 
     for told in (brief, whole):
-        assert diff_text(told).startswith("types · 400 files, +800 -0 · ")
+        assert draw_text(diff_blocks(told)).startswith("types · 400 files, +800 -0 · ")
     assert len(brief["changes"][0]["changes"]["files"]) == 200
-    assert f"and 200 files more: `pixirnb diff {run.run_id} --stat`" in diff_text(brief)
-    assert "f00399" in diff_text(whole)
-    assert "files more" not in diff_text(whole)
+    assert f"and 200 files more: `pixirnb diff {run.run_id} --stat`" in draw_text(
+        diff_blocks(brief)
+    )
+    assert "f00399" in draw_text(diff_blocks(whole))
+    assert "files more" not in draw_text(diff_blocks(whole))
 
 
 def test_a_page_is_not_flooded_by_a_list_of_files() -> None:
     play, read = many(ROWS + 5)
-    told = diff_html(diff_document(play.plan, fold(play.events), "types", read, with_patch=False))
+    told = draw_html(
+        diff_blocks(diff_document(play.plan, fold(play.events), "types", read, with_patch=False))
+    )
 
     assert f"f{ROWS - 1:05}" in told
     assert f"f{ROWS:05}" not in told
-    assert "and 5 files more" in told
+    assert "and 5 more rows" in told
 
 
 def test_old_logs_say_that_there_were_more_lines_than_they_count() -> None:

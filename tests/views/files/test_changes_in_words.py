@@ -12,18 +12,21 @@ from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load
 from pixirnb.testing.generators.file_facts import NO_BLOB, captured, change, merged
 from pixirnb.testing.generators.histories import Rehearsal, events_of
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.changes import PATCH_ROOM, diff_document
-from pixirnb.views.files.diff import Diff, diff_html, diff_text
-from pixirnb.views.files.merge_report import merge_html, merge_text
+from pixirnb.views.files.diff import Diff, diff_blocks
+from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.live.tape import Tape
 from pixirnb.views.picture.dot import dot
 from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.bundle_view import bundle_blocks
 from pixirnb.views.run.event_lines import event_sentence
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.html import bundle_html, outcome_html, plan_html
 from pixirnb.views.run.isolation_overview import copies
-from pixirnb.views.run.text import bundle_text, outcome_text, plan_text
+from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.plan_view import plan_blocks
 from tests.views.file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
 
 
@@ -75,27 +78,29 @@ def test_a_merge_taken_back_changes_the_look_of_the_step_that_did_it() -> None:
 
 def test_an_outcome_lists_its_seams_open_ones_first_with_what_can_be_done() -> None:
     document = clashing().outcome().document()
-    told = outcome_text(document)
+    told = draw_text(outcome_blocks(document))
 
     assert "seam s1 of api is open" in told
     assert "seam s1 (open): types and api: both changed the same files, src/a.py" in told
     assert "decide r-20261121T220344-rehearsal s1 accept --note WHY" in told
     assert "bring what isolated steps changed into your files" in told
-    assert "types and api: both changed the same files" in outcome_html(document)
+    assert "types and api: both changed the same files" in draw_html(outcome_blocks(document))
     mermaid(None, document, [])
 
 
 def test_a_merge_taken_back_is_a_reason_in_words() -> None:
-    assert "what land merged was taken back" in outcome_text(undone().outcome().document())
+    assert "what land merged was taken back" in draw_text(
+        outcome_blocks(undone().outcome().document())
+    )
 
 
 def test_a_bundle_lists_the_files_that_were_changed() -> None:
     bundle = met().outcome().step("types").document()["checkpoint"]
 
     assert bundle is not None
-    assert "changed: 2 files, +10 -1" in bundle_text(bundle)
-    assert "A  src/new.py  +9 -0" in bundle_text(bundle)
-    assert "src/new.py" in bundle_html(bundle)
+    assert "changed: 2 files, +10 -1" in draw_text(bundle_blocks(bundle))
+    assert "A  src/new.py  +9 -0" in draw_text(bundle_blocks(bundle))
+    assert "src/new.py" in draw_html(bundle_blocks(bundle))
 
 
 def test_an_explanation_says_where_the_work_lies() -> None:
@@ -124,13 +129,13 @@ def test_an_explanation_says_where_the_work_lies() -> None:
 
 
 def test_a_diff_shows_every_isolated_step_and_what_is_merged_of_it() -> None:
-    told = diff_text(diff_of(met()))
+    told = draw_text(diff_blocks(diff_of(met())))
 
     assert told.startswith("types · 2 files, +10 -1 · not merged\n")
     assert "\napi · 1 file, +2 -0 · not merged\n" in told
     assert "M src/a.py\n── line 1, below “def f():” ──\n-one\n+ONE\n two" in told
     assert "land" not in told
-    after = diff_text(diff_of(landed()))
+    after = draw_text(diff_blocks(diff_of(landed())))
     assert "types · 2 files, +10 -1 · merged by land.1" in after
     assert "  land.1  types, api  by land" in after
 
@@ -141,14 +146,16 @@ def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
     assert [each["step"] for each in diff_of(play, "api")["changes"]] == ["api"]
     assert diff_of(play, "land")["changes"][0]["merge"] == "land.1"
     assert diff_of(play, "land.1")["changes"][0]["changes"]["count"] == 2
-    assert "merges" not in diff_text(diff_of(play, "plain")), "it has to do with none of them"
+    assert "merges" not in draw_text(diff_blocks(diff_of(play, "plain"))), (
+        "it has to do with none of them"
+    )
     assert [each["merge"] for each in diff_of(undone(), "types")["merges"]] == ["land.1"]
     assert [each["merge"] for each in diff_of(undone(), "land.1")["merges"]] == ["land.1", "m2"]
     for of, words in (("plain", "shared workspace"), ("land", "not merged anything")):
         document = diff_of(met(), of)
         assert document["changes"] == []
-        assert words in diff_text(document)
-        assert words in diff_html(document)
+        assert words in draw_text(diff_blocks(document))
+        assert words in draw_html(diff_blocks(document))
     with pytest.raises(KeyError):
         diff_of(play, "nobody")
 
@@ -156,7 +163,7 @@ def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
 def test_a_run_without_copies_says_that_there_is_nothing() -> None:
     play = Rehearsal(met().plan).begin()
 
-    assert diff_text(diff_of(play)) == "No isolated step of this run has left changes."
+    assert draw_text(diff_blocks(diff_of(play))) == "No isolated step of this run has left changes."
 
 
 def test_colours_are_ours_and_only_where_they_are_wanted() -> None:
@@ -164,9 +171,9 @@ def test_colours_are_ours_and_only_where_they_are_wanted() -> None:
     patch = "diff --git a/x b/x\n@@ -1 +1,2 @@\n-a\n+b\n+\x1b[2J\u202etrick\n"
     document["changes"][0]["patch_text"] = patch
 
-    assert "\x1b" not in diff_text(document)
-    assert "+<U+001B>[2J<U+202E>trick" in diff_text(document)
-    painted = diff_text(document, is_painted=True).split("\x1b[")[1:]
+    assert "\x1b" not in draw_text(diff_blocks(document))
+    assert "+<U+001B>[2J<U+202E>trick" in draw_text(diff_blocks(document))
+    painted = draw_text(diff_blocks(document), is_painted=True).split("\x1b[")[1:]
     assert {part.split("m")[0] for part in painted} == {"0", "1", "31", "32", "36"}
 
 
@@ -184,18 +191,18 @@ def test_a_long_patch_is_cut_and_says_so() -> None:
     assert 0 < len(entry["patch_text"]) <= PATCH_ROOM
     assert entry["patch_text"].endswith("\n")
     assert entry["patch_cut"] > 0
-    told = diff_text(document)
+    told = draw_text(diff_blocks(document))
     assert len(told.split("\n")) < 1_100
     assert f"bytes. The whole patch is blob {NO_BLOB[:20]}" in told
-    assert "The whole patch is blob" in diff_html(document)
+    assert "The whole patch is blob" in draw_html(diff_blocks(document))
 
 
 def test_stat_leaves_the_patches_out() -> None:
     document = diff_of(met(), with_patch=False)
 
     assert [each["patch_text"] for each in document["changes"]] == [None, None]
-    assert "@@" not in diff_text(document)
-    assert "src/new.py" in diff_html(document)
+    assert "@@" not in draw_text(diff_blocks(document))
+    assert "src/new.py" in draw_html(diff_blocks(document))
 
 
 def test_a_diff_shows_itself() -> None:
@@ -235,9 +242,9 @@ BROUGHT = merged("m1", ["types"], files=[change("src/a.py"), change("b", "delete
     ],
 )
 def test_a_merge_says_what_it_did_and_nothing_more(document: Any, words: str) -> None:
-    assert words in merge_text(document, command="pixirnb")
+    assert words in draw_text(merge_blocks(document, command="pixirnb"))
     if document["status"] != "a_status_to_come":
-        assert words in merge_html(document)
+        assert words in draw_html(merge_blocks(document))
 
 
 def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
@@ -245,18 +252,18 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
              "sides": [{"name": "workspace", "mode": "100644", "bytes": 9},
                        {"name": "api", "mode": None, "bytes": None}]}  # fmt: skip
     document = reported("conflict", between=["workspace", "api"], conflicts=[clash])
-    told = merge_text(document, command="pixirnb")
+    told = draw_text(merge_blocks(document, command="pixirnb"))
 
     assert "Your files and api changed src/a.py in different ways. Nothing was changed." in told
     assert "src/a.py: both changed the same lines. your files: 9 bytes · api: not there" in told
     assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
     assert "pixirnb merge r-1 types api --side api" in told
-    assert "mine" in merge_html(document)
+    assert "mine" in draw_html(merge_blocks(document))
 
 
 def test_a_merge_that_cannot_be_taken_back_is_put_right_by_hand_and_has_no_sides() -> None:
     document = reported("conflict", undoes="m1", between=["workspace", "m1"])
-    for told in (merge_text(document), merge_html(document)):
+    for told in (draw_text(merge_blocks(document)), draw_html(merge_blocks(document))):
         assert "put them right in your own folder" in told
         assert "merge r-1 --undo" in told
         assert "--side" not in told
@@ -267,7 +274,7 @@ def test_a_preview_whose_patch_is_cut_says_how_much_is_left_out() -> None:
     patch = "diff --git a/src/a.py b/src/a.py\n@@ -0,0 +1 @@\n+x\n"
     changes = {**BROUGHT["changes"], "patch": None, "patch_text": patch, "patch_cut": 4_321}
     document = reported("clean", preview=True, changes=changes)
-    for told in (merge_text(document), merge_html(document)):
+    for told in (draw_text(merge_blocks(document)), draw_html(merge_blocks(document))):
         assert "4,321 bytes" in told
 
 
@@ -287,13 +294,13 @@ def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are(
     planned = report(require(load(spec)), Environment(repos={"cloud": fact}))
     document = planned.document()
     found = copies(planned.spec)
-    told = plan_text(document, (), found)
+    told = draw_text(plan_blocks(document, copies=found))
 
     assert "work in copies of your files: types, api" in told
     assert "land merges: types, api" in told
     assert "cloud       ../cloud  a git repository, cannot be written" in told
-    shown = plan_html(document, copies=found)
-    assert "Work in copies of your files" in shown
+    shown = draw_html(plan_blocks(document, copies=found))
+    assert "work in copies of your files" in shown
     assert shown.count('class="pixirnb-copy"') == 2
 
 

@@ -13,11 +13,13 @@ from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.requests import Request, grant
 from pixirnb.testing.generators.histories import Rehearsal
-from pixirnb.views.files.merge_report import merge_text
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.isolation_overview import Copies, copies_html
-from pixirnb.views.run.mimebundle import Bundle, unsafe_reason
-from pixirnb.views.run.text import outcome_text
+from pixirnb.views.run.isolation_overview import Copies, copies_blocks
+from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.self_display import Bundle, unsafe_reason
 from tests.views.file_histories import clashing, met, seen
 
 
@@ -65,16 +67,16 @@ def test_a_report_of_a_merge_shows_itself_in_a_cell_and_in_print(
 def test_a_side_for_a_file_that_is_not_in_conflict_is_told() -> None:
     document = MergeReport("r", "merged", ["a"], changes=FILES, unmatched=["nofile"]).document()
 
-    assert "`nofile`" in merge_text(document) or "nofile, which is not among" in merge_text(
-        document
-    )
+    assert "`nofile`" in draw_text(
+        merge_blocks(document)
+    ) or "nofile, which is not among" in draw_text(merge_blocks(document))
 
 
 def test_a_step_in_conflict_says_everywhere_to_put_the_files_right_first() -> None:
     play = clashing()
     found = standing(play)
 
-    assert "put right in your folder" in outcome_text(found.document())
+    assert "put right in your folder" in draw_text(outcome_blocks(found.document()))
     assert "Put right in your own folder" in explain(play.plan, play.board.run, "land")[0]
     with pytest.raises(RunNotCompleted) as refused:
         api.expect(found)
@@ -130,9 +132,9 @@ def test_the_doctor_offers_for_an_open_seam_the_word_that_resolves_it() -> None:
 
 
 def test_an_id_stands_in_a_plan_as_it_is_written() -> None:
-    told = copies_html(Copies(("a",), (("land", ("a",)),)), {})
+    told = draw_html(copies_blocks(Copies(("a",), (("land", ("a",)),)), {}))
 
-    assert "<code>land</code> merges" in told
+    assert "<code>land</code> merges:" in told
     assert "Land" not in told
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from pixirnb.history.run_state import fold
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
-from pixirnb.views.run.comparison import ComparedRun, comparison, comparison_html, comparison_text
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.comparison import ComparedRun, comparison, comparison_blocks
 from tests.operations.household import PAIR, completed, edited, failed
 from tests.views.blanking import blanked
 
@@ -99,10 +101,10 @@ def test_steps_of_one_side_alone_are_told() -> None:
 
 
 def test_the_text_names_runs_and_differences_and_nothing_that_is_equal() -> None:
-    said = comparison_text(compared(completed(), failed()))
+    said = draw_text(comparison_blocks(compared(completed(), failed())))
     assert said.startswith("≠ different")
     assert "status, result, error" in said
-    same = comparison_text(compared(completed(), completed()))
+    same = draw_text(comparison_blocks(compared(completed(), completed())))
     assert same.startswith("= no difference")
     assert "2 steps without a difference" in same
     assert "make" not in same
@@ -110,7 +112,7 @@ def test_the_text_names_runs_and_differences_and_nothing_that_is_equal() -> None
 
 def test_the_picture_says_what_the_text_says() -> None:
     for document in (compared(completed(), failed()), compared(completed(), completed())):
-        shown = comparison_html(document)
+        shown = draw_html(comparison_blocks(document))
         for step in document["steps"]:
             assert (f"<code>{step['step_id']}</code>" in shown) == bool(step["differs"])
 
@@ -121,7 +123,7 @@ def test_spans_have_columns_of_their_own_so_that_they_alone_differ_from_run_to_r
         took = edited(
             story.events, "attempt_ended", lambda data: data.update(elapsed_ms=elapsed_ms)
         )
-        return comparison_text(compared(completed(), Rehearsal(story.plan, took)))
+        return draw_text(comparison_blocks(compared(completed(), Rehearsal(story.plan, took))))
 
     assert "elapsed  differs in" in told(5)
     assert blanked(told(5)) == blanked(told(9_876))

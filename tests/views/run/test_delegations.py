@@ -14,7 +14,8 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.source_map import SourceMap
-from pixirnb.views.run.mimebundle import plan_bundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.run.self_display import planned_blocks
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -40,7 +41,7 @@ def planned(**keys: Any) -> PlanReport:
 
 
 def test_a_plan_as_text_has_a_row_for_each_task() -> None:
-    lines = plan_bundle(planned())["text/plain"].splitlines()
+    lines = mimebundle(planned_blocks(planned()))["text/plain"].splitlines()
     assert "  look  ai     llm openai:m    read                   shared/roles/ai.yaml" in lines
     assert "  mend  hand   cli claude <b>  write src/**, unasked  in the workflow" in lines
     assert "  tell  play   scripted        write **/*, asking     in the workflow" in lines
@@ -48,7 +49,7 @@ def test_a_plan_as_text_has_a_row_for_each_task() -> None:
 
 
 def test_a_plan_as_a_page_holds_the_prompts_and_nothing_of_it_is_markup() -> None:
-    markup = plan_bundle(planned())["text/html"]
+    markup = mimebundle(planned_blocks(planned()))["text/html"]
     assert "<summary>Prompt of look</summary><pre>Look &lt;i&gt;here&lt;/i&gt;." in markup
     assert "claude &lt;b&gt;" in markup
     assert "<i>" not in markup
@@ -57,7 +58,7 @@ def test_a_plan_as_a_page_holds_the_prompts_and_nothing_of_it_is_markup() -> Non
 
 def test_a_plan_without_tasks_says_nothing_of_agents() -> None:
     steps = [{"id": "run", "run": "true", "posture": "read_only"}]
-    shown = plan_bundle(planned(agents={}, steps=steps))
+    shown = mimebundle(planned_blocks(planned(agents={}, steps=steps)))
     assert "agent" not in shown["text/plain"]
     assert "Prompt" not in shown["text/html"]
 
@@ -71,7 +72,7 @@ def test_who_does_what_is_known_of_a_workflow_with_mistakes() -> None:
     ]
     broken = planned(steps=steps)
     assert not broken.ok
-    assert plan_bundle(broken)["text/plain"].startswith("✗ not valid")
+    assert mimebundle(planned_blocks(broken))["text/plain"].startswith("✗ not valid")
 
 
 def test_the_prompt_of_a_step_is_told_or_why_there_is_none() -> None:
@@ -88,6 +89,6 @@ def test_a_role_file_is_named_by_the_plan_that_adopted_it(tmp_path: Path) -> Non
     path = tmp_path / "roles" / "ai.yaml"
     path.write_text("role: You look.\n")
     spec = {"name": "w", "steps": [{"id": "look", "task": "Look.", "agent": "ai", "output": {}}]}
-    shown = plan_bundle(pixirnb.plan(spec, workspace=tmp_path))
+    shown = mimebundle(planned_blocks(pixirnb.plan(spec, workspace=tmp_path)))
     assert "roles/ai.yaml" in shown["text/plain"]
     assert "You look." in shown["text/html"]

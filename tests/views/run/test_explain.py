@@ -13,11 +13,12 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, report, require
 from pixirnb.spec.loader import load_mapping
 from pixirnb.views.basics.phrases import why
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of, kinds_of
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.text import explain_text
+from pixirnb.views.run.outcome_view import explain_blocks
 from tests.views.view_samples import step
 
 SPEC: Any = {
@@ -240,7 +241,7 @@ def test_every_step_can_be_explained_at_every_moment_of_a_run(plan: Plan, step: 
 
         assert told
         assert all(sentence[-1] in ".?" for sentence in told)
-        assert explain_text(told).count("\n") == len(told) - 1
+        assert draw_text(explain_blocks(told)).count("\n") == len(told) - 1
 
 
 def test_explaining_changes_nothing(plan: Plan) -> None:

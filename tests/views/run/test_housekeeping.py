@@ -10,8 +10,9 @@ import pytest
 
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.findings import Finding
-from pixirnb.views.run.housekeeping import export_text
-from pixirnb.views.run.mimebundle import DocumentKind, mimebundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.run.comparison import comparison_blocks
+from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
 
 EVIL = "<script>x</script>\x1b[31m\u202e\"'`&\ud800\n\x07"
 TAGS = {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "table", "thead", "tbody"}
@@ -27,12 +28,15 @@ FINDING = {
     "evidence": {EVIL: EVIL},
     "next_action": {"action": EVIL, "step": EVIL, "cell": EVIL},
 }
-DOCUMENTS: list[tuple[DocumentKind, Any]] = [
-    ("diagnosis", {"run_id": EVIL, "status": EVIL, "findings": [FINDING]}),
-    ("diagnosis", {"status": EVIL, "runs": [{"run_id": EVIL, "status": 1, "findings": [FINDING]}]}),
-    ("diagnosis", {"status": "ready", "runs": []}),
+DOCUMENTS: list[tuple[Any, Any]] = [
+    (diagnosis_blocks, {"run_id": EVIL, "status": EVIL, "findings": [FINDING]}),
     (
-        "comparison",
+        diagnosis_blocks,
+        {"status": EVIL, "runs": [{"run_id": EVIL, "status": 1, "findings": [FINDING]}]},
+    ),
+    (diagnosis_blocks, {"status": "ready", "runs": []}),
+    (
+        comparison_blocks,
         {
             "left": HALF,
             "right": HALF,
@@ -48,9 +52,9 @@ DOCUMENTS: list[tuple[DocumentKind, Any]] = [
             ],
         },
     ),
-    ("comparison", {}),
+    (comparison_blocks, {}),
     (
-        "prune",
+        prune_blocks,
         {
             "preview": True,
             "runs": [
@@ -77,11 +81,9 @@ class Tags(HTMLParser):
         self.attributes += attrs
 
 
-@pytest.mark.parametrize(("kind", "document"), DOCUMENTS)
-def test_nothing_said_becomes_markup_or_a_control_sequence(
-    kind: DocumentKind, document: Any
-) -> None:
-    shown = mimebundle(kind, document)
+@pytest.mark.parametrize(("blocks", "document"), DOCUMENTS)
+def test_nothing_said_becomes_markup_or_a_control_sequence(blocks: Any, document: Any) -> None:
+    shown = mimebundle(blocks(document))
     assert CONTROLS.search(shown["text/plain"]) is None
     assert CONTROLS.search(shown["text/html"]) is None
     seen = Tags()
@@ -92,7 +94,7 @@ def test_nothing_said_becomes_markup_or_a_control_sequence(
 
 
 def test_where_an_export_lies_is_one_plain_line() -> None:
-    said = export_text({"run_id": EVIL, "path": EVIL, "bytes": 2_048, "files": 2})
+    said = export_sentence({"run_id": EVIL, "path": EVIL, "bytes": 2_048, "files": 2})
     assert CONTROLS.search(said) is None
     assert "\n" not in said
     assert "2.0 KiB" in said
@@ -101,7 +103,8 @@ def test_where_an_export_lies_is_one_plain_line() -> None:
 def test_a_diagnosis_shows_itself() -> None:
     diagnosis = Diagnosis("r-x", (Finding("seam_open", "warning", "A seam is open."),))
     assert "A seam is open." in repr(diagnosis)
-    assert "A seam is open." in mimebundle("diagnosis", diagnosis.document())["text/html"]
+    assert "A seam is open." in mimebundle(diagnosis_blocks(diagnosis.document()))["text/html"]
     assert (
-        "nothing to tell" in mimebundle("diagnosis", Diagnosis("r-x", ()).document())["text/plain"]
+        "nothing to tell"
+        in mimebundle(diagnosis_blocks(Diagnosis("r-x", ()).document()))["text/plain"]
     )

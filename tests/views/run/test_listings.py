@@ -15,8 +15,9 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
+from pixirnb.views.blocks.mimebundle import mimebundle
 from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
-from pixirnb.views.run.mimebundle import step_bundle
+from pixirnb.views.run.self_display import evidence_blocks
 from tests.views.test_hostile_text import CONTROLS, audit
 from tests.views.view_samples import HOSTILE, outcome, step
 
@@ -82,7 +83,7 @@ def test_a_resume_keeps_the_id_of_its_run_and_goes_into_json() -> None:
 
 
 def test_a_history_has_a_row_an_event_with_its_date_and_a_sentence() -> None:
-    head, names, *rows = repr(History([event(1), event(2, "a_kind_to_come")])).split("\n")
+    head, _, names, *rows = repr(History([event(1), event(2, "a_kind_to_come")])).split("\n")
     assert (head, names.split()) == ("2 events", ["at", "what", "happened"])
     assert rows[0].split(maxsplit=3) == ["1", "2026-11-21", "22:03:01", "▸ a: attempt 1 started"]
     assert "a_kind_to_come" in rows[1]
@@ -93,7 +94,7 @@ def test_a_long_history_shows_its_beginning_and_its_end_and_says_where_the_rest_
     count: int,
 ) -> None:
     found = History([event(seq) for seq in range(1, count + 1)])._repr_mimebundle_()
-    rows = found["text/plain"].split("\n")[2:]
+    rows = found["text/plain"].split("\n")[3:]
     left = count - 180
     assert rows[0].split()[0] == "1"
     assert rows[-1].split()[0] == str(count)
@@ -166,7 +167,7 @@ def test_names_between_backticks_are_set_as_code_and_nothing_else_is_markup() ->
 
 def test_a_step_without_evidence_shows_its_status_and_why_as_a_picture_of_itself() -> None:
     failed = step("b", "shell", "failed", error={"kind": "exit", "message": "exited with code 7."})
-    shown = step_bundle(failed.document())["text/html"]
+    shown = mimebundle(evidence_blocks(failed.document()))["text/html"]
     audit(shown)
     assert "pixirnb-status" in shown
     assert "attempt 1 · 1.2 s" in shown
@@ -179,7 +180,7 @@ def test_hostile_text_of_a_step_and_its_sentences_stays_text(text: str) -> None:
     error = {"kind": text, "message": text}
     for status in ("failed", "held", "partial"):
         audit(
-            step_bundle(step(text, "shell", status, error=error).document(), [text, text])[
-                "text/html"
-            ]
+            mimebundle(
+                evidence_blocks(step(text, "shell", status, error=error).document(), [text, text])
+            )["text/html"]
         )

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.page import page
-from pixirnb.views.run.text import outcome_text
 from tests.views.view_samples import RUN, outcome, release, step
 
 STOOD = "As it stood when this was shown"
@@ -21,7 +22,7 @@ SAMPLES = {
 
 @pytest.mark.parametrize("name", list(SAMPLES))
 def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
-    found = mimebundle("outcome", SAMPLES[name])
+    found = mimebundle(outcome_blocks(SAMPLES[name]))
     assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}. See it now: %pixir show {RUN}"
     assert found["text/html"].count(STOOD) == 1
     assert f"<code>%pixir show {RUN}</code>" in found["text/html"]
@@ -29,12 +30,12 @@ def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
 
 
 def test_a_terminal_is_told_the_command_instead() -> None:
-    told = outcome_text(SAMPLES["small"], command="pixirnb")
+    told = draw_text(outcome_blocks(SAMPLES["small"], command="pixirnb"))
     assert f"pixirnb show {RUN}" in told
     assert "%pixir" not in told
 
 
 @pytest.mark.parametrize("status", ["completed", "partial", "failed", "interrupted", "odd", None])
 def test_a_run_at_rest_says_nothing_of_the_kind(status: Any) -> None:
-    found = mimebundle("outcome", outcome(status, [step("a")]))
+    found = mimebundle(outcome_blocks(outcome(status, [step("a")])))
     assert not any(STOOD in shown for shown in found.values())

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from pixirnb.views.run.mimebundle import mimebundle
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.run_list import run_list_blocks
 
 
-def outcome(status: str) -> dict[str, Any]:
+def outcome(status: str) -> Any:
     step = {"kind": "shell", "checkpoint_status": None, "attempt": 1, "wave": 0}
     return {
         "ok": False,
@@ -28,8 +30,8 @@ def outcome(status: str) -> dict[str, Any]:
     ("status", "said"), [("interrupted", "was running"), ("running", "running")]
 )
 def test_a_step_runs_only_while_its_run_does(status: str, said: str) -> None:
-    shown = mimebundle("outcome", outcome(status), [])
-    runs = mimebundle("runs", {"runs": [outcome(status)]})
+    shown = mimebundle(outcome_blocks(outcome(status), []))
+    runs = mimebundle(run_list_blocks({"runs": [outcome(status)]}))
     assert f"train  {said}" in shown["text/plain"]
     assert f"1 {said}" in runs["text/plain"]
     for bundle in (shown, runs):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.views.basics.text_table import fill_lines, width
-from pixirnb.views.run.mimebundle import mimebundle
-from pixirnb.views.run.resume_preview import NAMES, forecast
+from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.text_table import fill_lines, width
+from pixirnb.views.run.resume_preview import NAMES, forecast, resume_blocks
 
 RUN = "r-20261122-101500-abc123"
 
@@ -27,7 +27,7 @@ EDITED: list[Any] = [
 
 
 def shown(*entries: dict[str, Any]) -> dict[str, str]:
-    return mimebundle("resume", {"run_id": RUN, "steps": list(entries)})
+    return mimebundle(resume_blocks({"run_id": RUN, "steps": list(entries)}))
 
 
 def rows(text: str) -> list[str]:

@@ -13,11 +13,12 @@ from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import fold_session
 from pixirnb.testing.generators.session_logs import any_events, sessions
+from pixirnb.views.blocks.html_renderer import body_html, draw_html
+from pixirnb.views.blocks.text_renderer import text_lines
 from pixirnb.views.session.conversation import (
     conversation,
+    conversation_blocks,
     conversation_body,
-    conversation_html,
-    conversation_lines,
     turn_mark,
 )
 from tests.views.test_hostile_text import CONTROLS, audit
@@ -41,7 +42,7 @@ def failed(status: str) -> Pair:
 
 
 def told(events: list[Pair], **options: Any) -> str:
-    return "\n".join(conversation_lines(conversation(events, **options)))
+    return "\n".join(text_lines(conversation_blocks(conversation(events, **options))))
 
 
 def test_a_session_reads_as_it_went() -> None:
@@ -56,15 +57,15 @@ def test_a_session_reads_as_it_went() -> None:
     found: Pair = ("tool_result", {"call_id": "c1", "ok": True, "output": "x = 1"})
     events = [STARTED, USER, CALL, found, asked, decided, FINAL, USAGE]
     assert told(events).splitlines() == [
-        "◌ review.2: came to its end · worker, llm",
-        "○ turn 1 · prompt",
-        "  │ Mend it.",
-        "  │ All of it.",
+        "◌ came to its end · review.2 · worker, llm",
+        "  ○ turn 1 · prompt",
+        "    │ Mend it.",
+        "    │ All of it.",
         "  ✓ read a.py: ok",
-        "◆ permission for shell rm x: denied by ada: no",
-        "· agent",
-        "  │ It is mended.",
-        "usage: 1,200 tokens input, 3 tokens output, 1 request",
+        "  ◆ permission for shell rm x: denied by ada: no",
+        "  · agent",
+        "    │ It is mended.",
+        "  usage: 1,200 tokens input, 3 tokens output, 1 request",
     ]
 
 
@@ -82,17 +83,20 @@ ENDS = {
 @pytest.mark.parametrize("case", ENDS, ids=str)
 def test_nothing_but_a_clean_end_is_called_completed(case: str) -> None:
     document = conversation([STARTED, *ENDS[case]])
-    for shown in ("\n".join(conversation_lines(document)), conversation_html(document)):
+    for shown in (
+        "\n".join(text_lines(conversation_blocks(document))),
+        draw_html(conversation_blocks(document)),
+    ):
         assert "completed" not in shown
         assert 'class="pixirnb-status pixirnb-ready"' not in shown
 
 
 def test_text_that_was_cut_off_is_kept_and_says_so() -> None:
     document = conversation([STARTED, USER, PARTIAL, failed("timed_out")])
-    lines = conversation_lines(document)
-    assert lines[lines.index("· agent, cut off") + 1] == "  │ It is men"
-    assert "agent, cut off" in conversation_body(document)
-    assert "◷ timed out after 15 m 00 s of 15 m 00 s" in lines
+    lines = text_lines(conversation_blocks(document))
+    assert lines[lines.index("  · agent, cut off") + 1] == "    │ It is men"
+    assert "agent, cut off" in body_html(conversation_body(document))
+    assert "  ◷ timed out after 15 m 00 s of 15 m 00 s" in lines
 
 
 def test_a_session_that_nobody_writes_any_more_does_not_look_as_if_it_ran() -> None:
@@ -103,15 +107,15 @@ def test_a_session_that_nobody_writes_any_more_does_not_look_as_if_it_ran() -> N
 
 def test_completed_is_said_only_where_the_step_is_ready_and_how_it_stands_else() -> None:
     heads = {
-        "checkpoint_ready": "✓ review.2: completed · worker, llm",
-        "partial": "◌ review.2: came to its end · its step: partial · worker, llm",
-        "failed": "◌ review.2: came to its end · its step: failed · worker, llm",
-        "needs_orchestrator": "◌ review.2: came to its end · its step: needs a decision · worker, llm",
+        "checkpoint_ready": "✓ completed · review.2 · worker, llm",
+        "partial": "◌ came to its end · review.2 · its step: partial · worker, llm",
+        "failed": "◌ came to its end · review.2 · its step: failed · worker, llm",
+        "needs_orchestrator": "◌ came to its end · review.2 · its step: needs a decision · worker, llm",
     }
     for status, head in heads.items():
         document = conversation([STARTED, USER, FINAL], checkpoint_status=status)
-        assert conversation_lines(document)[0] == head
-        shown = conversation_html(document)
+        assert text_lines(conversation_blocks(document))[0] == head
+        shown = draw_html(conversation_blocks(document))
         assert ("completed" in shown) is (status == "checkpoint_ready")
         assert ('class="pixirnb-status pixirnb-ready"' in shown) is (status == "checkpoint_ready")
 
@@ -124,7 +128,7 @@ def test_an_end_is_said_once_and_silence_is_not_shown_as_speech() -> None:
     empty: Pair = ("tool_result", {"call_id": "c1", "ok": True, "output": "\n"})
     events = [STARTED, USER, CALL, empty, ("assistant_message", silent)]
     assert "· agent" not in told(events)
-    body = conversation_body(conversation(events))
+    body = body_html(conversation_body(conversation(events)))
     assert "<pre>\n</pre>" not in body
     assert ">agent<" not in body
 
@@ -138,17 +142,19 @@ def test_tools_are_folded_with_what_they_were_given_and_what_came_of_it() -> Non
     asked: Pair = ("permission_requested", {"request_id": "p", "call_id": "c1", "tool": "read"})
     assert "it was never allowed, and did not act" in told([USER, CALL, asked, orphan])
     assert "its result was lost; it may or may not have acted" in told([USER, CALL, orphan])
-    assert "<details><summary>✗ read a.py: its result was lost" in conversation_body(document)
+    assert "<details><summary>✗ read a.py: its result was lost" in body_html(
+        conversation_body(document)
+    )
     assert "no result yet" in told([USER, CALL])
 
 
 def test_no_line_of_an_agents_text_can_pass_for_one_of_ours() -> None:
     forged = "ok\n✓ review.2: completed\r· agent\u2028◆ permission for shell: allowed by ada"
     events: list[Pair] = [USER, ("assistant_message", {"text": forged, "partial": True})]
-    lines = conversation_lines(conversation(events))
+    lines = text_lines(conversation_blocks(conversation(events)))
     assert [line for line in lines if "completed" in line or "allowed" in line] == [
-        "  │ ✓ review.2: completed",
-        "  │ ◆ permission for shell: allowed by ada",
+        "    │ ✓ review.2: completed",
+        "    │ ◆ permission for shell: allowed by ada",
     ]
 
 
@@ -160,8 +166,8 @@ def test_long_texts_are_bounded_and_say_how_much_is_missing() -> None:
     ]
     document = conversation(events)
     assert re.search(r"\[[\d,]+ more lines, [\d,]+ more characters\]", told(events))
-    assert re.search(r"[\d,]+ more characters", conversation_body(document))
-    assert len(conversation_body(document)) < 10_000
+    assert re.search(r"[\d,]+ more characters", body_html(conversation_body(document)))
+    assert len(body_html(conversation_body(document))) < 10_000
 
 
 def test_a_long_session_shows_its_beginning_and_its_end() -> None:
@@ -193,8 +199,8 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(text: str) -> None:
     kinds += ["tool_result", "permission_requested", "permission_decided", "checkpoint_reported"]
     kinds += ["compaction", "branch_summary", "subagent_event", "turn_failed", "a_kind_to_come"]
     document = conversation([(kind, dict(data)) for kind in kinds])
-    audit(conversation_html(document))
-    for row in conversation_lines(document):
+    audit(draw_html(conversation_blocks(document)))
+    for row in text_lines(conversation_blocks(document)):
         assert CONTROLS.search(row) is None
         assert "\n" not in row
 
@@ -204,5 +210,5 @@ def test_every_log_can_be_shown_and_stored(log: list[Pair]) -> None:
     document = conversation(log)
     assert json.loads(json.dumps(document)) == document
     assert document["turn"] == fold_session(log).turn
-    audit(conversation_html(document))
-    assert all("\n" not in row for row in conversation_lines(document))
+    audit(draw_html(conversation_blocks(document)))
+    assert all("\n" not in row for row in text_lines(conversation_blocks(document)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.session.next_commands import next_steps
-from pixirnb.views.session.session_view import session_html, session_text
+from pixirnb.views.session.session_view import session_blocks
 
 SESSION: dict[str, Any] = {
     "run_id": "r-1",
@@ -42,20 +44,20 @@ ASKING: dict[str, Any] = {
 
 
 def test_what_comes_next_is_a_command_in_the_words_of_the_place() -> None:
-    shown = session_text(SESSION, command="pixirnb")
+    shown = draw_text(session_blocks(SESSION, command="pixirnb"))
     assert "  pixirnb resume r-1 --from edit  run edit and what follows it again" in shown
-    assert "%pixir resume r-1 --from edit" in session_text(SESSION)
-    for told in (shown, session_html(SESSION)):
+    assert "%pixir resume r-1 --from edit" in draw_text(session_blocks(SESSION))
+    for told in (shown, draw_html(session_blocks(SESSION))):
         assert "look into the session" not in told
 
 
 def test_an_open_question_is_named_with_the_command_that_answers_it() -> None:
     ((cell, words),) = next_steps(ASKING, command="pixirnb")
     assert (cell, words) == ("pixirnb approve r-1/edit.1.1", "allow write <b>a.py; or `deny`")
-    assert "approve r-1/edit.1.1" in session_html(ASKING)
-    assert "<b>a.py" not in session_html(ASKING)
+    assert "approve r-1/edit.1.1" in draw_html(session_blocks(ASKING))
+    assert "<b>a.py" not in draw_html(session_blocks(ASKING))
 
 
 def test_where_nothing_is_to_do_nothing_is_said() -> None:
     done = {**SESSION, "checkpoint_status": "checkpoint_ready", "next_actions": []}
-    assert "next" not in session_text(done)
+    assert "next" not in draw_text(session_blocks(done))

@@ -9,13 +9,14 @@ from pixirnb.machine.outcome import outcome
 from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import STEP_MARKS, at_rest, state_mark, step_mark
+from pixirnb.views.blocks.html_renderer import draw_html
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.live.attempt_history import Tries
 from pixirnb.views.live.panel import panel
 from pixirnb.views.live.tape import STRIDE, Tape
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.html import outcome_html
-from pixirnb.views.run.text import outcome_text
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -60,9 +61,9 @@ def test_it_waits_for_permission_in_every_view() -> None:
     told = outcome(play.plan, play.board.run, is_live=True).document()
     assert step_mark(told["steps"][0]) == state_mark(play.state("a"))
     assert state_mark(play.state("a")).key == "permission"
-    assert "waits for permission" in outcome_text(told)
+    assert "waits for permission" in draw_text(outcome_blocks(told))
     assert "1 waiting for permission" in told["summary"]
-    assert "waits for permission" in outcome_html(told, [("a", "b")])
+    assert "waits for permission" in draw_html(outcome_blocks(told, [("a", "b")]))
     first = explain(play.plan, play.board.run, "a", is_live=True)[0]
     assert first == (
         "`a` waits for a person's permission to use `write_file` src/a.py. "
@@ -105,7 +106,7 @@ def test_a_death_leaves_no_step_that_looks_as_if_it_still_waited() -> None:
     told = at_rest(outcome(play.plan, play.board.run, is_live=False).document())
     assert step_mark(told["steps"][0]).key == "lost"
     assert state_mark(play.state("a"), is_live=False).key == "lost"
-    assert "waits for permission" not in outcome_text(told)
+    assert "waits for permission" not in draw_text(outcome_blocks(told))
     first = explain(play.plan, play.board.run, "a", is_live=False)[0]
     assert "asked to use `write_file`" in first
     assert "died" in first
@@ -133,6 +134,6 @@ def test_what_an_agent_asks_for_is_text_and_nothing_more() -> None:
     (asked,) = shown(play)["permissions"]
     (given,) = asked["given"]
     assert "\x1b" not in given["text"] + given["name"] + asked["about"]
-    assert "<b>rm</b>" not in outcome_html(
-        outcome(play.plan, play.board.run, is_live=True).document(), [("a", "b")]
+    assert "<b>rm</b>" not in draw_html(
+        outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document(), [("a", "b")])
     )

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
 
-from pixirnb.views.basics.sanitize import line, plural
-
-ROWS: Final = 200
-"""Rows a table shows; the rest are counted."""
+from pixirnb.views.basics.sanitize import line
 
 
 def width(words: str) -> int:
@@ -51,13 +47,12 @@ def table(
     numeric: frozenset[int] = frozenset(),
     indent: str = "  ",
     widest: int = 40,
-    most: int = ROWS,
 ) -> list[str]:
-    """Lines of a table. The last column is as wide as it is; the others at most `widest`. At most `most` rows."""
+    """Return the lines of a table. The last column is as wide as it is; the others at most `widest`."""
     last = len(heads) - 1
     shown = [
         [line(cell, 300 if place == last else widest) for place, cell in enumerate(row)]
-        for row in rows[:most]
+        for row in rows
     ]
     lined = [list(heads), *shown] if any(heads) else shown
     sizes = [max((width(row[place]) for row in lined), default=0) for place in range(len(heads))]
@@ -69,6 +64,4 @@ def table(
         )
         for row in lined
     ]
-    if len(rows) > most:
-        lines.append(f"{indent}and {plural(len(rows) - most, 'more row')}")
     return [entry.rstrip() for entry in lines]

@@ -1,0 +1,112 @@
+"""Answers of verbs as blocks: what the command line and a notebook draw, each in its own way."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from pixirnb.history.events import Event
+from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
+from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome import RunDocument
+from pixirnb.verbs.answers import Answer
+from pixirnb.views.blocks.model import Block, Paragraph, Preformatted
+from pixirnb.views.files.diff import diff_blocks
+from pixirnb.views.files.merge_report import merge_blocks
+from pixirnb.views.run.comparison import comparison_blocks
+from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
+from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.resume_preview import resume_blocks
+from pixirnb.views.run.run_list import run_list_blocks
+from pixirnb.views.run.self_display import evidence_blocks, planned_blocks
+from pixirnb.views.run.smoke import smoke_blocks
+from pixirnb.views.session.session_view import session_blocks
+
+NOTEBOOK = "%pixir"
+SHELL = "pixirnb"
+_PROMPT = 200_000
+"""Characters of a prompt that are shown; tasks may be long."""
+_LOG = 400_000
+
+
+def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
+    """Return an answer with its notes. `command` is how the reader calls the verbs: `NOTEBOOK` or `SHELL`.
+
+    Raises ValueError for an answer that is JSON alone.
+    """
+    endings = answer.endings if command == SHELL else ()
+    if answer.kind == "bundle":
+        document: Any = answer.document
+        return evidence_blocks(document, [*answer.lines, *endings])
+    gap = Paragraph("", is_apart=bool(endings))
+    notes = map(Paragraph, answer.lines)
+    return [*notes, *_document(answer, command), gap, *map(Paragraph, endings)]
+
+
+def _document(answer: Answer, command: str) -> list[Block]:
+    document: Any = answer.document  # of the answer's kind
+    match answer.kind:
+        case "plan":
+            assert answer.report is not None
+            return planned_blocks(answer.report, has_prompts=command == NOTEBOOK)
+        case "prompt":
+            return [Preformatted(document["prompt"], _PROMPT)]
+        case "outcome":
+            shown = _in_shell(document) if command == SHELL else document
+            plan = None if answer.plan is None or command == SHELL else answer.plan()
+            return outcome_blocks(shown, answer.edges, plan=plan, command=command)
+        case "resume":
+            return resume_blocks(document)
+        case "runs":
+            return run_list_blocks(document)
+        case "log":
+            damage = document.get("damage")
+            lines = [event_line(Event(**event)) for event in document["events"]]
+            lines += [f"! {damage['message']}"] if damage else []
+            return [Preformatted("\n".join(lines), _LOG)]
+        case "session":
+            return session_blocks(document, command=command)
+        case "diagnosis":
+            return diagnosis_blocks(_diagnosis_in_shell(document) if command == SHELL else document)
+        case "comparison":
+            return comparison_blocks(document)
+        case "conversion":
+            return [Preformatted(document["yaml"].removesuffix("\n"), _LOG)]
+        case "export":
+            return [Paragraph(export_sentence(document))]
+        case "prune":
+            return prune_blocks(document)
+        case "smoke":
+            return smoke_blocks(document)
+        case "diff":
+            return diff_blocks(document)
+        case "merge":
+            return merge_blocks(document, command=command)
+        case "message":
+            return [Preformatted(document["message"])]
+        case "acp" | "bundle":
+            raise ValueError(f"{answer.kind} is drawn elsewhere")
+        case _:
+            assert_never(answer.kind)
+
+
+def _in_shell(document: RunDocument) -> RunDocument:
+    """Return the outcome with its next actions as commands instead of cells."""
+    actions = [_command_of(action) for action in document["next_actions"]]
+    return {**document, "next_actions": actions}
+
+
+def _diagnosis_in_shell(document: DiagnosisDocument) -> DiagnosisDocument:
+    if "runs" in document:
+        return {**document, "runs": [_diagnosis_in_shell(run) for run in document["runs"]]}
+    findings: list[FindingDocument] = [
+        finding
+        if finding["next_action"] is None
+        else {**finding, "next_action": _command_of(finding["next_action"])}
+        for finding in document["findings"]
+    ]
+    return {**document, "findings": findings}
+
+
+def _command_of(action: NextAction) -> NextAction:
+    return {**action, "cell": action["cell"].replace(NOTEBOOK, SHELL, 1)}

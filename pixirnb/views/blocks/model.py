@@ -1,0 +1,230 @@
+"""The blocks that every view is made of, and the parts of a line. A view builds a list of them; a back end draws it.
+
+    outcome_blocks(document) ──▶ [Heading, Paragraph, Table, …] ──▶ draw_text | draw_html | cli.terminal
+
+Values are run data as they come: each back end cleans, bounds and escapes what it draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pixirnb.views.basics.status_marks import Mark
+
+ROWS: Final = 200
+"""Rows that a table shows; the others are counted."""
+
+# --- parts of a line --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An id, a path or a command."""
+
+    value: object
+    limit: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A status: symbol or icon, and word."""
+
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A name next to the word of its status: text puts the symbol before the name, HTML the icon before the word."""
+
+    mark: Mark
+    name: object
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """The word of a status, in a row that begins with `Marked`."""
+
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of each status: `3 ready, 1 failed`."""
+
+    counts: Sequence[tuple[Mark, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names with commas between them, and how many are left out. No line breaks within one."""
+
+    names: Sequence[Part]
+    more: int = 0
+    separator: str = ", "
+
+
+Part = str | Code | Status | Marked | Word | Counts | Names
+"""A `str` is prose: HTML sets what stands between backticks as code."""
+Phrase = Part | tuple[Part, ...]
+"""One line; the parts of a tuple have blanks between them."""
+Tone = str
+"""Empty, `mute`, or the tone of a mark."""
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The first line of a view: a status, what it is about, and an aside."""
+
+    mark: Mark
+    name: object = ""
+    run_id: object = ""
+    aside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """The first lines of an error: what did not happen, and where."""
+
+    code: object
+    message: object
+    position: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Mistakes or warnings: `line path step message fix code` of each, as far as it has them."""
+
+    title: str
+    entries: Sequence[Mapping[str, object]]
+    mark: Mark
+    more: int = 0
+    is_apart: bool = True
+    """True if text leaves a blank line before them; it has no title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A line of prose."""
+
+    phrase: Phrase
+    tone: Tone = ""
+    is_apart: bool = False
+    """True if text leaves a blank line before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks with a title."""
+
+    title: Phrase
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells. Empty heads: no line of heads."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Phrase]]
+    numeric: frozenset[int] = frozenset()
+    count: int = 0
+    """How many rows there are, where `rows` are only the first."""
+    widest: int = 66
+    """Columns of a terminal that a cell takes at most, but the last of a row."""
+    limit: int = ROWS
+    """Rows that text shows; a page shows at most `ROWS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, an item a line."""
+
+    items: Sequence[Phrase]
+    more: int = 0
+    """Items that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """How many of each status, as a bar with its legend. Text has none: the sentence beside it says as much."""
+
+    counts: Sequence[tuple[Mark, int]]
+    has_legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Graphic:
+    """A drawing in SVG, our own markup; text shows `instead` in its place."""
+
+    draw: Callable[[], str]
+    """Makes it: text never pays for it."""
+    instead: Sequence[Block] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks that a page opens on a click. Text shows them below the summary, or `instead` in place of both."""
+
+    summary: str
+    blocks: Sequence[Block]
+    instead: Sequence[Block] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value made of JSON: a table where it is one, else its text."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Preformatted:
+    """Lines as they stand."""
+
+    text: str
+    limit: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Text of an agent or a program. Text marks every line, so that none can pass for one of ours."""
+
+    text: str
+    cut: int = 0
+    """Characters that are left out already."""
+    rows: int = 40
+    """Lines that text shows; a page shows more."""
+
+
+LineKind = Literal["both", "added", "deleted", "remark", "hunk", "head"]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchLines:
+    """Lines of a patch, or of a text in conflict, each cleaned by `spell_out` already."""
+
+    lines: Sequence[tuple[LineKind, str]]
+    is_at_margin: bool = False
+    """True if text does not set them in: a patch can be copied."""
+
+
+Block = (
+    Heading
+    | ErrorLine
+    | Problems
+    | Paragraph
+    | Section
+    | Table
+    | Items
+    | Chart
+    | Graphic
+    | Details
+    | Value
+    | Preformatted
+    | Quotation
+    | PatchLines
+)

@@ -1,0 +1,194 @@
+"""The outcome of a run, live or ended: status first, then the steps that matter, then what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from pixirnb.history.file_state import Obligation
+from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.planning.report import PlanDocument
+from pixirnb.views.basics.durations import span
+from pixirnb.views.basics.phrases import STOOD, action_phrase, clashing, reason_phrase, why
+from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.status_marks import (
+    QUIET,
+    Mark,
+    at_rest,
+    in_view,
+    run_mark,
+    step_mark,
+    tally,
+)
+from pixirnb.views.blocks.model import (
+    ROWS,
+    Block,
+    Chart,
+    Code,
+    Counts,
+    Details,
+    Graphic,
+    Heading,
+    Items,
+    Marked,
+    Paragraph,
+    Section,
+    Table,
+    Word,
+)
+from pixirnb.views.files.seams import open_first, seam_phrase
+from pixirnb.views.picture.drawing import Edges
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.problem_list import warnings
+from pixirnb.wording import join_names
+
+_SMALL: Final = 30
+"""Steps up to which all of them are listed."""
+_REASONS: Final = 6
+_ACTIONS: Final = 8
+_SEAMS: Final = 20
+
+
+def outcome_blocks(
+    document: RunDocument,
+    edges: Edges = (),
+    *,
+    plan: PlanDocument | None = None,
+    command: str = "%pixir",
+) -> list[Block]:
+    """Return a `RunOutcome.document()`. `plan` adds phases and steps that have not spoken.
+
+    `command` is how the reader calls the verbs.
+    """
+    document = at_rest(document)
+    mark, run_id = run_mark(document.get("status")), document.get("run_id") or ""
+    steps: Sequence[StepDocument] = document.get("steps") or []
+    counts = tally(step_mark(step) for step in steps)
+    reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
+    blocks: list[Block] = [
+        Heading(
+            mark, document.get("workflow") or "workflow", run_id, span(document.get("elapsed_ms"))
+        ),
+        Paragraph(document.get("summary") or ""),
+    ]
+    if mark.key == "running":
+        blocks.append(Paragraph((STOOD, Code(f"{command} show {run_id or 'RUN'}")), "mute"))
+    if reasons:
+        left = len(reasons) - _REASONS
+        named = [*reasons[:_REASONS], *[f"and {left:,} more"] * (left > 0)]
+        blocks.append(Paragraph(f"{'; '.join(named)}."))
+    return [
+        *blocks,
+        Chart(counts),
+        Graphic(partial(picture, plan, document, edges)),
+        *_steps(steps, counts),
+        *_seams(document.get("seam_obligations") or []),
+        *_next(document),
+        warnings(document.get("warnings")),
+    ]
+
+
+def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[Block]:
+    """Return how a step stands, and `sentences` that say why, or the one reason where there are none."""
+    attempt = document.get("attempt")
+    aside = [f"attempt {attempt}"] if attempt else []
+    aside += [took] if (took := span(document.get("elapsed_ms"))) else []
+    return [
+        Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
+        *explain_blocks(sentences or [why(document)]),
+    ]
+
+
+def explain_blocks(sentences: Sequence[str]) -> list[Block]:
+    """Return what `explain` found, a sentence a line."""
+    return [Paragraph(sentence) for sentence in sentences]
+
+
+def _steps_table(steps: Sequence[StepDocument]) -> Table:
+    """Return a row for each step outcome."""
+    rows = []
+    for step in steps[:ROWS]:
+        mark, attempt = step_mark(step), step.get("attempt")
+        rows.append(
+            (
+                Marked(mark, step.get("step_id")),
+                Word(mark),
+                str(attempt) if attempt else "",
+                span(step.get("elapsed_ms")),
+                why(step),
+            )
+        )
+    # As wide as any span, always: a slower run must not move the columns of a recorded notebook.
+    heads = ("step", "status", "try", f"{'elapsed':>10}", "why")
+    return Table(heads, rows, numeric=frozenset({2, 3}), count=len(steps))
+
+
+def progress_line(document: RunDocument, room: int | None = None) -> str:
+    """Return on one line where a run stands: status, ready of all, what runs now, what went wrong, elapsed.
+
+    `room`: at most so many characters. The run's id is left out first, then the names of what runs, then the end is cut.
+    """
+    mark = run_mark(document.get("status"))
+    steps: Sequence[StepDocument] = document.get("steps") or []
+    looks: list[tuple[Mark, str]] = [
+        (step_mark(step), line(step.get("step_id"), 64)) for step in steps
+    ]
+    ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
+    running = [step for mark, step in looks if mark.tone == "live"]
+    stands = f"{mark.symbol} {mark.word}"
+    done = f"{ready:,} of {len(steps):,} ready"
+    runs = f"running {join_names(running, 4)}" if running else ""
+    settled = (mark for mark, _ in looks if mark.tone != "live" and mark.key not in QUIET)
+    rest = [*(f"{count:,} {mark.word}" for mark, count in tally(settled))]
+    rest.append(span(document.get("elapsed_ms")))
+    shown = _joined(stands, line(document.get("run_id") or "", 60), done, runs, *rest)
+    if room is None or len(shown) <= room:
+        return shown
+    shown = _joined(stands, done, runs, *rest)
+    if len(shown) > room:
+        shown = _joined(stands, done, f"{len(running):,} running" if running else "", *rest)
+    return line(shown, room)
+
+
+def _joined(*parts: str) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def _steps(steps: Sequence[StepDocument], counts: Sequence[tuple[Mark, int]]) -> list[Block]:
+    """Return every step of a small run; of a large one those that a reader looks for, and the others behind a click."""
+    if not steps:
+        return []
+    if len(steps) <= _SMALL:
+        return [_steps_table(steps)]
+    listed = in_view(steps)
+    quiet = Counts([(mark, count) for mark, count in counts if mark.key in QUIET])
+    others = Details(
+        f"All {plural(len(steps), 'step')}",
+        [_steps_table(steps)],
+        instead=[Paragraph(("and", quiet))] if quiet.counts else [],
+    )
+    return [*([_steps_table(listed)] if listed else []), others]
+
+
+def _seams(seams: Sequence[Obligation]) -> list[Block]:
+    listed = open_first(seams)
+    items = [
+        ("seam", Code(seam.get("id"), 40), f"({seam.get('state')}):", seam_phrase(seam))
+        for seam in listed[:_SEAMS]
+    ]
+    return [Items(items, len(listed) - _SEAMS)] if items else []
+
+
+def _next(document: RunDocument) -> list[Block]:
+    actions = document.get("next_actions") or []
+    stuck = clashing(document)
+    rows = [
+        (Code(action.get("cell") or "", 200), action_phrase(action, stuck))
+        for action in actions[:_ACTIONS]
+    ]
+    if not rows:
+        return []
+    return [
+        Section("next", [Table(("", ""), rows, count=len(actions), widest=200, limit=_ACTIONS)])
+    ]

@@ -1,0 +1,141 @@
+"""A plan: its waves as a picture, who does what, what works apart, what conflicts, what to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from pixirnb.planning.delegations import Delegation
+from pixirnb.planning.report import PlanDocument
+from pixirnb.views.basics.sanitize import plural
+from pixirnb.views.basics.status_marks import REFUSED, Mark
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Details,
+    Graphic,
+    Heading,
+    Names,
+    Paragraph,
+    Preformatted,
+    Table,
+)
+from pixirnb.views.picture.drawing import Edges
+from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.isolation_overview import Copies, copies_blocks
+from pixirnb.views.run.problem_list import mistakes, warnings
+
+PROMPTS: Final = 12
+"""Prompts that a page holds; `PlanReport.prompt` has them all."""
+_NAMED: Final = 12
+_PAIRS: Final = 6
+_PLANNED: Final = Mark("planned", "plan", "○", "idle")
+
+
+def plan_blocks(
+    document: PlanDocument,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+    delegations: Sequence[Delegation] = (),
+    prompts: Mapping[str, str] | None = None,
+    copies: Copies | None = None,
+) -> list[Block]:
+    """Return a `PlanReport.document()`.
+
+    `edges` are (dependency, dependent) pairs, `kinds` the kind of each step, `delegations` who does what, `prompts` what agents
+    are told, `copies` who works apart.
+    """
+    name, errors = document.get("workflow") or "workflow", document.get("errors") or []
+    if not document.get("ok") or errors:
+        return [
+            Heading(REFUSED, name),
+            Paragraph(f"Nothing ran. {plural(len(errors), 'mistake')} to mend:"),
+            mistakes(errors),
+            warnings(document.get("warnings")),
+        ]
+    apart = copies or Copies()
+    draw = partial(picture, document, None, edges, kinds=kinds, isolated=apart.isolated)
+    return [
+        Heading(_PLANNED, name),
+        Paragraph(_sentence(document)),
+        Graphic(draw, [_waves(document)]),
+        *_delegations(delegations, prompts or {}),
+        *copies_blocks(apart, document),
+        *_conflicts(document),
+        warnings(document.get("warnings")),
+    ]
+
+
+def _sentence(document: PlanDocument) -> str:
+    waves = document.get("waves") or []
+    steps = plural(sum(len(wave) for wave in waves), "step")
+    parts = [
+        f"{steps} in {plural(len(waves), 'wave')}",
+        f"at most {document.get('peak_concurrency') or 1} at once",
+    ]
+    minutes = document.get("agent_minutes")
+    if isinstance(minutes, int | float) and minutes:
+        parts.append(f"up to {minutes:,.0f} agent minutes")
+    return ", ".join(parts) + ". Nothing has run."
+
+
+def _waves(document: PlanDocument) -> Table:
+    rows = [
+        (str(number), Names(list(map(Code, wave[:_NAMED])), len(wave) - _NAMED))
+        for number, wave in enumerate(document.get("waves") or [], 1)
+    ]
+    return Table(("wave", "steps"), rows, numeric=frozenset({0}))
+
+
+def _delegations(found: Sequence[Delegation], prompts: Mapping[str, str]) -> list[Block]:
+    """Return a row for each task, and its prompt behind a click."""
+    if not found:
+        return []
+    rows = [
+        (
+            Code(each.step),
+            Code(each.agent or ""),
+            f"{each.runner} {each.by}".strip() or "nobody",
+            _may(each),
+            Code(each.origin, 200) if each.origin else "in the workflow",
+        )
+        for each in found
+    ]
+    return [
+        Table(("task", "agent", "by", "may", "role"), rows, widest=40),
+        *(
+            Details(f"Prompt of {step}", [Preformatted(prompt)], instead=())
+            for step, prompt in list(prompts.items())[:PROMPTS]
+        ),
+    ]
+
+
+def _may(each: Delegation) -> str:
+    if each.permission_mode == "read_only":
+        return "read"
+    where = ", ".join(each.write_set[:3]) + (" …" if len(each.write_set) > 3 else "")
+    return f"write {where}, {'unasked' if each.permission_mode == 'auto' else 'asking'}"
+
+
+def _conflicts(document: PlanDocument) -> list[Block]:
+    kept = document.get("serialized") or []
+    pairs = [f"{entry.get('step')} after {entry.get('after')}" for entry in kept[:_PAIRS]]
+    rows = [
+        (
+            Names([Code(step) for step in entry.get("steps", [])], separator=" and "),
+            str(entry.get("rule", "")).replace("_", "/"),
+            Names([Code(path, 120) for path in entry.get("paths", [])[:3]]),
+        )
+        for entry in document.get("conflicts") or []
+    ]
+    count = document.get("conflict_count") or len(rows)
+    blocks: list[Block] = []
+    if pairs:
+        named = Names(pairs, len(kept) - _PAIRS)
+        blocks.append(Paragraph(("kept apart:", named), "mute", is_apart=True))
+    if rows:
+        table = Table(("steps", "rule", "paths"), rows, count=count)
+        blocks.append(Details(plural(count, "conflict"), [table], instead=()))
+    return blocks
