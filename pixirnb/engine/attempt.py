@@ -29,6 +29,7 @@ from pixirnb.engine.attempt_result import (
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.check_output import Overheard
 from pixirnb.engine.folders import isolated_place
+from pixirnb.engine.git_calls import GitCalls
 from pixirnb.engine.output_capture import Capture
 from pixirnb.engine.resolve_work import Assignment, assign, shell_text
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -59,6 +60,7 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
+from pixirnb.workspace.git.command import STOPPED
 
 
 async def perform_attempt(
@@ -75,7 +77,10 @@ async def perform_attempt(
         said = f"The disk did not take what it left: {sentence(error.message)}"
         facts = await performance.broken_off(Ended("failed", "output_not_kept", said))
     except PixirnbError as error:
-        facts = await performance.broken_off(Ended("failed", error.code, error.sentences()))
+        ended = Ended("failed", error.code, error.sentences())
+        if error.code == STOPPED and attempt.stop.reason is not None:
+            ended = Ended(attempt.stop.reason, message=error.sentences())
+        facts = await performance.broken_off(ended)
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
         facts = await performance.broken_off(bug(error))
     finally:
@@ -99,6 +104,9 @@ class _Performance:
         """The folders of its own that it works in."""
         self.artifacts: Artifacts | None = None
         self.slot = Slot(around.slots)
+        self.git = GitCalls(
+            attempt, around.run.run_id, around.offload, around.supervisor, 2 * around.grace_s
+        )
         self.mask = mask_here({})
 
     async def turn(self) -> bool:
@@ -115,12 +123,12 @@ class _Performance:
 
     async def run(self) -> list[EventDraft]:
         if self.step.kind == "merge":
-            facts, ended = await self.around.offload(
+            facts, ended = await self.git.call(
                 merge.merger_of(self.around).of_step, self.attempt, self.state
             )
             return [*facts, self.ended(ended)]
         if self.step.workspace == "isolated":
-            given = await self.around.offload(isolation.give, self.attempt, self.state, self.around)
+            given = await self.git.call(isolation.give, self.attempt, self.state, self.around)
             if not isinstance(given, Checkout):
                 facts, ended = given
                 return [*facts, self.ended(ended)]
@@ -129,9 +137,9 @@ class _Performance:
             return await self._run()
         if self.around.files is None or not undeclared_writes.is_watched(self.step):
             return await self._run()
-        watch = await self.around.offload(undeclared_writes.begin, self.attempt, self.around)
+        watch = await self.git.call(undeclared_writes.begin, self.attempt, self.around)
         facts = await self._run()
-        outside = await self.around.offload(
+        outside = await self.git.call(
             undeclared_writes.find_undeclared, watch, self.attempt, self.around, self.mask
         )
         if outside is not None:
@@ -176,16 +184,14 @@ class _Performance:
         """What it left in folders of its own, before any check looks at them; the reason why not ends the attempt."""
         if self.given is None:
             return []
-        facts = await self.around.offload(isolation.take, self.given, self.attempt, self.around)
+        facts = await self.git.call(isolation.take, self.given, self.attempt, self.around)
         return [replace(fact, data=self.mask.data(fact.data)) for fact in facts]
 
     async def leave(self) -> list[EventDraft]:
         """Delete the folders of its own; a warning where they could not be."""
         if self.given is not None:
             with anyio.CancelScope(shield=True):
-                return await self.around.offload(
-                    isolation.drop, self.given, self.step.id, self.around
-                )
+                return await self.git.call(isolation.drop, self.given, self.step.id, self.around)
         return []
 
     async def _continued(self, assignment: Assignment) -> Assignment:

@@ -55,7 +55,7 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
         message = sentence.format(limit=f"{(timeout_ms or 0) / 1000:g} s")
         if ended.status == "timed_out" and (timeout_ms is None or elapsed_ms < timeout_ms):
             message = "The time-out of the whole run was over, and it was ended with it."
-        return replace(ended, error_kind=kind, message=message)
+        return replace(ended, error_kind=kind, message=f"{message} {ended.message}".strip())
     if ended.status == "detached":
         message = ended.message or "Its thread cannot be ended and goes on by itself."
         return replace(ended, error_kind="detached", message=message)

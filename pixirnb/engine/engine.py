@@ -102,6 +102,7 @@ class Engine:
             inbox=inbox,
             is_attended=is_attended,
             delegate=self.delegate,
+            supervisor=self._supervisor,
             slots=self.slots,
             post_from_thread=lambda call: self._post(portal, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),

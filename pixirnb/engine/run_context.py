@@ -16,7 +16,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import Kind, Plan, PlannedStep
 from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Clock, Delegate, Offload, RunLog, Runner
+from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog, Runner
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import StopReason
 from pixirnb.spec.expressions.references import Reference
@@ -124,6 +124,8 @@ class RunContext:
     """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     delegate: Delegate | None = None
     """Carries out the tool surface that agents are offered; None: they are offered none."""
+    supervisor: Guard | None = None
+    """Ends with this process what git does for attempts."""
     depth: int = 0
     """Of delegation: 0 for a run that a person started."""
 

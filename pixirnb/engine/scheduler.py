@@ -44,6 +44,7 @@ from pixirnb.protocols.ports import (
     Contents,
     Delegate,
     GroupWriter,
+    Guard,
     Inbox,
     Offload,
     RequestReply,
@@ -86,6 +87,8 @@ class Scheduler:
     """Carries out what agents ask of the tool surface."""
     slots: AgentSlots = field(default_factory=AgentSlots)
     """Of all agents of the engine."""
+    supervisor: Guard | None = None
+    """Ends git with this process; None where no process is started."""
     offload: Offload = in_thread
     contents: Contents = contents_digest
     writer_of: Callable[[RunLog], GroupWriter] = LogWriter
@@ -385,6 +388,7 @@ class Scheduler:
             on_thread_returned=self._on_thread_returned,
             grace_s=self.settings.grace_s,
             offload=self.offload,
+            supervisor=self.supervisor,
             permit=self._permits.ask,
             slots=self.slots,
             on_begun=self._on_begun,

@@ -289,6 +289,16 @@ class Clock(Protocol):
 # --- what a runner is handed --------------------------------------------------------------------------------------
 
 
+class Guard(Protocol):
+    """Ends processes with this one, however it dies."""
+
+    def guard(self, mark: int) -> None:
+        """End all processes with this mark when this process dies. Raises OSError if that is impossible."""
+
+    def release(self, mark: int) -> None:
+        """Undo `guard`."""
+
+
 class Stop(Protocol):
     """The engine's request to end an attempt. Set once; a runner watches it."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stories.storyline import ended, shell
+from tests.sweeps import first_of
 
 
 @pytest.mark.timeout(120)
@@ -35,3 +36,22 @@ def test_a_pipe_in_the_workspace_and_one_that_a_step_leaves_are_named(tmp_path: 
     warned = [event.data for event in run.history() if event.kind == "warning_raised"]
     assert [(said["code"], "mine" in said["message"]) for said in warned] == [("not_copied", True)]
     assert [change["path"] for change in bundle["changes"]["files"]] == ["b.txt"]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("place", first_of([".gitignore", ".gitattributes", "d/.gitignore"]))
+def test_a_pipe_where_git_reads_ends_the_step_at_its_time_out(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    step = shell(
+        "a",
+        f"mkdir -p d && mkfifo {place} && echo b > d/b.txt",
+        posture="writer",
+        workspace="isolated",
+        timeout="1s",
+    )
+    _, outcome = ended(tmp_path, step, shell("b", "true"))
+    said = {each.step_id: each for each in outcome.steps}
+    assert said["a"].subagent_status == "timed_out"
+    assert said["a"].error is not None
+    assert "was still at it when the step was stopped" in said["a"].error["message"]
+    assert said["b"].checkpoint_status == "checkpoint_ready"

@@ -11,7 +11,9 @@ import errno
 import os
 import re
 import subprocess
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +27,8 @@ LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
 
 _VERSION_LIMIT_S: Final = 30.0
+_LOOK_S: Final = 0.25
+_GRACE_S: Final = 2.0
 _SHOWN: Final = 300
 # Where the user's configuration is told of by the environment: their ignore rules are in it.
 _KEPT: Final = frozenset(
@@ -64,6 +68,24 @@ _IDENTITY: Final = {
 AS_IT_IS: Final = -1
 """The mask of this process."""
 _PRIVATE: Final = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The attempt that git works for."""
+
+    environment: Mapping[str, str]
+    """Variables that say whose a git is."""
+    adopt: Callable[[int], None]
+    """Gets the process id of each git."""
+    is_over: Callable[[], bool]
+    """Return whether git is to end."""
+
+
+CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller of git", default=None)
+"""The attempt that this context calls git for; None for a person's own verbs."""
+STOPPED: Final = "git_stopped"
+"""Code of the Cannot for a git that was ended with its attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,28 +155,58 @@ class Git:
         accepted: Collection[int],
         output: int,
     ) -> GitOutput:
-        name = os.fsdecode(arguments[0])
+        name, caller = os.fsdecode(arguments[0]), CALLER.get()
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 ["git", *self.options, *arguments],
                 cwd=self.folder,
-                env=self.environment,
-                input=given,
+                env={**self.environment, **({} if caller is None else caller.environment)},
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.PIPE,
-                timeout=LIMIT_S,
                 pass_fds=self.held,
                 umask=self.umask,
-                check=False,
             )
-        except subprocess.TimeoutExpired as error:
-            raise unusable(name, f"it took longer than {LIMIT_S:.0f} s and was ended") from error
         except OSError as error:
             raise unusable(name, error.strerror or str(error)) from error
-        errors = done.stderr.decode("utf-8", errors="replace")
-        if done.returncode not in accepted:
-            raise unusable(name, errors.strip() or f"it ended with code {done.returncode}")
-        return GitOutput(done.returncode, done.stdout or b"", errors)
+        if caller is not None:
+            caller.adopt(process.pid)
+        out, said = _communicate(process, name, given, caller)
+        errors = said.decode("utf-8", errors="replace")
+        if process.returncode not in accepted:
+            raise unusable(name, errors.strip() or f"it ended with code {process.returncode}")
+        return GitOutput(process.returncode, out or b"", errors)
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], name: str, given: bytes, caller: Caller | None
+) -> tuple[bytes, bytes]:
+    """Return what git prints, output and errors. Ends it where nothing waits for it any more."""
+    until = time.monotonic() + LIMIT_S
+    left: bytes | None = given
+    try:
+        while True:
+            try:
+                return process.communicate(left, timeout=_LOOK_S)
+            except subprocess.TimeoutExpired:
+                left = None  # it is on its way
+            if caller is not None and caller.is_over():
+                raise Cannot(
+                    f"git could not {name}: it was still at it when the step was stopped, and was ended.",
+                    fix="see what the step leaves: a pipe in the place of a `.gitignore`, or a pattern that never ends",
+                    code=STOPPED,
+                )
+            if time.monotonic() >= until:
+                raise unusable(name, f"it took longer than {LIMIT_S:.0f} s and was ended")
+    except BaseException:
+        # Politely first: git takes its lock files away.
+        process.terminate()
+        try:
+            process.communicate(timeout=_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        raise
 
 
 def unusable(call: str, said: str) -> Cannot:

@@ -1,0 +1,102 @@
+"""Git that an attempt calls ends with the attempt, and is found by whoever survives this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from pixirnb.engine.git_calls import GitCalls
+from pixirnb.engine.run_context import Attempt
+from pixirnb.engine.services import in_thread
+from pixirnb.errors import Cannot
+from pixirnb.ids import attempt_tag
+from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system import process_marks
+from pixirnb.testing.contracts.runner import wait_until
+from pixirnb.workspace.git.command import STOPPED, Git
+from tests.engine.bench import plan_of, shell
+
+RUN = "r-20261123-080000-abc123"
+MARK = process_marks.mark_of(attempt_tag(RUN, "w", 1), INSTANCE)
+
+
+class Watch:
+    """A supervisor that only notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def guard(self, mark: int) -> None:
+        self.told.append(("guard", mark))
+
+    def release(self, mark: int) -> None:
+        self.told.append(("release", mark))
+
+
+@pytest.fixture
+def blocked(tmp_path: Path) -> Callable[[], object]:
+    """A call of git that never returns: a pipe stands in the place of a `.gitignore`."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "a.txt").write_text("a\n")
+    os.mkfifo(tmp_path / ".gitignore")
+    git = Git.theirs(tmp_path, is_top=True)
+    return partial(git.run, "ls-files", "--others", "--exclude-standard")
+
+
+def calls(watch: Watch) -> GitCalls:
+    [step] = plan_of(shell("w")).steps
+    return GitCalls(Attempt(step, 1, None), RUN, in_thread, watch, stop_s=0.1)
+
+
+def gits() -> list[int]:
+    below = psutil.Process().children(recursive=True)
+    return [each.pid for each in below if each.is_running() and each.name() == "git"]
+
+
+def test_git_that_waits_for_ever_ends_with_its_attempt(blocked: Callable[[], object]) -> None:
+    watch = Watch()
+    git = calls(watch)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await wait_until(lambda: bool(gits()))
+            try:
+                assert [process_marks.worn(pid) for pid in gits()] == [MARK]
+                assert watch.told == [("guard", MARK)], "whoever outlives this process ends it"
+                git.attempt.stop.set("timed_out")
+                with anyio.move_on_after(20):
+                    await wait_until(lambda: not gits())
+            finally:
+                for pid in gits():
+                    os.kill(pid, signal.SIGKILL)
+
+    async def call() -> None:
+        with pytest.raises(Cannot, match="was still at it when the step was stopped") as refused:
+            await git.call(blocked)
+        assert refused.value.code == STOPPED
+
+    anyio.run(main)
+    assert watch.told == [("guard", MARK), ("release", MARK)]
+
+
+def test_a_stopped_attempt_may_still_call_git(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    git = calls(Watch())
+    git.attempt.stop.set("timed_out")
+    listing = partial(Git.theirs(tmp_path, is_top=True).run, "ls-files")
+    found = []
+
+    async def main() -> None:
+        found.append(await git.call(listing))
+
+    anyio.run(main)
+    assert found[0].code == 0, "the files of a step that timed out are kept"
