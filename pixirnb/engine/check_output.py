@@ -1,4 +1,4 @@
-"""What a check printed, as evidence: its beginning and its last words, masked before either is cut."""
+"""The printed output of a check, as evidence: its beginning and its end, masked before either is cut."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pixirnb.runners.checks import CheckOutput
 from pixirnb.runners.output.mask import Mask
 
 BEGINNING: Final = 4 * 1024 * 1024
-"""Bytes that are kept: what `git status` lists of some fifty thousand files."""
+"""Bytes that are kept: enough for a `git status` of some fifty thousand files."""
 _TAIL: Final = 4096
 
 
 class Overheard:
-    """Of one command or function of a check; both streams as they came."""
+    """Both streams of one command or function of a check, as they came."""
 
     def __init__(self, mask: Mask) -> None:
         self._masks = {name: mask.stream() for name in ("stdout", "stderr")}
@@ -26,8 +26,8 @@ class Overheard:
         """Take one chunk as it was produced."""
         self._keep(self._masks[output.stream].feed(output.chunk))
 
-    def said(self) -> CheckOutput:
-        """What is kept of it, once nothing more comes."""
+    def kept(self) -> CheckOutput:
+        """Return the kept output, once the command or function has ended."""
         for mask in self._masks.values():
             self._keep(mask.flush())
         return CheckOutput(

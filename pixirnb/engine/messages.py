@@ -1,6 +1,6 @@
-"""What reaches the loop of a run: events, requests, merges, each with where its answer goes; and the inbox it is looked for in.
+"""Messages to the loop of a run: events, requests, merges, each with the receiver of its answer; and the polled inbox.
 
-The inbox is looked into four times a second for what other processes ask. Source: contract.md §3.
+The inbox is polled four times a second for requests of other processes. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply, RunLog
 
 Reply = Callable[[RequestReply | None], None]
-"""Told `{"ok": true}`, an error's document, or None when the course ended before the request was heard."""
+"""Function that takes `{"ok": true}`, an error's document, or None when the course ended before the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something that happened: facts to record, or a wish of the operator to be noted."""
+    """Something that happened: events to record, or a change of the board."""
 
-    facts: tuple[EventDraft, ...] = ()
+    drafts: tuple[EventDraft, ...] = ()
     note: Callable[[Board], None] | None = None
     request: Request | None = None
-    """What a person asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
+    """A person's request: granted or refused in the turn it arrives in, and answered once that is on disk."""
     reply: Reply | None = None
-    """Where the answer goes; None: to the inbox."""
-    said: RequestReply | None = None
-    """The answer, where the request has been carried out: given once the facts are on disk."""
+    """Receiver of the answer; None: the inbox."""
+    answer: RequestReply | None = None
+    """The answer, where the request has been carried out: sent once the drafts are on disk."""
 
 
-def drop_message(stimulus: Message) -> None:
-    """Tell whoever waits that the course ended before this was heard."""
-    if stimulus.reply is not None:
-        stimulus.reply(None)
+def drop_message(message: Message) -> None:
+    """Report to the waiting sender that the course ended before this message."""
+    if message.reply is not None:
+        message.reply(None)
 
 
 EVERY_S: Final = 0.25
@@ -45,13 +45,13 @@ EVERY_S: Final = 0.25
 
 @dataclass(slots=True, eq=False)
 class HeldInbox:
-    """An inbox for as long as its run is held: whoever has lost it leaves the requests to its next owner."""
+    """An inbox for as long as its run is held: an owner that lost the run leaves the requests to the next one."""
 
     inbox: Inbox
     log: RunLog
 
     def take(self) -> list[Request]:
-        """What arrived. Raises LogWriteFailed (`lock_lost`)."""
+        """Return the requests that arrived. Raises LogWriteFailed (`lock_lost`)."""
         self.log.require_hold()
         return self.inbox.take()
 
@@ -62,24 +62,24 @@ class HeldInbox:
             self.inbox.answer(request_id, reply)
 
     def close(self) -> None:
-        """Hear nobody any more."""
+        """Take no more requests."""
         self.inbox.close()
 
 
-async def attend(
+async def poll_inbox(
     inbox: Inbox,
     clock: Clock,
     offload: Offload,
-    hear: Callable[[Request], None],
-    lost: Callable[[LogWriteFailed], None],
+    on_request: Callable[[Request], None],
+    on_lost: Callable[[LogWriteFailed], None],
 ) -> None:
-    """Hand on every request as it arrives, until the run is lost; when that is broken off, nobody is heard any more."""
+    """Pass on every request as it arrives, until the run is lost; when that is broken off, no more requests are taken."""
     try:
         while True:
             for request in await offload(inbox.take):
-                hear(request)
+                on_request(request)
             await clock.sleep_until(clock.now() + EVERY_S)
     except LogWriteFailed as error:
-        lost(error)
+        on_lost(error)
     finally:
         inbox.close()

@@ -1,9 +1,9 @@
-"""What has happened, folded: the state of a run is this function of its events and nothing else.
+"""Folded state of a run: a function of its events and nothing else.
 
 `fold(events)` is total: unknown kinds are passed over, an event without the shape of its kind is named in `unread` and changes
-nothing else, and no event raises.
-`RunState.apply` is the same fold one event at a time, for the engine and for live followers. Nothing here knows the plan:
-what an event means for steps that have not spoken yet is the machine's business. Source: contract.md §3, §4, §6.
+nothing else, and no event raises. `RunState.apply` is the same fold one event at a time, for the engine and for live followers.
+Nothing here knows the plan: the machine decides what an event means for steps that no event has named yet. Source: contract.md
+§3, §4, §6.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history import file_state
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
     AttemptEnded,
     AttemptStarted,
@@ -51,23 +51,23 @@ from pixirnb.json_types import JsonObject
 
 
 class RunOwner(Owner):
-    """Who drove one course of a run."""
+    """A process that drove the run from one start or resume to the next rest, or death."""
 
     at: str
-    """Since when."""
+    """Time at which this process took the run."""
 
 
 class SavedCheckpoint(CheckpointSaved):
-    """A checkpoint as the fold knows it."""
+    """A checkpoint, with the number and time of its event."""
 
     seq: int
-    """Of its event."""
+    """Sequence number of its event."""
     at: str
 
 
 @dataclass(slots=True, eq=False)
 class RunState(FileState):
-    """All that is known of a run."""
+    """The folded state of a run."""
 
     run_id: str = ""
     workflow: str = ""
@@ -78,29 +78,29 @@ class RunState(FileState):
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
     owners: list[RunOwner] = field(default_factory=list)
-    """Who drove each of its courses."""
+    """The process of each start and resume."""
     started_at: str | None = None
     ended_at: str | None = None
     finished: RunFinished | None = None
-    """What ends the present course; None while it is open."""
+    """The event that ended the present course; None while the course is open."""
     elapsed_ms: int = 0
-    """Of all finished courses together."""
+    """Duration of all finished courses together."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
-    """Of the last resume."""
+    """Selection of the last resume."""
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
     warnings: list[WarningRaised] = field(default_factory=list)
     decided_after_end: bool = False
     """A decision was recorded since the run came to rest, and no resume followed."""
     permissions: Permissions = field(default_factory=dict)
-    """What agents asked to be allowed."""
+    """The requests of agents for permissions."""
     repos: dict[str, str] = field(default_factory=dict)
-    """Where each of `repos` lies, from the workspace."""
+    """Location of each of `repos`, from the workspace."""
     parent: Parent | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: RunForked | None = None
-    """The run and the checkpoint this one goes on from."""
+    """The run and the checkpoint that this run was forked from."""
     at: str | None = None
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)
@@ -108,11 +108,11 @@ class RunState(FileState):
 
     @property
     def depth(self) -> int:
-        """Of delegation: 0 for a run that a person started."""
+        """Return the depth of delegation: 0 for a run that a person started."""
         return 0 if self.parent is None else self.parent["depth"] + 1
 
     def open_permissions(self, step_id: str | None = None) -> list[PermissionRequest]:
-        """Requests for permissions that wait for a person's word, oldest first; of one step, or of all."""
+        """Return the requests for permissions that wait for a person's decision, oldest first; of one step, or of all."""
         return [
             self.permissions[request]
             for name, step in self.steps.items()
@@ -121,7 +121,7 @@ class RunState(FileState):
         ]
 
     def apply(self, event: Event) -> bool:
-        """Take one more event into account. False where it has not the shape of its kind: then only `unread` grew."""
+        """Fold one more event. Return False where the data has not the shape of its kind: then only `unread` grew."""
         self.seq = event.seq
         self.at = event.at
         handler = _HANDLERS.get(event.kind)
@@ -135,7 +135,7 @@ class RunState(FileState):
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """The state after `events`, from nothing."""
+    """Return the state after `events`, from nothing."""
     state = RunState()
     apply = state.apply
     for event in events:
@@ -165,7 +165,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     run.courses = 0
     run.warnings = []
     # What is open was asked of that run, and is answered there.
-    run.permissions = {i: asked for i, asked in run.permissions.items() if asked["verdict"]}
+    run.permissions = {i: request for i, request in run.permissions.items() if request["verdict"]}
     end_grants(run.permissions)
     for step in run.steps.values():
         step.open_requests = []
@@ -204,8 +204,8 @@ def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.owners.append({**data["owner"], "at": event.at})
 
 
-AGAIN: Final = frozenset({WANTED, CONFLICT})
-"""Classes of a retry that a person's word brings about: the step had come to rest."""
+AGAIN: Final = frozenset({PERMISSION_REQUIRED, CONFLICT})
+"""Classes of a retry that a person's decision brings about: the step had come to rest."""
 _MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
 """Reasons of a rerun that an equal fingerprint ends."""
 
@@ -252,7 +252,7 @@ def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
-    if data["error"] is None or data["error"]["kind"] != WANTED:
+    if data["error"] is None or data["error"]["kind"] != PERMISSION_REQUIRED:
         step.open_requests = []
 
 

@@ -1,4 +1,4 @@
-"""Whether and when an attempt is made again. Source: contract.md §5.
+"""Arithmetic of retries: the class of an error, the delay and the time-out of the next attempt. Source: contract.md §5.
 
 Jitter is the only randomness in the pure floors: it is drawn from run, step and attempt, so that the same history always
 plans the same delay.
@@ -45,12 +45,12 @@ _CLASSES: Final[dict[str, str]] = {
 
 
 def retry_class(error_kind: str) -> str | None:
-    """The retry class of an error kind; None for what no retry can mend (a missing function, an undeclared readiness)."""
+    """Return the retry class of an error kind; None where no retry can help (a missing function, an undeclared readiness)."""
     return _CLASSES.get(error_kind)
 
 
 def delay_ms(step: PlannedStep, *, run_id: str, attempt: int, retries: int) -> int:
-    """Milliseconds before `attempt`, the `retries`-th retry of this course (1 for the first)."""
+    """Return the milliseconds before `attempt`, the `retries`-th retry of this course (1 for the first)."""
     policy = step.retry
     bare = _grown(policy.delay, policy.backoff, retries - 1, policy.max_delay)
     spread = policy.jitter * (2 * _fraction(run_id, step.id, attempt) - 1)
@@ -58,7 +58,7 @@ def delay_ms(step: PlannedStep, *, run_id: str, attempt: int, retries: int) -> i
 
 
 def timeout_ms(step: PlannedStep, *, retries: int) -> int | None:
-    """The time-out of an attempt after `retries` retries, grown by `timeout_scale` and capped."""
+    """Return the time-out of an attempt after `retries` retries, grown by `timeout_scale` and capped."""
     base = step.timeout_ms
     if base is None or retries == 0:
         return base
@@ -67,7 +67,7 @@ def timeout_ms(step: PlannedStep, *, retries: int) -> int | None:
 
 
 def _grown(base: float, factor: float, times: int, ceiling: float) -> float:
-    """`base * factor ** times`, at most `ceiling`; a power too large for a float is the ceiling too."""
+    """Return `base * factor ** times`, at most `ceiling`; a power too large for a float is the ceiling too."""
     try:
         return min(base * factor**times, ceiling)
     except OverflowError:
@@ -75,6 +75,6 @@ def _grown(base: float, factor: float, times: int, ceiling: float) -> float:
 
 
 def _fraction(run_id: str, step: str, attempt: int) -> float:
-    """A number in [0, 1) that looks random and is the same in every replay."""
+    """Return a number in [0, 1) that looks random and is equal in every replay."""
     seed = hashlib.blake2b(f"{run_id}/{step}/{attempt}".encode(), digest_size=8).digest()
     return int.from_bytes(seed, "big") / 2**64

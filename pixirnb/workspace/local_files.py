@@ -52,14 +52,14 @@ from pixirnb.workspace.rules import Rules, claimed_of
 from pixirnb.workspace.stores_by_root import store_for_reversal, tree_store
 
 _SIZED: Final = 50
-"""Files of a clash whose sizes are asked for; more are not told of."""
+"""Number of files in conflict whose sizes are read; the log names no more."""
 
 
 class LocalFiles:
     """The files of runs that work on these roots. Used from any thread."""
 
     def __init__(self, state: Path, roots: Roots, *, never_copy: Sequence[str] = ()) -> None:
-        """`state`: the state folder of the runs."""
+        """Prepare the files. `state`: the state folder of the runs."""
         self._state = state
         self._merges = state / "merges"
         self._roots = roots
@@ -94,10 +94,10 @@ class LocalFiles:
             seen[root] = start
             special = special_files(self._folder(root), Rules(self._belonging(root, ())), _SIZED)
             missing += [self._roots.shown(root, path) for path in special]
-            clash = stack.put_on(order.layers)
+            clash = stack.apply_layers(order.layers)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, seen, solved)
+                return self._complete_conflict(clash, order, seen, solved)
             base[root] = stack.tree
         make_folders(top.parent)
         # Outer folders first: the inner ones are put into them.
@@ -109,7 +109,9 @@ class LocalFiles:
             belonging = self._belonging(root, (), carried=order.carry)
             for path in belonging.carried:
                 carry(self._folder(root), folders[root], path, Rules(belonging))
-        workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
+        workspace = folders.get(WORKSPACE) or self._location(
+            top, self._roots.named(WORKSPACE).folder
+        )
         make_folders(workspace)
         return Checkout(order, workspace, folders, seen, base, tuple(missing))
 
@@ -204,34 +206,34 @@ class LocalFiles:
 
     def unrecorded(self, run_id: str) -> list[MergeApplied]:
         """See `Files.unrecorded`."""
-        found: list[MergeApplied] = []
+        result: list[MergeApplied] = []
         with self._refusing():
             for left in left_over(self._merges):
                 if left.about.get("run_id") != run_id:
                     continue
                 if left.state == "done":
-                    found.append(left.about["data"])
+                    result.append(left.about["data"])
                 else:
                     self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
-        return found
+        return result
 
     def taken_back(self) -> list[MergePutBack]:
         """See `Files.taken_back`."""
-        found = []
+        result = []
         while self._put_back:
-            found.append(self._put_back.popleft())
-        return found
+            result.append(self._put_back.popleft())
+        return result
 
     def _carried_out(
         self,
         order: MergeInput,
-        found: Callable[[], Merging | MergeConflict],
+        compute: Callable[[], Merging | MergeConflict],
         describe: Callable[[Merging], MergeApplied],
     ) -> tuple[MergeApplied, Merging] | MergeConflict:
         folders = self._folders(order)
         with whole(folders, self._merges) as met:
             self._put_back.extend(met)
-            merging = found()
+            merging = compute()
             if isinstance(merging, MergeConflict):
                 return merging
             data = describe(merging)
@@ -268,22 +270,22 @@ class LocalFiles:
             start = store.snapshot(self._belonging(root, (), also))
             stack = self._stack(store, root, start, order)
             before[root] = start
-            clash = stack.put_on(ours)
+            clash = stack.apply_layers(ours)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, before, solved)
+                return self._complete_conflict(clash, order, before, solved)
             after[root] = stack.tree
             used += sorted(stack.solved)
         return Merging(before, after, self._taken(before, after), tuple(used))
 
-    def _told(
+    def _complete_conflict(
         self,
         clash: MergeConflict,
         order: MergeInput,
         seen: Mapping[str, str],
         solved: Solved,
     ) -> MergeConflict:
-        """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
+        """Return a conflict with the sizes of both sides; the trees of the user's files are kept."""
         store = self._store(clash.root)
         for root, tree in seen.items():
             self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
@@ -295,17 +297,17 @@ class LocalFiles:
 
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
         """See `Files.marks`."""
-        found: dict[tuple[str, str], object] = {}
+        result: dict[tuple[str, str], object] = {}
         with self._refusing():
             for root in roots:
                 for path, mark in self._marks(root, self._belonging(root, ())).items():
-                    found[root, path] = mark
-        return found
+                    result[root, path] = mark
+        return result
 
     # --- what lies where, and what the disk says of it -------------------------------------------------------------
 
     def _refusing(self) -> AbstractContextManager[None]:
-        """What the disk refuses, where nobody below knew better what to say of it, as Cannot."""
+        """Raise errors of the disk that no inner layer described, as Cannot."""
         return refusing(self._state)
 
     def _stack(self, store: TreeStore, root: str, start: str, order: MergeInput) -> Stack:
@@ -361,10 +363,10 @@ class LocalFiles:
         )
 
     def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
-        return {root: self._place(top, self._roots.named(root).folder) for root in roots}
+        return {root: self._location(top, self._roots.named(root).folder) for root in roots}
 
-    def _place(self, top: Path, folder: str) -> Path:
-        """Where the copy of a folder lies: below the nearest folder that all roots have in common."""
+    def _location(self, top: Path, folder: str) -> Path:
+        """Return the location of a folder's copy: below the nearest folder that all roots have in common."""
         common = os.path.commonpath([str(Path(root.folder).parent) for root in self._roots.roots])
         return top / os.path.relpath(folder, common)
 

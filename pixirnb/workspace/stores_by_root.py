@@ -1,7 +1,7 @@
 """The stores of trees of a state folder, one for each root: `trees/KEY-git/`.
 
-What an earlier release kept as copies, where there was no git, lies in `trees/KEY-copy/`. Nothing here reads it; it goes with
-its last run. Source: contract.md §8; docs/adr/0022-isolation-needs-git.md.
+Trees that an earlier release kept as copies, where there was no git, lie in `trees/KEY-copy/`. Nothing here reads them; they
+are deleted with their last run. Source: contract.md §8; docs/adr/0022-isolation-needs-git.md.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ _FOLDER: Final = "trees"
 
 
 def tree_store(state: Path, root: Path) -> GitTrees:
-    """The store of `root` in a state folder. Raises Cannot (`git_missing`; others where git could not be started now).
+    """Return the store of `root` in a state folder. Raises Cannot (`git_missing`; others where git could not be started now).
 
-    It goes by where the root lies from the state folder, so that a project that is moved finds its trees again.
+    Its key is the path of the root from the state folder, so that a project that is moved finds its trees again.
     """
     if not is_usable():
         raise git_missing()
     real = Path(os.path.realpath(root))
-    place = os.path.relpath(real, os.path.realpath(state))
-    key = blake2b(os.fsencode(place), digest_size=16).hexdigest()
+    location = os.path.relpath(real, os.path.realpath(state))
+    key = blake2b(os.fsencode(location), digest_size=16).hexdigest()
     return GitTrees(state / _FOLDER / f"{key}-git", real)
 
 
 def store_for_reversal(state: Path, work: Work) -> GitTrees | None:
-    """What keeps what a merge took from a root; None where there is no git. Raises Cannot."""
+    """Return the store of the files that a merge replaced in a root; None where there is no git. Raises Cannot."""
     return tree_store(state, work.root) if is_usable() else None
 
 
 def refuse_to_forget(state: Path, run_id: str) -> None:
-    """Raise Cannot (`git_missing`) where stores of a state folder keep something for a run that they cannot let go of now."""
+    """Raise Cannot (`git_missing`) where stores of a state folder keep trees for a run that they cannot release now."""
     if any(names_of(folder, run_id).is_dir() for folder in _stores(state)) and not is_usable():
         raise git_missing_to_forget(run_id)
 
 
 def forget_run(state: Path, run_id: str) -> None:
-    """Let go of everything that the stores of a state folder keep for a run. Raises Cannot (`git_missing` …)."""
+    """Release all trees that the stores of a state folder keep for a run. Raises Cannot (`git_missing` …)."""
     refuse_to_forget(state, run_id)
     for folder in _stores(state) if is_usable() else ():
         # What is forgotten are names in the folder: the root plays no part, and may be gone.

@@ -1,4 +1,4 @@
-"""Many files made durable at once: one flush of their disk instead of one for each, which takes seconds less."""
+"""Bulk flush of many files: one flush of their disk instead of one for each, which takes seconds less."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from functools import lru_cache
 from typing import Any, Final
 
 MANY: Final = 100
-"""From so many files on a flush of the whole disk is the faster one."""
+"""Number of files from which on a flush of the whole disk is faster."""
 
 
 def is_for_many(count: int) -> bool:
-    """Whether so many files are better flushed by `flush_disk` than one by one. macOS has no such call."""
+    """Return whether so many files are better flushed by `flush_disk` than one by one. macOS has no such call."""
     return count > MANY and sys.platform == "linux" and _system_call() is not None
 
 
 def flush_disk(descriptor: int) -> None:
-    """Make everything durable on the disk that a descriptor lies on. Raises OSError, as of Linux 5.8 also for what was lost."""
+    """Make everything durable on the disk that a descriptor lies on. Raises OSError, as of Linux 5.8 also for lost writes."""
     call = _system_call()
     if call is None or call(descriptor) != 0:
         number = ctypes.get_errno()
@@ -28,7 +28,7 @@ def flush_disk(descriptor: int) -> None:
 
 @lru_cache(maxsize=1)
 def _system_call() -> Any:
-    """The C library's own function; None in one that is without it."""
+    """Return the C library's function; None where the library has none."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     if call is not None:
         arguments: Sequence[Any] = [ctypes.c_int]

@@ -26,11 +26,11 @@ _NO_REPLACE: Final = 4 if _IS_MAC else 1
 _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 ASIDE: Final = ".out"
-"""Ending of the name under which the fall-back keeps what it is about to replace, beside `name`."""
+"""Ending of the name under which the fall-back keeps the file it is about to replace, next to `name`."""
 
 
 def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Let two names trade what they lead to. Raises OSError; FileNotFoundError where one is not there."""
+    """Let two names trade their files. Raises OSError; FileNotFoundError where one does not exist."""
     try:
         _rename(folder, name, other_folder, other, _EXCHANGE)
     except OSError as error:
@@ -40,7 +40,7 @@ def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def move(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Give what `name` leads to another name. Raises OSError; FileExistsError where that is taken."""
+    """Give the file of `name` another name. Raises OSError; FileExistsError where that is taken."""
     try:
         _rename(folder, name, other_folder, other, _NO_REPLACE)
     except OSError as error:
@@ -52,7 +52,7 @@ def move(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def settle(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Finish what a killed fall-back of `exchange` or `move` left half done. Raises OSError."""
+    """Finish an `exchange` or `move` whose fall-back was killed half-way. Raises OSError."""
     aside = _status(folder, name + ASIDE)
     first, second = _status(folder, name), _status(other_folder, other)
     if aside is not None:
@@ -97,7 +97,7 @@ def _rename(folder: int, name: str, other_folder: int, other: str, flags: int) -
 
 @lru_cache(maxsize=1)
 def _system_call() -> Any:
-    """The C library's own function; None in one that is older than it (glibc 2.28, macOS 10.12)."""
+    """Return the C library's own function; None in one that is older than it (glibc 2.28, macOS 10.12)."""
     call = getattr(ctypes.CDLL(None, use_errno=True), _CALL, None)
     if call is not None:
         call.argtypes = [
