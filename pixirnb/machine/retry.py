@@ -1,4 +1,4 @@
-"""Arithmetic of retries: the class of an error, the delay and the time-out of the next attempt. Source: contract.md §5.
+"""Retries: whether an attempt is made again, when, and with which time-out. Source: contract.md §5.
 
 Jitter is the only randomness in the pure floors: it is drawn from run, step and attempt, so that the same history always
 plans the same delay.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import ErrorData
+from pixirnb.machine.instructions import Snapshot
+from pixirnb.machine.readiness import Verdict
 from pixirnb.planning.plan import PlannedStep
 
 RECOMMENDED_TIMEOUT_MS: Final = 30 * 60_000
@@ -42,6 +46,52 @@ _CLASSES: Final[dict[str, str]] = {
     "protocol_error": "crash",
     "cancelled": "cancelled",
 }
+
+
+def plan_retry(snapshot: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
+    """Return the retry of a step whose attempt has ended; None where it is not made again."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    if verdict.status not in {"failed", "partial"} or verdict.error is None:
+        return None
+    if step.kind == "decision":
+        return None  # a question is asked once a course; asking again is a resume
+    if state.ended is not None and state.ended["status"] in {"interrupted", "detached"}:
+        return None
+    if snapshot.is_stopping or index in snapshot.board.cancelled:
+        return None
+    kind = retry_class(verdict.error["kind"])
+    attempts = state.attempt - state.tried_before
+    if kind not in step.retry.classes or attempts >= step.retry.max_attempts:
+        return None
+    if attempts < 1:
+        return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
+    attempt = state.attempt + 1
+    delay = delay_ms(step, run_id=snapshot.board.run.run_id, attempt=attempt, retries=attempts)
+    return _planned(step, attempt, delay, attempts, kind, verdict.error)
+
+
+def plan_rerun(snapshot: Snapshot, index: int, why: str) -> EventDraft:
+    """Return a retry that a person's decision brings about, without counting an attempt."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    attempts = max(0, state.attempt - state.tried_before - 1)
+    assert state.error is not None  # it is what the decision is about
+    return _planned(step, state.attempt + 1, 0, attempts, why, state.error)
+
+
+def _planned(  # noqa: PLR0917 - the event has as many parts
+    step: PlannedStep, attempt: int, delay: int, retries: int, kind: str, error: ErrorData
+) -> EventDraft:
+    return EventDraft(
+        "retry_planned",
+        {
+            "step": step.id,
+            "attempt": attempt,
+            "delay_ms": delay,
+            "timeout_ms": timeout_ms(step, retries=retries),
+            "retry_class": kind,
+            "error": error,
+        },
+    )
 
 
 def retry_class(error_kind: str) -> str | None:

@@ -23,7 +23,7 @@ def after_attempt(snapshot: Snapshot, index: int) -> list[EventDraft]:
     """Return the events that follow from an ended attempt: a retry, or the step's checkpoint status."""
     step, state = snapshot.plan.steps[index], snapshot.board.state(index)
     verdict = judge(step, state, is_lenient=snapshot.plan.workflow.readiness == "lenient")
-    planned = _retry(snapshot, index, verdict)
+    planned = retry.plan_retry(snapshot, index, verdict)
     if planned is not None:
         return [planned]
     return settle_step(step, state, verdict)
@@ -86,63 +86,12 @@ def checkpoint_event(
     return EventDraft("checkpoint_decided", data)
 
 
-def _retry(snapshot: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
-    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
-    if verdict.status not in {"failed", "partial"} or verdict.error is None:
-        return None
-    if step.kind == "decision":
-        return None  # a question is asked once a course; asking again is a resume
-    if state.ended is not None and state.ended["status"] in {"interrupted", "detached"}:
-        return None
-    if snapshot.is_stopping or index in snapshot.board.cancelled:
-        return None
-    kind = retry.retry_class(verdict.error["kind"])
-    attempts = state.attempt - state.tried_before
-    if kind not in step.retry.classes or attempts >= step.retry.max_attempts:
-        return None
-    if attempts < 1:
-        return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
-    attempt = state.attempt + 1
-    delay = retry.delay_ms(
-        step, run_id=snapshot.board.run.run_id, attempt=attempt, retries=attempts
-    )
-    return EventDraft(
-        "retry_planned",
-        {
-            "step": step.id,
-            "attempt": attempt,
-            "delay_ms": delay,
-            "timeout_ms": retry.timeout_ms(step, retries=attempts),
-            "retry_class": kind,
-            "error": verdict.error,
-        },
-    )
-
-
 def after_permission(snapshot: Snapshot, index: int) -> list[EventDraft]:
     """Return a retry of a step that came to rest for want of a permission and has it now, without counting an attempt."""
     state = snapshot.board.state(index)
     if not state.is_permitted or snapshot.is_stopping or index in snapshot.board.cancelled:
         return []
-    return [_again(snapshot, index, PERMISSION_REQUIRED)]
-
-
-def _again(snapshot: Snapshot, index: int, why: str) -> EventDraft:
-    """Return a retry that a person's decision brings about, without counting an attempt."""
-    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
-    attempts = state.attempt - state.tried_before - 1
-    assert state.error is not None  # it is what the word is about
-    return EventDraft(
-        "retry_planned",
-        {
-            "step": step.id,
-            "attempt": state.attempt + 1,
-            "delay_ms": 0,
-            "timeout_ms": retry.timeout_ms(step, retries=max(0, attempts)),
-            "retry_class": why,
-            "error": state.error,
-        },
-    )
+    return [retry.plan_rerun(snapshot, index, PERMISSION_REQUIRED)]
 
 
 _A: Final = {"human": "a human", "agent": "an agent"}
@@ -164,7 +113,7 @@ def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
         verdict = Verdict("failed", error, list(state.limitations))
         return [checkpoint_event(step, state, verdict, None)]
     if state.error_kind == CONFLICT:
-        return [_again(snapshot, index, CONFLICT)]
+        return [retry.plan_rerun(snapshot, index, CONFLICT)]
     limits = list(state.limitations)
     if step.kind != "decision":
         limits.append(f"accepted_by_{who} ({by})")

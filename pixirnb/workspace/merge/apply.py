@@ -37,7 +37,7 @@ from pixirnb.workspace.merge.journal import (
     write_journal,
 )
 from pixirnb.workspace.merge.locks import RootLockRecord, lock_roots
-from pixirnb.workspace.merge.rename_exchange import exchange, move
+from pixirnb.workspace.merge.system_calls import exchange, move
 
 if TYPE_CHECKING:
     from pixirnb.protocols.trees import TreeStore

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.merge import openat, staging
 from pixirnb.workspace.merge.journal import Op, Work
-from pixirnb.workspace.merge.rename_exchange import exchange, move, settle
+from pixirnb.workspace.merge.system_calls import exchange, move, settle
 
 if TYPE_CHECKING:
     from pixirnb.protocols.trees import TreeStore

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from pixirnb.protocols.trees import EXECUTABLE, LINK, TreeChange, TreeEntry, TreeStore
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, unsafe
-from pixirnb.workspace.merge import bulk_fsync, openat
+from pixirnb.workspace.merge import openat, system_calls
 from pixirnb.workspace.merge.journal import Op, Work
 from pixirnb.workspace.rules import KEPT, MERGING, is_reserved
 
@@ -122,7 +122,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
     Raises OSError, Cannot (`merge_disturbed`, or what the store says).
     """
     ops = []
-    is_flushed_at_once = bulk_fsync.is_for_many(len(work.ops))
+    is_flushed_at_once = system_calls.is_flush_faster(len(work.ops))
     with (
         openat.open_folder(work.root) as top,
         _made(work.root, top, work.staging + NEW) as folder,
@@ -144,7 +144,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
             mark = openat.mark(folder, op.name)
             ops.append(Op(op.name, op.path, op.before, op.after, mark or ""))
         if is_flushed_at_once:
-            bulk_fsync.flush_disk(folder)
+            system_calls.flush_disk(folder)
         os.fsync(folder)
         os.fsync(top)
     return replace(work, ops=tuple(ops))
