@@ -130,7 +130,7 @@ def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
 
 
 def take(run: FileState, kind: str, data: Any) -> None:
-    """Fold one event of `_HANDLERS`' kinds."""
+    """Fold one event of `KINDS`."""
     _HANDLERS[kind](run, data)
     if data.get("request_id") is not None:
         run.requests.add(data["request_id"])
@@ -235,3 +235,5 @@ _HANDLERS: Final[dict[str, Callable[[FileState, Any], None]]] = {
     "seam_opened": _opened,
     "seam_resolved": _resolved,
 }
+KINDS: Final = tuple(_HANDLERS)
+"""Kinds of the events about files."""

@@ -158,8 +158,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     # What came before happened in another run: its time and its warnings are not this one's.
     run.forked = data
     run.started_at = event.at
-    run.finished = None
-    run.ended_at = None
+    run.finished = run.ended_at = None
     run.decided_after_end = False
     run.elapsed_ms = 0
     run.courses = 0
@@ -174,8 +173,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
     run.flags = data["flags"]
     _pin(run, data, event)
-    run.finished = None
-    run.ended_at = None
+    run.finished = run.ended_at = None
     run.decided_after_end = False
     for entry in data["steps"]:
         step = run.step(entry["step_id"])
@@ -222,23 +220,17 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
     step.subagent_status = "queued"
-    step.checkpoint_status = None
-    step.ended = None
+    step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
+    step.captured = step.merged_by = None
     step.checks = []
-    step.retry = None
-    step.pid = None
-    step.held_by = None
     step.open_requests = []
     step.is_permitted = False
-    step.captured = None
-    step.merged_by = None
     if not file_state.is_standing(run, step.brought):
         step.brought = None
     drop_seams(run.seams, data["step"])
 
 
-def _attempt_started(run: RunState, data: AttemptStarted, event: Event) -> None:
-    del event
+def _attempt_started(run: RunState, data: AttemptStarted, _: Event) -> None:
     step = run.step(data["step"])
     if step.stage == "scheduled" and step.attempt == data["attempt"]:
         step.stage = "running"
@@ -256,13 +248,11 @@ def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:
         step.open_requests = []
 
 
-def _verification_recorded(run: RunState, data: VerificationRecorded, event: Event) -> None:
-    del event
+def _verification_recorded(run: RunState, data: VerificationRecorded, _: Event) -> None:
     run.step(data["step"]).checks = data["checks"]
 
 
-def _retry_planned(run: RunState, data: RetryPlanned, event: Event) -> None:
-    del event
+def _retry_planned(run: RunState, data: RetryPlanned, _: Event) -> None:
     step = run.step(data["step"])
     step.stage = "retrying"
     step.retry = data
@@ -303,18 +293,13 @@ def _checkpoint_decided(run: RunState, data: CheckpointDecided, event: Event) ->
 def _remember(step: StepState, error: ErrorData | None) -> None:
     if error is not None:
         tail = "" if step.ended is None else step.ended.get("tail", "")
+        kind, message = error["kind"], error["message"]
         step.errors.append(
-            {
-                "attempt": step.attempt,
-                "kind": error["kind"],
-                "message": error["message"],
-                "tail": tail,
-            }
+            {"attempt": step.attempt, "kind": kind, "message": message, "tail": tail}
         )
 
 
-def _step_held(run: RunState, data: StepHeld, event: Event) -> None:
-    del event
+def _step_held(run: RunState, data: StepHeld, _: Event) -> None:
     step = run.step(data["step"])
     step.stage = "settled"
     step.checkpoint_status = "held"
@@ -344,8 +329,7 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
     step.attempt = data["attempt"]
 
 
-def _decision_recorded(run: RunState, data: DecisionRecorded, event: Event) -> None:
-    del event
+def _decision_recorded(run: RunState, data: DecisionRecorded, _: Event) -> None:
     run.requests.add(data["request_id"])
     step = run.step(data["step"])
     if not step.awaits_human:
@@ -363,13 +347,11 @@ def _checkpoint_saved(run: RunState, data: CheckpointSaved, event: Event) -> Non
         run.requests.add(data["request_id"])
 
 
-def _warning_raised(run: RunState, data: WarningRaised, event: Event) -> None:
-    del event
+def _warning_raised(run: RunState, data: WarningRaised, _: Event) -> None:
     run.warnings.append(data)
 
 
-def _subagent_event(run: RunState, data: SubagentEvent, event: Event) -> None:
-    del event
+def _subagent_event(run: RunState, data: SubagentEvent, _: Event) -> None:
     was_decided = take_permission(run.permissions, run.step(data["step"]), data)
     if "request" in data:
         run.requests.add(data["request"])
@@ -403,9 +385,5 @@ _HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {
     "subagent_event": _subagent_event,
     "warning_raised": _warning_raised,
     "run_finished": _run_finished,
-    "workspace_captured": _of_files("workspace_captured"),
-    "merge_applied": _of_files("merge_applied"),
-    "merge_conflicted": _of_files("merge_conflicted"),
-    "seam_opened": _of_files("seam_opened"),
-    "seam_resolved": _of_files("seam_resolved"),
+    **{kind: _of_files(kind) for kind in file_state.KINDS},
 }

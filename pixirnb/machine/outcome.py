@@ -20,12 +20,11 @@ from pixirnb.history.events import (
     WarningRaised,
 )
 from pixirnb.history.file_state import Obligation, obligations, open_seams
-from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_reasons import holds, seams_of, step_reasons
+from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
+from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import held_dependents, required_steps
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -37,8 +36,6 @@ _UNFINISHED: WarningRaised = {
 }
 """A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
-_GONE = {"owner_died", "lock_lost", "log_write_failed"}
-"""Reasons why no process drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
 
 class StepDocument(TypedDict, total=False):
@@ -218,7 +215,7 @@ def conclude(
         "status": status,
         "reasons": [] if status == "completed" else reasons or holds(plan, run),
         "elapsed_ms": elapsed_ms,
-        "counts": _counts(plan, run),
+        "counts": step_counts(plan, run),
     }
 
 
@@ -247,7 +244,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         if run.finished is None:
             warnings.append(_UNFINISHED)
     steps = [_step_outcome(run, step) for step in plan.steps]
-    counts = _counts(plan, run)
+    counts = step_counts(plan, run)
     return RunOutcome(
         run_id=run.run_id,
         workflow=run.workflow,
@@ -258,7 +255,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         seam_obligations=obligations(seams_of(plan, run)),
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, status=status),
-        summary=_summary(plan, run, counts, reasons),
+        summary=run_summary(plan, run, counts, reasons),
         counts=counts,
         warnings=warnings,
         elapsed_ms=run.elapsed_ms if run.finished is not None else None,
@@ -296,7 +293,7 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     seams = open_seams(seams_of(plan, run))
     if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
         return "completed"
-    if codes & {*_GONE, *_OPERATOR.values()}:
+    if codes & {*GONE, *_OPERATOR.values()}:
         return "interrupted"
     statuses = {state.checkpoint_status for state in states}
     if "needs_orchestrator" in statuses or seams:
@@ -306,17 +303,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-def _counts(plan: Plan, run: RunState) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for step in plan.steps:
-        state = run.step(step.id)
-        name: str | None = state.checkpoint_status
-        if name is None:
-            name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
-        counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
@@ -334,7 +320,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         attempt=state.attempt,
         subagent_status=state.subagent_status,
         checkpoint_status=state.checkpoint_status,
-        summary=_step_summary(run, state),
+        summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
         error=None if is_held else state.error,
@@ -349,69 +335,3 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
     )
-
-
-def _step_summary(run: RunState, state: StepState) -> str:
-    if state.open_requests and state.checkpoint_status is None:
-        return _describe_request(run.permissions[state.open_requests[0]])
-    if state.ended is not None and state.checkpoint_status != "held":
-        return state.ended["summary"]
-    if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
-        return state.request["question"]
-    return ""
-
-
-def _describe_request(request: PermissionRequest) -> str:
-    """Return an agent's request for a permission, in its own words and few of them."""
-    args = request.get("args")
-    given = args if isinstance(args, dict) else {}
-    about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
-    text = f"asks to use {str(request.get('tool'))[:80]}"
-    return f"{text}: {str(about)[:200]}" if about else text
-
-
-def _summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
-    total = len(plan.steps)
-    ready = counts.get("checkpoint_ready", 0)
-    parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
-    has_died = any(reason["code"] in _GONE for reason in reasons)
-    words = (
-        ("failed", "failed"),
-        ("partial", "partial"),
-        ("needs_orchestrator", "waiting for a decision"),
-        ("held", "held"),
-        ("running", "was running" if has_died else "running"),
-        ("starting", "starting"),
-        ("permission", "waiting for permission"),
-        ("retrying", "was to retry" if has_died else "waiting to retry"),
-        ("queued", "not started"),
-    )
-    # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
-    # only begin, and some wait for a person; where their process died, nobody knows how far they came.
-    states = [run.step(step.id) for step in plan.steps]
-    stages = [
-        "permission" if state.open_requests and state.checkpoint_status is None else state.stage
-        for state in states
-    ]
-    waiting = stages.count("retrying")
-    starting = 0 if has_died else stages.count("scheduled")
-    asking = 0 if has_died else stages.count("permission")
-    totals = {
-        **counts,
-        "running": counts.get("running", 0) - starting - asking,
-        "permission": asking,
-        "starting": starting,
-        "retrying": waiting,
-        "queued": counts.get("queued", 0) - waiting,
-    }
-    parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
-    notes = {
-        "owner_died": "the process that ran it died",
-        "cancelled": "cancelled by the operator",
-        "drained": "drained by the operator",
-        "interrupted": "interrupted by the operator",
-        "run_timed_out": "the run's time-out passed",
-        "decided_not_resumed": "a decision was recorded and the run not yet resumed",
-    }
-    parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
-    return ", ".join(parts) + "."

@@ -10,6 +10,9 @@ from pixirnb.planning.plan import Plan
 _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
 """Holds that are their own reason; all others follow from a step, a `when` or the run, which has a reason of its own."""
 
+GONE = {"owner_died", "lock_lost", "log_write_failed"}
+"""Reasons why no process drives a run whose end is not recorded: its process is gone, or may or can write no more."""
+
 
 def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
     """Return the reasons against `completed`, step by step, then seam by seam."""
