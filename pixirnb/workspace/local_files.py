@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,6 @@ from pixirnb.history.file_events import MergeApplied
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.protocols.trees import (
-    Belonging,
     Checkout,
     CheckoutResult,
     MergeConflict,
@@ -39,17 +38,15 @@ from pixirnb.system.atomic_files import make_folders, sync_folder
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.carry import carry
 from pixirnb.workspace.errors import refusing, workspace_gone
-from pixirnb.workspace.folder_walk import file_marks, special_files
-from pixirnb.workspace.git.command import is_usable
-from pixirnb.workspace.git.tree_store import GitTrees
+from pixirnb.workspace.folder_walk import special_files
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over
 from pixirnb.workspace.merge.recovery import put_back, refuse_half_done, whole
 from pixirnb.workspace.merge.stack import Stack
 from pixirnb.workspace.missing_trees import is_copied, naming_steps, require_trees
 from pixirnb.workspace.outward_links import Outlook
 from pixirnb.workspace.remove_copies import ASIDE, remove_copies, remove_folder
-from pixirnb.workspace.rules import Rules, claimed_of
-from pixirnb.workspace.stores_by_root import store_for_reversal, tree_store
+from pixirnb.workspace.rules import Rules
+from pixirnb.workspace.stores_by_root import RootStores, store_for_reversal
 
 _SIZED: Final = 50
 """Number of files in conflict whose sizes are read; the log names no more."""
@@ -63,8 +60,7 @@ class LocalFiles:
         self._state = state
         self._merges = state / "merges"
         self._roots = roots
-        self._never_copy = tuple(never_copy)
-        self._stores: dict[str, GitTrees] = {}
+        self._stores = RootStores(state, roots, never_copy)
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
         self._put_back: deque[MergePutBack] = deque()
@@ -86,13 +82,15 @@ class LocalFiles:
         missing: list[str] = []
         solved = dict(order.solved)
         for root in order.roots:
-            store = self._store(root)
-            with whole([self._folder(root)], self._merges) as met:
+            store = self._stores.store(root)
+            with whole([self._stores.folder(root)], self._merges) as met:
                 self._put_back.extend(met)
-                start = store.snapshot(self._belonging(root, order.claimed))
+                start = store.snapshot(self._stores.belonging(root, order.claimed))
             stack = self._stack(store, root, start, order)
             seen[root] = start
-            special = special_files(self._folder(root), Rules(self._belonging(root, ())), _SIZED)
+            special = special_files(
+                self._stores.folder(root), Rules(self._stores.belonging(root, ())), _SIZED
+            )
             missing += [self._roots.shown(root, path) for path in special]
             clash = stack.apply_layers(order.layers)
             solved.update(stack.solved)
@@ -102,13 +100,13 @@ class LocalFiles:
         make_folders(top.parent)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
-            store, folder = self._store(root), folders[root]
+            store, folder = self._stores.store(root), folders[root]
             make_folders(folder.parent)
             store.give(base[root], folder)
         for root in order.roots:
-            belonging = self._belonging(root, (), carried=order.carry)
+            belonging = self._stores.belonging(root, (), carried=order.carry)
             for path in belonging.carried:
-                carry(self._folder(root), folders[root], path, Rules(belonging))
+                carry(self._stores.folder(root), folders[root], path, Rules(belonging))
         workspace = folders.get(WORKSPACE) or self._location(
             top, self._roots.named(WORKSPACE).folder
         )
@@ -125,8 +123,8 @@ class LocalFiles:
         trees: dict[str, str] = {}
         behind: list[str] = []
         for root, folder in given.folders.items():
-            store = self._store(root)
-            belonging = self._belonging(root, order.claimed, carried=order.carry)
+            store = self._stores.store(root)
+            belonging = self._stores.belonging(root, order.claimed, carried=order.carry)
             trees[root] = store.capture(folder, given.base[root], belonging)
             left = store.left_behind(folder, given.base[root], belonging)
             behind += [self._roots.shown(root, path) for path in left]
@@ -165,7 +163,7 @@ class LocalFiles:
         with self._refusing():
             for root, named in trees.items():
                 readable = [tree for tree in named if not is_copied(tree)]
-                self._store(root).keep(f"{run_id}/adopted", readable)
+                self._stores.store(root).keep(f"{run_id}/adopted", readable)
 
     # --- merging ------------------------------------------------------------------------------------------------
 
@@ -239,7 +237,7 @@ class LocalFiles:
             data = describe(merging)
             parts = []
             for root in order.roots:
-                store = self._store(root)
+                store = self._stores.store(root)
                 before, after = merging.before[root], merging.after[root]
                 parts.append(Part(store, before, after))
                 store.keep(f"{order.run_id}/{order.name}", [before, after])
@@ -262,12 +260,12 @@ class LocalFiles:
         solved = dict(order.solved)
         used: list[str] = []
         for root in order.roots:
-            store = self._store(root)
+            store = self._stores.store(root)
             ours = [layer for layer in order.layers if layer.root == root]
             also = frozenset(
                 change.path for layer in ours for change in store.diff(layer.base, layer.left)
             )
-            start = store.snapshot(self._belonging(root, (), also))
+            start = store.snapshot(self._stores.belonging(root, (), also))
             stack = self._stack(store, root, start, order)
             before[root] = start
             clash = stack.apply_layers(ours)
@@ -286,9 +284,9 @@ class LocalFiles:
         solved: Solved,
     ) -> MergeConflict:
         """Return a conflict with the sizes of both sides; the trees of the user's files are kept."""
-        store = self._store(clash.root)
+        store = self._stores.store(clash.root)
         for root, tree in seen.items():
-            self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
+            self._stores.store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
         sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
         clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
         return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
@@ -300,7 +298,7 @@ class LocalFiles:
         result: dict[tuple[str, str], object] = {}
         with self._refusing():
             for root in roots:
-                for path, mark in self._marks(root, self._belonging(root, ())).items():
+                for path, mark in self._stores.marks(root).items():
                     result[root, path] = mark
         return result
 
@@ -320,47 +318,11 @@ class LocalFiles:
             store, self._roots, root, start, order.sides, seen, order.solved, decided_on, held
         )
 
-    @cached_property
-    def _has_git(self) -> bool:
-        # Asked once: where git comes or goes meanwhile, files that it ignores would look new, or gone.
-        return is_usable()
-
-    def _marks(self, root: str, belonging: Belonging) -> dict[str, object]:
-        if self._has_git:
-            return self._store(root).marks(belonging)
-        return file_marks(self._folder(root), Rules(belonging))
-
-    def _store(self, root: str) -> GitTrees:
-        store = self._stores.get(root)
-        if store is None:
-            store = self._stores[root] = tree_store(self._state, self._folder(root))
-        return store
-
-    def _folder(self, root: str) -> Path:
-        return Path(self._roots.named(root).folder)
-
     def _folders(self, order: MergeInput) -> list[Path]:
-        return [self._folder(root) for root in order.roots]
+        return [self._stores.folder(root) for root in order.roots]
 
     def _journal(self, run_id: str, merge: str) -> Path:
         return self._merges / f"{run_id}.{merge}.json"
-
-    def _belonging(
-        self,
-        root: str,
-        claimed: Sequence[str],
-        also: frozenset[str] = frozenset(),
-        carried: Sequence[str] = (),
-    ) -> Belonging:
-        return Belonging(
-            never_copy=self._never_copy,
-            nested=self._roots.nested(root),
-            claimed=tuple(claimed_of(claimed, None if root == WORKSPACE else root[6:])),
-            also=also,
-            carried=tuple(
-                path for name, path in map(self._roots.located, carried) if name.name == root
-            ),
-        )
 
     def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
         return {root: self._location(top, self._roots.named(root).folder) for root in roots}
@@ -381,10 +343,10 @@ class LocalFiles:
         leading_out: dict[str, str] = {}
         folders = [root.folder for root in self._roots.roots]
         for root, tree in after.items():
-            store = self._store(root)
+            store = self._stores.store(root)
             changes[root] = store.diff(before[root], tree)
             outlook = Outlook(
-                str(self._folder(root)), folders, partial(store.entries, tree), store.content
+                str(self._stores.folder(root)), folders, partial(store.entries, tree), store.content
             )
             for path, target in outlook.leading_out(changes[root]).items():
                 leading_out[self._roots.shown(root, path)] = target

@@ -7,17 +7,23 @@ are deleted with their last run. Source: contract.md §8; docs/adr/0022-isolatio
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.protocols.trees import Belonging
+from pixirnb.workspace.folder_walk import file_marks
 from pixirnb.workspace.git.command import is_usable
 from pixirnb.workspace.git.refs import names_of
 from pixirnb.workspace.git.tree_store import GitTrees
 from pixirnb.workspace.merge.journal import Work
 from pixirnb.workspace.missing_trees import git_missing, git_missing_to_forget
 from pixirnb.workspace.remove_copies import remove_folder
+from pixirnb.workspace.rules import Rules, claimed_of
 
 _FOLDER: Final = "trees"
 
@@ -33,6 +39,58 @@ def tree_store(state: Path, root: Path) -> GitTrees:
     location = os.path.relpath(real, os.path.realpath(state))
     key = blake2b(os.fsencode(location), digest_size=16).hexdigest()
     return GitTrees(state / _FOLDER / f"{key}-git", real)
+
+
+class RootStores:
+    """The stores of some roots, with the folder and the rules of each. Used from any thread."""
+
+    def __init__(self, state: Path, roots: Roots, never_copy: Sequence[str]) -> None:
+        """Prepare the stores. `state`: the state folder of the runs."""
+        self._state = state
+        self._roots = roots
+        self._never_copy = tuple(never_copy)
+        self._stores: dict[str, GitTrees] = {}
+
+    @cached_property
+    def _has_git(self) -> bool:
+        # Asked once: where git comes or goes meanwhile, files that it ignores would look new, or gone.
+        return is_usable()
+
+    def store(self, root: str) -> GitTrees:
+        """Return the store of a root. Raises as `tree_store`."""
+        store = self._stores.get(root)
+        if store is None:
+            store = self._stores[root] = tree_store(self._state, self.folder(root))
+        return store
+
+    def folder(self, root: str) -> Path:
+        """Return the user's folder of a root."""
+        return Path(self._roots.named(root).folder)
+
+    def belonging(
+        self,
+        root: str,
+        claimed: Sequence[str],
+        also: frozenset[str] = frozenset(),
+        carried: Sequence[str] = (),
+    ) -> Belonging:
+        """Return the rules for the files of a root that belong to a snapshot."""
+        return Belonging(
+            never_copy=self._never_copy,
+            nested=self._roots.nested(root),
+            claimed=tuple(claimed_of(claimed, None if root == WORKSPACE else root[6:])),
+            also=also,
+            carried=tuple(
+                path for name, path in map(self._roots.located, carried) if name.name == root
+            ),
+        )
+
+    def marks(self, root: str) -> dict[str, object]:
+        """Return every file of a root with a value that changes when it is written. Raises Cannot."""
+        belonging = self.belonging(root, ())
+        if self._has_git:
+            return self.store(root).marks(belonging)
+        return file_marks(self.folder(root), Rules(belonging))
 
 
 def store_for_reversal(state: Path, work: Work) -> GitTrees | None:
