@@ -23,7 +23,7 @@ from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import Message, Reply, drop_message, poll_inbox
+from pixirnb.engine.messages import Message, MessageQueue, Reply, poll_inbox
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -54,10 +54,6 @@ from pixirnb.protocols.trees import Files
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import contents_digest
 
-COMMIT_WINDOW_S: Final = 0.002
-"""Seconds that a turn waits for more messages while other attempts are running."""
-STOOD_STILL_S: Final = 1.0
-"""Seconds after which a loop that wakes late has stood still: it collects ends before any attempt counts as late."""
 RIDER_PATIENCE_S: Final = 0.1
 """Seconds that an `attempt_started` waits for a group to ride with."""
 
@@ -100,14 +96,9 @@ class Scheduler:
     """The events on disk: the history the run was acquired with, and every group committed since."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """Attempts under way, by step."""
-    _inbox: list[Message] = field(default_factory=list)
     _riders: list[EventDraft] = field(default_factory=list)
-    _ride_at: float | None = None
-    """Time at which riders are recorded by themselves: set at a start, so that its `attempt_started` need not wake the loop."""
-    _arrived: anyio.Event = field(default_factory=anyio.Event)
-    _wake_at: float | None = None
-    _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
+    _messages: MessageQueue = field(init=False)
     _writer: GroupWriter = field(init=False)
     _permits: PermissionRequests = field(init=False)
     _preloader: BlobPreloader = field(init=False)
@@ -115,6 +106,7 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.folders.roots
+        self._messages = MessageQueue(self.clock, self.attempts, self.settings.catch_up_s)
         self._permits = PermissionRequests(
             board.run,
             self.clock,
@@ -146,25 +138,19 @@ class Scheduler:
                     group.start_soon(self._poll_inbox, self.inbox)
                 await self._turn([Message(tuple(opening))])
                 while not self._is_over():
-                    await self._turn(await self._gather())
+                    await self._turn(await self._messages.gather())
                 group.cancel_scope.cancel()
         finally:
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self._writer.close()
-            self._is_closed = True
-            for message in self._inbox:
-                drop_message(message)
+            self._messages.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
     def post(self, message: Message) -> None:
         """Take a message, or drop it after the end of the course."""
-        if self._is_closed:
-            drop_message(message)
-            return
-        self._inbox.append(message)
-        self._arrived.set()
+        self._messages.post(message)
 
     def stop(self, how: RunStop) -> None:
         """Stop the run: cancel, drain or interrupt. A harder stop overrides a softer one."""
@@ -188,36 +174,10 @@ class Scheduler:
         )
 
     async def _poll_inbox(self, inbox: Inbox) -> None:
-        await poll_inbox(inbox, self.clock, self.offload, self._hear, self._end_with)
+        def post(request: Request) -> None:
+            self.post(Message(request=request))
 
-    def _hear(self, request: Request) -> None:
-        self.post(Message(request=request))
-
-    # --- gather -------------------------------------------------------------------------------------------------
-
-    async def _gather(self) -> list[Message]:
-        while not self._inbox:
-            deadline = self._deadline()
-            if deadline is not None and self.clock.now() >= deadline:
-                break
-            await self.clock.wait(self._arrived, deadline)
-            self._arrived = anyio.Event()
-        deadline, now = self._deadline(), self.clock.now()
-        window = now
-        if deadline is not None and now - deadline > STOOD_STILL_S:
-            window = now + self.settings.catch_up_s
-        elif self._inbox:
-            # While others are under way their ends may be near: one sync can serve them all.
-            window = now + COMMIT_WINDOW_S
-        while self.attempts and self.clock.now() < window:
-            self._arrived = anyio.Event()
-            await self.clock.wait(self._arrived, window)
-        taken, self._inbox = self._inbox, []
-        self._arrived = anyio.Event()
-        return taken
-
-    def _deadline(self) -> float | None:
-        return min((at for at in (self._ride_at, self._wake_at) if at is not None), default=None)
+        await poll_inbox(inbox, self.clock, self.offload, post, self._end_with)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
@@ -232,7 +192,7 @@ class Scheduler:
             events.append(event)
 
         riders, self._riders = self._riders, []
-        self._ride_at = None
+        self._messages.ride_at = None
         for draft in riders:
             record(draft)
         replies: list[tuple[Message, RequestReply]] = []
@@ -255,7 +215,7 @@ class Scheduler:
             answer = advance(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
-                self._wake_at = answer.wake_at
+                self._messages.wake_at = answer.wake_at
                 break
             for draft in answer.events:
                 record(draft)
@@ -289,11 +249,7 @@ class Scheduler:
         self, request: Request, reply: Reply | None, drafts: list[EventDraft], answer: RequestReply
     ) -> None:
         """Finish a person's merge."""
-
-        def note(board: Board) -> None:
-            board.end_merge()
-
-        self.post(Message(tuple(drafts), note, request, reply, answer))
+        self.post(Message(tuple(drafts), Board.end_merge, request, reply, answer))
 
     async def _reply(
         self, replies: list[tuple[Message, RequestReply]], *, is_durable: bool
@@ -353,8 +309,7 @@ class Scheduler:
             self.board.queued(step.index)
         else:
             self.board.begun(step.index, started)
-        if self._ride_at is None:
-            self._ride_at = started + RIDER_PATIENCE_S
+        self._messages.ride_by(started + RIDER_PATIENCE_S)
         self._group.start_soon(self._perform_attempt, attempt)
 
     def _on_begun(self, attempt: Attempt) -> None:
@@ -382,7 +337,9 @@ class Scheduler:
             lookup=self.lookup,
             publish=self.publish,
             on_started=self._on_started,
-            on_thread_returned=self._on_thread_returned,
+            on_thread_returned=lambda step: self.post_from_thread(
+                lambda: self.on_returned(step.id)
+            ),
             grace_s=self.settings.grace_s,
             offload=self.offload,
             permit=self._permits.ask,
@@ -397,12 +354,8 @@ class Scheduler:
         if step.kind == "agent":
             data["session_id"] = attempt_name(step.id, attempt)
         self._riders.append(EventDraft("attempt_started", data))
-        if self._ride_at is None:
-            self._ride_at = self.clock.now() + RIDER_PATIENCE_S
-            self._arrived.set()
-
-    def _on_thread_returned(self, step: PlannedStep) -> None:
-        self.post_from_thread(lambda: self.on_returned(step.id))
+        if self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S):
+            self._messages.wake()
 
     def release(self, step: str) -> None:
         """Free the claims of a thread that outlived its step and has returned."""
