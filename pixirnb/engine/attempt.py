@@ -19,28 +19,27 @@ from pixirnb.engine.agent_text import extract_message, marker_of
 from pixirnb.engine.artifacts import Artifacts, Kept
 from pixirnb.engine.attempt_result import (
     Payload,
+    Products,
     Results,
     bug,
     check_payload,
-    error_of,
+    end_data,
     loggable_report,
-    summary_of,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
-from pixirnb.engine.check_output import Overheard
+from pixirnb.engine.check_run import run_nested
 from pixirnb.engine.folders import isolated_folders
 from pixirnb.engine.output_capture import Capture
-from pixirnb.engine.resolve_work import Assignment, assign, shell_text
+from pixirnb.engine.resolve_work import Assignment, assign
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
 from pixirnb.engine.session_continuation import continue_session, is_continued
 from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import AttemptEnded, CheckResult, StoredValue
+from pixirnb.history.events import CheckResult
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
-from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import (
@@ -49,15 +48,13 @@ from pixirnb.protocols.work import (
     Ended,
     Output,
     Progress,
-    PythonWork,
     Report,
     RunnerEvent,
-    ShellWork,
     Started,
     Work,
     WorkRefused,
 )
-from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
+from pixirnb.runners.checks import CheckInput, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
 
 
@@ -89,6 +86,7 @@ class _Performance:
         self.attempt = attempt
         self.state = state
         self.context = context
+        self.offload = context.offload
         self.step = attempt.step
         self.name = attempt_name(self.step.id, attempt.number)
         self.report: JsonObject | None = None
@@ -103,10 +101,9 @@ class _Performance:
 
     async def turn(self) -> bool:
         """Wait for an agent's turn in the engine; return False where it is to end before that."""
-        if not await self.slot.take(self.attempt.stop):
-            return False
-        self.context.on_begun(self.attempt)
-        return True
+        if is_taken := await self.slot.take(self.attempt.stop):
+            self.context.on_begun(self.attempt)
+        return is_taken
 
     async def broken_off(self, ended: Ended) -> list[EventDraft]:
         """Return the events of an attempt that we could not finish; its session is closed as far as the disk allows."""
@@ -115,14 +112,12 @@ class _Performance:
 
     async def run(self) -> list[EventDraft]:
         if self.step.kind == "merge":
-            drafts, ended = await self.context.offload(
+            drafts, ended = await self.offload(
                 merge.merger_of(self.context).of_step, self.attempt, self.state
             )
             return [*drafts, self.ended(ended)]
         if self.step.workspace == "isolated":
-            given = await self.context.offload(
-                isolation.give, self.attempt, self.state, self.context
-            )
+            given = await self.offload(isolation.give, self.attempt, self.state, self.context)
             if not isinstance(given, Checkout):
                 drafts, ended = given
                 return [*drafts, self.ended(ended)]
@@ -131,9 +126,9 @@ class _Performance:
             return await self._run()
         if self.context.files is None or not undeclared_writes.is_watched(self.step):
             return await self._run()
-        watch = await self.context.offload(undeclared_writes.begin, self.attempt, self.context)
+        watch = await self.offload(undeclared_writes.begin, self.attempt, self.context)
         drafts = await self._run()
-        outside = await self.context.offload(
+        outside = await self.offload(
             undeclared_writes.find_undeclared, watch, self.attempt, self.context, self.mask
         )
         if outside is not None:
@@ -141,10 +136,11 @@ class _Performance:
         return drafts
 
     async def _run(self) -> list[EventDraft]:
+        step, context = self.step, self.context
         try:
-            if self.step.references or (self.step.kind == "agent" and self.step.depends_on):
+            if step.references or (step.kind == "agent" and step.depends_on):
                 # A value may have to be read from a blob.
-                assignment = await self.context.offload(self._assign)
+                assignment = await self.offload(self._assign)
             else:
                 assignment = self._assign()
         except WorkRefused as refused:
@@ -153,19 +149,17 @@ class _Performance:
         self.mask = mask_here(assignment.env)
         self.capture = Capture(
             self._log_path(),
-            self.context.log.blobs,
+            context.log.blobs,
             self.mask,
             self._live,
-            has_value=self.step.kind != "python" or looks_at_output(self.step.spec.verify),
+            has_value=step.kind != "python" or looks_at_output(step.spec.verify),
         )
         if isinstance(assignment.work, AgentWork):
-            self.session = Session(
-                self.attempt, assignment.work, self.context, self.mask, self.slot
-            )
-        if self.step.spec.artifacts:
+            self.session = Session(self.attempt, assignment.work, context, self.mask, self.slot)
+        if step.spec.artifacts:
             ground = self.folders.ground(assignment.cwd, kept=True)
-            self.artifacts = Artifacts(self.step.spec.artifacts, ground, self.context.log.blobs)
-            await self.context.offload(self.artifacts.look)
+            self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
+            await self.offload(self.artifacts.look)
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
         taken = await self._take()
@@ -180,16 +174,14 @@ class _Performance:
         """Return the capture of its own folders, before any check reads them; a failure ends the attempt."""
         if self.given is None:
             return []
-        drafts = await self.context.offload(isolation.take, self.given, self.attempt, self.context)
+        drafts = await self.offload(isolation.take, self.given, self.attempt, self.context)
         return [replace(draft, data=self.mask.data(draft.data)) for draft in drafts]
 
     async def leave(self) -> list[EventDraft]:
         """Delete the folders of its own; return a warning where they could not be deleted."""
         if self.given is not None:
             with anyio.CancelScope(shield=True):
-                return await self.context.offload(
-                    isolation.drop, self.given, self.step.id, self.context
-                )
+                return await self.offload(isolation.drop, self.given, self.step.id, self.context)
         return []
 
     async def _continued(self, assignment: Assignment) -> Assignment:
@@ -197,9 +189,7 @@ class _Performance:
         work, run, step = assignment.work, self.context.run, self.step.id
         if not isinstance(work, AgentWork) or not is_continued(step, self.state, run):
             return assignment
-        work = await self.context.offload(
-            continue_session, work, step, self.state, run, self.context.log
-        )
+        work = await self.offload(continue_session, work, step, self.state, run, self.context.log)
         return replace(assignment, work=work)
 
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[EventDraft]:
@@ -208,41 +198,38 @@ class _Performance:
         printed = capture.printed()
         drafts: list[EventDraft] = []
         if self.session is not None:
-            message, shown = self.session.final_text, self.session.shown
-            printed, text = await self.context.offload(
-                extract_message, message, printed, assignment.work, shown
-            )
+            message, shown, work = self.session.final_text, self.session.shown, assignment.work
+            printed, text = await self.offload(extract_message, message, printed, work, shown)
             self.report = self.report or marker_of(text)
             drafts.append(await self.session.close(ended, text))
         kept: Kept = {}
         if self.artifacts is not None:
-            kept = await self.context.offload(self.artifacts.collect, ended.status == "completed")
+            kept = await self.offload(self.artifacts.collect, ended.status == "completed")
         results = Results(step, self.mask, self.report, self.context)
         payload: Payload | None = None
         checks: list[CheckResult] = []
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
-            value = await self.context.offload(results.typed_value, ended)
-            payload = await check_payload(
-                step, value, printed, self._nested(assignment), self.context.offload
-            )
+            value = await self.offload(results.typed_value, ended)
+            nested = self._nested(assignment)
+            payload = await check_payload(step, value, printed, nested, self.offload)
             left = CheckInput(
                 ground=self.folders.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 printed=printed,
                 value=value if payload is None else payload.value,
                 sources=dict(self.context.sources),
-                offload=self.context.offload,
+                offload=self.offload,
                 is_json=payload is not None and payload.is_parsed,
                 merged_in=isolation.merged_in(step, self.context.run),
             )
-            checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
+            checks = await perform_checks(step.spec.verify, left, nested)
         output = await results.output(ended, printed, capture, payload)
         if ended.status == "completed" and self.attempt.stop.reason is not None:
             ended = Ended(self.attempt.stop.reason)  # what is done for it counts against its time
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
             drafts.append(EventDraft("verification_recorded", self.mask.data(record)))
-        drafts.append(self.ended(ended, output=output, kept=kept, payload=payload))
+        drafts.append(self.ended(ended, Products(output, kept, payload)))
         return drafts
 
     async def _performed(self, job: Job) -> Ended:
@@ -290,23 +277,11 @@ class _Performance:
         """Return a function that runs a check's command or function in the step's folders: its output is evidence, not the
         step's."""
 
-        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
-            env = dict(assignment.env)
-            if isinstance(work, ShellWork) and isinstance(work.run, str):
-                work = ShellWork(shell_text(work.run, self.context.lookup, env))
-            overheard = Overheard(self.mask)
+        def job(work: Work, env: dict[str, str], emit: Callable[[RunnerEvent], None]) -> Job:
+            return self._job(work, replace(assignment, env=env), emit)
 
-            def hear(event: RunnerEvent) -> None:
-                self._stir(event)
-                if isinstance(event, Output):
-                    overheard.take(event)
-
-            job = self._job(work, replace(assignment, env=env), hear)
-            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
-            ended = await self.context.runners[kind].perform(job)
-            return ended, overheard.kept()
-
-        return nested
+        env = assignment.env
+        return lambda work: run_nested(work, env, self.context, self.mask, job, self._stir)
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 
@@ -355,46 +330,19 @@ class _Performance:
         folder = self.context.log.folder
         return None if folder is None else folder / "output" / f"{self.name}.log"
 
-    def ended(
-        self,
-        ended: Ended,
-        *,
-        output: StoredValue | None = None,
-        kept: Kept | None = None,
-        payload: Payload | None = None,
-    ) -> EventDraft:
+    def ended(self, ended: Ended, products: Products | None = None) -> EventDraft:
         """Return the event of the end."""
-        elapsed_ms = round((self.context.clock.now() - self.attempt.started) * 1000)
-        data: AttemptEnded = {
-            "step": self.step.id,
-            "attempt": self.attempt.number,
-            "status": ended.status,
-            "error": error_of(ended, self.mask, self.attempt.timeout_ms, elapsed_ms),
-            "elapsed_ms": elapsed_ms,
-            "summary": summary_of(ended, self.step.kind, self.report, self.capture, self.mask),
-            "exit_code": ended.exit_code,
-            "signal": ended.signal,
-        }
-        if output is not None:
-            data["output"] = output
-            # One text is held once: a short output is often its last line.
-            if output.get("value") == data["summary"]:
-                data["summary"] = output["value"]
-        if self.report is not None:
-            data["report"] = self.mask.data(self.report)
-        data.update(self.mask.data(kept or {}))
-        if payload is not None:
-            data["payload"] = self.mask.data(payload.record())
-        if ended.strays:
-            data["strays"] = ended.strays
-        if ended.overdue_ms:
-            data["overdue_ms"] = ended.overdue_ms
+        data = end_data(
+            self.attempt,
+            ended,
+            products or Products(),
+            self.context,
+            self.mask,
+            self.report,
+            self.capture,
+        )
         if self.session is not None:
             data["session_id"] = self.session.id
-        if self.capture is not None:
-            data["output_log"] = self.capture.record(f"output/{self.name}.log")
-            if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
-                data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
         return EventDraft("attempt_ended", data)
 
     def close(self) -> None:

@@ -13,10 +13,12 @@ from pydantic_core import from_json
 
 from pixirnb import value_codec
 from pixirnb.engine.agent_text import declared_text
+from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
-from pixirnb.engine.run_context import RunContext
+from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.history.codec import canonical
-from pixirnb.history.events import ErrorData, PayloadRecord, StoredValue
+from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
+from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
@@ -244,3 +246,55 @@ def _bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
     if payload is None or isinstance(payload, bytes) or payload.path is None:
         return payload if isinstance(payload, bytes) else None
     return payload.path.read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The output, artifacts and declared output of an attempt, as far as it came to them."""
+
+    output: StoredValue | None = None
+    kept: Kept | None = None
+    payload: Payload | None = None
+
+
+def end_data(  # noqa: PLR0917 - all that an attempt came to
+    attempt: Attempt,
+    ended: Ended,
+    products: Products,
+    context: RunContext,
+    mask: Mask,
+    report: JsonObject | None,
+    capture: Capture | None,
+) -> AttemptEnded:
+    """Return the data of `attempt_ended`, without the session."""
+    step, output = attempt.step, products.output
+    elapsed_ms = round((context.clock.now() - attempt.started) * 1000)
+    data: AttemptEnded = {
+        "step": step.id,
+        "attempt": attempt.number,
+        "status": ended.status,
+        "error": error_of(ended, mask, attempt.timeout_ms, elapsed_ms),
+        "elapsed_ms": elapsed_ms,
+        "summary": summary_of(ended, step.kind, report, capture, mask),
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+    }
+    if output is not None:
+        data["output"] = output
+        # One text is held once: a short output is often its last line.
+        if output.get("value") == data["summary"]:
+            data["summary"] = output["value"]
+    if report is not None:
+        data["report"] = mask.data(report)
+    data.update(mask.data(products.kept or {}))
+    if products.payload is not None:
+        data["payload"] = mask.data(products.payload.record())
+    if ended.strays:
+        data["strays"] = ended.strays
+    if ended.overdue_ms:
+        data["overdue_ms"] = ended.overdue_ms
+    if capture is not None:
+        data["output_log"] = capture.record(f"output/{attempt_name(step.id, attempt.number)}.log")
+        if step.retry.include_failure_context and step.retry.max_attempts > 1:
+            data["tail"] = capture.tail.decode("utf-8", errors="replace")
+    return data

@@ -337,9 +337,7 @@ class Scheduler:
             lookup=self.lookup,
             publish=self.publish,
             on_started=self._on_started,
-            on_thread_returned=lambda step: self.post_from_thread(
-                lambda: self.on_returned(step.id)
-            ),
+            on_thread_returned=lambda s: self.post_from_thread(partial(self.on_returned, s.id)),
             grace_s=self.settings.grace_s,
             offload=self.offload,
             permit=self._permits.ask,

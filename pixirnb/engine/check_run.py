@@ -1,10 +1,15 @@
-"""The printed output of a check, as evidence: its beginning and its end, masked before either is cut."""
+"""Commands and functions of checks, and their output as evidence: its beginning and its end, masked before either is cut."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from pixirnb.protocols.work import Output
+from pixirnb.engine.resolve_work import shell_text
+from pixirnb.engine.run_context import RunContext
+from pixirnb.planning.plan import Kind
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Work
 from pixirnb.runners.checks import CheckOutput
 from pixirnb.runners.output.mask import Mask
 
@@ -40,3 +45,27 @@ class Overheard:
         self._size += len(chunk)
         self._beginning += chunk[: max(0, BEGINNING - len(self._beginning))]
         self._tail = (self._tail + chunk[-_TAIL:])[-_TAIL:]
+
+
+async def run_nested(  # noqa: PLR0917 - the step that a check runs in
+    work: Work,
+    env: Mapping[str, str],
+    context: RunContext,
+    mask: Mask,
+    job: Callable[[Work, dict[str, str], Callable[[RunnerEvent], None]], Job],
+    stir: Callable[[RunnerEvent], None],
+) -> tuple[Ended, CheckOutput]:
+    """Run a check's command or function in its step's folders: its output is evidence, not the step's."""
+    own = dict(env)
+    if isinstance(work, ShellWork) and isinstance(work.run, str):
+        work = ShellWork(shell_text(work.run, context.lookup, own))
+    overheard = Overheard(mask)
+
+    def hear(event: RunnerEvent) -> None:
+        stir(event)
+        if isinstance(event, Output):
+            overheard.take(event)
+
+    kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
+    ended = await context.runners[kind].perform(job(work, own, hear))
+    return ended, overheard.kept()
