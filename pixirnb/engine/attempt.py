@@ -274,8 +274,7 @@ class _Performance:
         )
 
     def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
-        """Return a function that runs a check's command or function in the step's folders: its output is evidence, not the
-        step's."""
+        """Return a function that runs a check's command or function in the step's folders."""
 
         def job(work: Work, env: dict[str, str], emit: Callable[[RunnerEvent], None]) -> Job:
             return self._job(work, replace(assignment, env=env), emit)

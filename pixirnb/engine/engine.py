@@ -20,7 +20,7 @@ from anyio.from_thread import BlockingPortal
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.folders import AttemptFolders
-from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
+from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun, call_soon
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
@@ -85,7 +85,7 @@ class Engine:
         """
         limit = agent_limit(os.environ)
         portal = self._running_portal()
-        portal.start_task_soon(_call, partial(self.slots.resize, limit))
+        portal.start_task_soon(call_soon, partial(self.slots.resize, limit))
         clock = SystemClock()
         board = Board(plan, run, clock.now())
         board.stop = stop
@@ -127,8 +127,7 @@ class Engine:
         return [live for live in list(self._live.values()) if not live.ended.is_set()]
 
     def sender(self, pid: int) -> Sender:
-        """Return the sender that a living process is to the runs of this one: a person's, if it is below no step, as far as is
-        known."""
+        """Return what a process is to the runs of this one: a person's if it is below no step, as far as is known."""
         supervisor = self._supervisor
         if supervisor is None:
             return lineage.sender(pid)
@@ -188,13 +187,12 @@ class Engine:
             live.scheduler.release(step)
 
     def _post(self, portal: BlockingPortal, call: Callable[[], None]) -> None:
-        """Call `call` on the engine's thread, from any thread; nothing where the loop is gone, as no run waits for the call
-        then."""
+        """Call `call` on the engine's thread, from any thread; nothing where the loop is gone, as no run waits for it then."""
         if threading.current_thread() is self._thread:
             call()  # a portal refuses its own thread
             return
         try:
-            portal.start_task_soon(_call, call)
+            portal.start_task_soon(call_soon, call)
         except RuntimeError:
             return
 
@@ -229,10 +227,6 @@ class Engine:
         finally:
             self._portal = None
             ready.set()
-
-
-async def _call(call: Callable[[], None]) -> None:
-    call()
 
 
 _ENGINE: Engine | None = None

@@ -122,8 +122,9 @@ class LiveRun:
 
     def _soon(self, call: Callable[[], object]) -> None:
         if not self.ended.is_set():
-            self.portal.start_task_soon(_call, call)
+            self.portal.start_task_soon(call_soon, call)
 
 
-async def _call(call: Callable[[], object]) -> None:
+async def call_soon(call: Callable[[], object]) -> None:
+    """Make a call, as a task of the loop."""
     call()

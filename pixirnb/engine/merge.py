@@ -174,8 +174,7 @@ class Merger:
         return order_of(self.run, name, roots, [], ConflictResolution(self._clash(undoes))), merge
 
     def _clash(self, undoes: str | None = None) -> MergeConflicted | None:
-        """Return the conflict a person has met already: files edited since are solved for a request like that, and for no
-        other."""
+        """Return the conflict a person has met already: files edited since are solved for a request like that, and no other."""
         clash = self.run.clash
         return clash if clash is not None and clash.get("undoes") == undoes else None
 

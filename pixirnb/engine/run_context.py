@@ -22,8 +22,7 @@ from pixirnb.protocols.work import StopReason
 from pixirnb.spec.expressions.references import Reference
 
 Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
-"""Function that asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by,
-note}`."""
+"""Function that takes a step, an attempt and `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
 
 MARGIN_S: Final = 2.0
 """Seconds beyond its time-out after which an attempt is ended without the loop."""

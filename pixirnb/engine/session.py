@@ -250,8 +250,7 @@ class Session:
         return self._closed
 
     async def break_off(self, ended: Ended) -> EventDraft:
-        """Close the session where it is not closed yet, like `close`, and never raise: the run's log has the end even if this
-        log refused it."""
+        """Close the session like `close`, where it is open, and never raise: the run's log has the end in any case."""
         if self._closed is not None:
             return self._closed
         try:

@@ -28,8 +28,7 @@ _SAVED_BY_OTHERS: Final = (".ipynb",)
 
 
 def begin(attempt: Attempt, context: RunContext) -> Marks | PixirnbError | None:
-    """Return the state of the files before a step, or the error that prevents it; None for a step that is not watched.
-    Blocking."""
+    """Return the state of the files before a step, or the error that prevents it; None for an unwatched step. Blocking."""
     if context.files is None or not is_watched(attempt.step):
         return None
     try:

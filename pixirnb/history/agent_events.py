@@ -47,8 +47,7 @@ class SubagentEvent(TypedDict):
     usage: NotRequired[dict[str, int]]
     """Tokens and requests, summed."""
     request_id: NotRequired[str]
-    """The id `<run_id>/<step>.<attempt>.<n>`, which `approve` and `deny` take. Of each request for a permission and its
-    decision."""
+    """The id `<run_id>/<step>.<attempt>.<n>`, which `approve` and `deny` take. Of each request and its decision."""
     tool: NotRequired[str]
     """The tool that the agent requests to use. Only of a request, like the keys down to `why`."""
     args: NotRequired[Any]

@@ -121,8 +121,7 @@ def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
 
 
 def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
-    """Return whether the changes that a merge brought are still the last of its steps: an attempt after it has nothing to
-    bring."""
+    """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring."""
     return merge is not None and all(
         run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
         for name, attempt in merge["attempts"].items()
@@ -169,17 +168,14 @@ def _merged(run: FileState, data: MergeApplied) -> None:
             undo_step(run.step(merge["step"]))
 
 
+_UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
+
+
 def _reopen(run: FileState, merge: str) -> None:
     """Open the seams again that a merge had resolved, as it is taken back."""
     for name, seam in run.seams.items():
         if seam["state"] == "resolved" and seam.get("merge") == merge:
-            run.seams[name] = {
-                **seam,
-                "state": "open",
-                "resolved_by": None,
-                "resolution": "",
-                "merge": None,
-            }
+            run.seams[name] = cast("Seam", {**seam, **_UNRESOLVED, "merge": None})
 
 
 def undo_step(step: StepState) -> None:
@@ -203,9 +199,6 @@ def _conflicted(run: FileState, data: MergeConflicted) -> None:
         step = run.step(data["step"])
         step.clash, step.clash_seq = data, run.seq
         step.solution = step.solved_at = None
-
-
-_UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
 
 
 def _opened(run: FileState, data: SeamOpened) -> None:

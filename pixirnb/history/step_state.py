@@ -53,8 +53,7 @@ class StepState:
     settled_seq: int = 0
     """Sequence number of the last `checkpoint_decided` that was no reuse."""
     confirmed_seq: int = 0
-    """Sequence number at which its dependencies last were known to have left the results it builds on: an intent, or a reuse.
-    """
+    """Sequence number at which its dependencies last were known to have left the results it builds on."""
     fingerprint: dict[str, str] | None = None
     """Fingerprint of the last scheduled attempt or request."""
     ended: AttemptEnded | None = None
@@ -154,9 +153,7 @@ def reset(step: StepState, reason: str, *, may_keep: bool) -> None:
     step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
     step.reason = reason
     step.stage = "idle"
-    step.checkpoint_status = None
-    step.held_by = None
-    step.retry = None
+    step.checkpoint_status = step.held_by = step.retry = None
     step.open_requests = []
     step.is_permitted = False
     if step.kept is None:
@@ -165,15 +162,10 @@ def reset(step: StepState, reason: str, *, may_keep: bool) -> None:
 
 def forget(step: StepState) -> None:
     """Drop all an earlier course left but the count of attempts, errors, the last fingerprint, and a conflict's solution."""
-    step.kept = None
     step.subagent_status = "queued"
-    step.error = None
-    step.ended = None
+    step.kept = step.error = step.ended = step.digest = None
     step.checks = []
     step.limitations = []
-    step.digest = None
-    step.request = None
-    step.decision = None
+    step.request = step.decision = None
     step.decided = False
-    step.captured = None
-    step.merged_by = None
+    step.captured = step.merged_by = None

@@ -101,8 +101,7 @@ class Board:
         return [index for index, waits in enumerate(self._is_waiting) if waits]
 
     def lookup(self, reference: Reference) -> Any:
-        """Return the value a reference stands for. Raises LookupError where there is none, ValueNotLoaded where it is in a
-        blob."""
+        """Return the value of a reference. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
         return value_of(self.run, reference, inputs=self.run.inputs, values=self.values)
 
     # --- stimuli that are not events ----------------------------------------------------------------------------

@@ -95,13 +95,19 @@ def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
     return steps
 
 
-def _require_changes(name: str, plan: Plan, run: RunState) -> None:
-    if name not in plan.index:
+def require_step(name: Any, plan: Plan) -> str:
+    """Return the name of a step of the run. Raises InvalidArguments for any other value."""
+    if not isinstance(name, str) or name not in plan.index:
         raise InvalidArguments(
             f"The run has no step `{name}`.",
             fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
             code="unknown_step",
         )
+    return name
+
+
+def _require_changes(name: str, plan: Plan, run: RunState) -> None:
+    require_step(name, plan)
     state, step = run.step(name), plan.steps[plan.index[name]]
     if step.workspace != "isolated":
         raise InvalidArguments(
@@ -320,11 +326,9 @@ class ConflictResolution:
     """The conflict, whose edited files are solved; None: there was none, or it is out of date."""
     sides: Sides = None
     decided_on: Mapping[str, str] | None = None
-    """The user's files, by root, for which a side was chosen. It counts where they are unchanged; None: it was chosen just now.
-    """
+    """The user's files, by root, for which a side was chosen. It counts where they are unchanged; None: chosen just now."""
     held: Mapping[str, str] | None = None
-    """The user's files, by root, that a person confirmed. Edits count where they are unchanged; None: they are confirmed now.
-    """
+    """The user's files, by root, that a person confirmed. Edits count where they are unchanged; None: confirmed just now."""
 
 
 def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
@@ -372,8 +376,7 @@ def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[WorkspaceCa
 
 
 def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[WorkspaceCaptured]:
-    """Return the changes of these steps that are ready and not in the user's files, in the order in which they build on each
-    other."""
+    """Return the changes of these steps that are ready and not in the user's files, in the order they build on each other."""
     ready: list[WorkspaceCaptured] = []
     for step in sorted((plan.steps[i] for i in indices), key=lambda s: (s.wave, s.index)):
         state = run.steps.get(step.id)

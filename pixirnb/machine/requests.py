@@ -109,7 +109,9 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
         case "neighbour" if is_run_id(str(arguments.get("run_id"))):
             return Grant(_neighbour(str(arguments.get("run_id")), run))
         case "cancel" if arguments.get("step") is not None:
-            return Grant(cancelled=_cancelled(_step(arguments.get("step"), plan), run))
+            return Grant(
+                cancelled=_cancelled(merge_requests.require_step(arguments.get("step"), plan), run)
+            )
         case "cancel" if arguments.get("how", "cancel") in _STOPS:
             return Grant(stop=_STOPS[arguments.get("how", "cancel")])
         case _:
@@ -161,7 +163,7 @@ def _cancelled(step: str, run: RunState) -> str:
 def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     arguments = request.arguments
     step, verdict, value = (
-        _step(arguments.get("step"), plan),
+        merge_requests.require_step(arguments.get("step"), plan),
         arguments.get("verdict"),
         arguments.get("value"),
     )
@@ -297,16 +299,6 @@ def workspace_shared(other: str) -> EventDraft:
 def _neighbour(other: str, run: RunState) -> tuple[EventDraft, ...]:
     draft = workspace_shared(other)
     return () if draft.data in run.warnings else (draft,)
-
-
-def _step(step: Any, plan: Plan) -> str:
-    if not isinstance(step, str) or step not in plan.index:
-        raise InvalidArguments(
-            f"The run has no step `{step}`.",
-            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
-            code="unknown_step",
-        )
-    return step
 
 
 def _note(arguments: JsonMapping) -> str:

@@ -72,38 +72,25 @@ def after_merge(
 ) -> list[EventDraft]:
     """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back."""
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
-    drafts = []
-    for seam in open_seams(run.seams):
-        sides = set(seam["between"]) - {"workspace", step, seam.get("step")}
-        if seam["reason"] in {"met", "conflict"} and sides <= brought:
-            drafts.append(
-                EventDraft(
-                    "seam_resolved",
-                    {
-                        "id": seam["id"],
-                        "by": "merge" if step is None else "step",
-                        "step": step,
-                        "merge": merge,
-                        "note": f"brought back together in {merge}, by {by}",
-                    },
-                )
-            )
-    return drafts
+    by_whom = "merge" if step is None else "step"
+    note = f"brought back together in {merge}, by {by}"
+    return [
+        _resolved(seam, by_whom, step, merge, note)
+        for seam in open_seams(run.seams)
+        if seam["reason"] in {"met", "conflict"}
+        and set(seam["between"]) - {"workspace", step, seam.get("step")} <= brought
+    ]
+
+
+def _resolved(seam: Seam, by: str, step: str | None, merge: str | None, note: str) -> EventDraft:
+    data: SeamResolved = {"id": seam["id"], "by": by, "step": step, "merge": merge, "note": note}
+    return EventDraft("seam_resolved", data)
 
 
 def after_building(run: RunState, step: str) -> list[EventDraft]:
     """Return the seams of conflicts that held a step, once its files could be merged after all."""
     return [
-        EventDraft(
-            "seam_resolved",
-            {
-                "id": seam["id"],
-                "by": "step",
-                "step": step,
-                "merge": None,
-                "note": f"solved: {step} began from both",
-            },
-        )
+        _resolved(seam, "step", step, None, f"solved: {step} began from both")
         for seam in open_seams(run.seams)
         if seam["reason"] == "conflict" and seam.get("step") == step
     ]
@@ -169,14 +156,7 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
         if names_it or (seam["reason"] == "met" and built_on >= set(sides)):
             why = "names it" if names_it else "had both sides in its files"
             note = f"{step.id} {why} and is ready"
-            data: SeamResolved = {
-                "id": seam["id"],
-                "by": "step",
-                "step": step.id,
-                "merge": None,
-                "note": note,
-            }
-            drafts.append(EventDraft("seam_resolved", data))
+            drafts.append(_resolved(seam, "step", step.id, None, note))
     return drafts
 
 

@@ -124,32 +124,25 @@ def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
 def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
     """Return the end of a question that was not answered in time."""
     message = f"Nobody decided `{step.id}` within its time-out."
-    return _attempt_over(step, state, "timed_out", "timeout", message)
-
-
-def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
-    """Return the checkpoint of a step that the operator cancelled while it waited for a retry or an answer. The result of its
-    last attempt stays usable."""
-    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
-    worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
-    verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
-    return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
-
-
-def _attempt_over(
-    step: PlannedStep, state: StepState, status: SubagentStatus, kind: str, message: str
-) -> EventDraft:
     return EventDraft(
         "attempt_ended",
         {
             "step": step.id,
             "attempt": state.attempt,
-            "status": status,
-            "error": {"kind": kind, "message": message, "details": {}},
+            "status": "timed_out",
+            "error": {"kind": "timeout", "message": message, "details": {}},
             "elapsed_ms": state.timeout_ms or 0,
             "summary": "",
         },
     )
+
+
+def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
+    """Return the checkpoint of a step cancelled while it waited. The result of its last attempt stays usable."""
+    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
+    worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
+    verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
+    return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
 
 
 def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:

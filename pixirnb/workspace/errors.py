@@ -136,8 +136,7 @@ def unrecorded_error(run_id: str, merge: str) -> Cannot:
 
 
 def workspace_gone(folder: str, run_id: str) -> Cannot:
-    """Return the error for a workspace that is missing: a run remembers its path; where it was moved, a link is as good as a
-    folder."""
+    """Return the error for a missing workspace: where the folder was moved, a link at its path is as good as the folder."""
     return Cannot(
         f"The folder that {run_id} works in, {shown(folder)}, is not there.",
         fix="Where it was moved, move it back, or leave a link to it in its old place (`ln -s NEW OLD`); its steps can "

@@ -51,8 +51,7 @@ def file_marks(root: Path, rules: Rules) -> dict[str, object]:
 
 
 def _walk(root: Path, rules: Rules, *, is_strict: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield all but folders below `root`, outside of folders that tools fill, of other roots and of git. `is_strict`: raise
-    errors."""
+    """Yield all but folders below `root`, but no folders that tools fill, other roots or git. `is_strict`: raise errors."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()

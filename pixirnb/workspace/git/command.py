@@ -84,8 +84,7 @@ class Git:
     environment: Mapping[str, str]
     options: tuple[str, ...] = ()
     held: tuple[int, ...] = field(default=())
-    """Descriptors of locks. A git that outlives us keeps them until its end, so that no other process meets its half-done work.
-    """
+    """Descriptors of locks. A git that outlives us keeps them until its end, so that no process meets its half-done work."""
     umask: int = AS_IT_IS
     """The mask of the calls: files in a repository of ours are this user's alone, whatever the mask of this process."""
 
@@ -120,8 +119,7 @@ class Git:
     def run(
         self, *arguments: str | bytes, given: bytes = b"", accepted: Collection[int] = (0,)
     ) -> GitOutput:
-        """Make one call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for an exit code that is not
-        accepted."""
+        """Make one call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for a code that is not accepted."""
         return self._call(arguments, given, accepted, subprocess.PIPE)
 
     def write(self, descriptor: int, *arguments: str | bytes) -> None:

@@ -101,8 +101,7 @@ class GitStore:
         return (self.directory / "HEAD").exists()
 
     def make(self, object_format: str) -> None:
-        """Make the parts that are missing; `HEAD` comes last and says that all parts exist. Raises Cannot
-        (`tree_store_unusable`)."""
+        """Make the missing parts; `HEAD` comes last and says that all exist. Raises Cannot (`tree_store_unusable`)."""
         if self.is_made:
             return
         try:

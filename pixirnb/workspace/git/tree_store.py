@@ -92,8 +92,7 @@ class GitTrees:
             return tree
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Return the files of such a folder that are new or changed and belong to no snapshot, 1,000 at most; special files
-        too."""
+        """Return the new or changed files of such a folder that belong to no snapshot, 1,000 at most; special files too."""
         with self._given(folder) as real, self._folder_index(real, base) as git:
             special = special_files(real, Rules(belonging), MOST_LEFT)
             left = self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT)
@@ -195,8 +194,7 @@ class GitTrees:
 
     @contextmanager
     def contents(self) -> Iterator[Write]:
-        """Yield a function that writes the bytes of one file after another to descriptors, by one git; for one thread. It
-        raises like `write_content`."""
+        """Yield a function that writes files to descriptors, by one git, for one thread. It raises as `write_content`."""
         with self._trees() as git, reading(git, self.root) as write:
             yield write
 

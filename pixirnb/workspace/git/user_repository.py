@@ -66,8 +66,7 @@ def find_repository(root: Path) -> Repository | None:
 
 
 def _query_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Repository | None:
-    """Return the repository where HEAD names nothing below the root, or names have a line's end in them: one query for each
-    fact."""
+    """Return the repository by one query for each fact: for a HEAD without the root, and names with a line's end."""
     if inside != "true":
         return None
     try:

@@ -40,8 +40,7 @@ def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[MergePutBack]]:
 
 
 def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
-    """Raise Cannot (`merge_unfinished`) where a root is half merged and no process is at it; touches nothing. Waits for a
-    process that is."""
+    """Raise Cannot (`merge_unfinished`) where a root is half merged and no process is at it. Waits for one; touches nothing."""
     for root in roots:
         if is_held(root) or not _in_use(root):
             continue
@@ -76,8 +75,7 @@ class Unfinished:
 
 
 def unfinished_merges(merges: Path, run_id: str, known: Collection[str]) -> list[Unfinished]:
-    """Return the merges of a run that processes left, less those that its log has: `known`. Raises Cannot
-    (`merge_journal_damaged`)."""
+    """Return the unfinished merges of a run, less `known`: those in its log. Raises Cannot (`merge_journal_damaged`)."""
     unfinished = []
     for path in sorted(merges.glob(f"{escape(run_id)}.*.json")):
         journal = read_journal(path)

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.merge.openat import status
 
 _IS_MAC: Final = sys.platform == "darwin"
 _CALL: Final = "renameatx_np" if _IS_MAC else "renameat2"
@@ -58,8 +59,8 @@ def move(folder: int, name: str, other_folder: int, other: str) -> None:
 
 def settle(folder: int, name: str, other_folder: int, other: str) -> None:
     """Finish an `exchange` or `move` whose fall-back was killed half-way. Raises OSError."""
-    aside = _status(folder, name + ASIDE)
-    first, second = _status(folder, name), _status(other_folder, other)
+    aside = status(folder, name + ASIDE)
+    first, second = status(folder, name), status(other_folder, other)
     if aside is not None:
         if first is None:
             retry_eintr(os.rename, name + ASIDE, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -98,13 +99,6 @@ def _link(folder: int, name: str, other_folder: int, other: str) -> None:
     retry_eintr(
         os.link, name, other, src_dir_fd=folder, dst_dir_fd=other_folder, follow_symlinks=False
     )
-
-
-def _status(folder: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
 
 
 def _rename(folder: int, name: str, other_folder: int, other: str, flags: int) -> None:
